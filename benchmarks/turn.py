@@ -154,7 +154,7 @@ def started(folder: str) -> None:
 def furnished(stage: Any) -> None:
     """A card, books, notes and components as a game has them, and a long history in the room."""
     from evennia_ai.engine.prompt.components import GAME
-    from evennia_ai.npc.npc_settings import changed
+    from evennia_ai.npc.npc_settings import change_settings
     from tests.npc.scripted_games import a_book, an_entry, furnish
 
     furnish(stage)
@@ -163,13 +163,13 @@ def furnished(stage: Any) -> None:
         for number in range(ENTRIES)
     ]
     a_book("region", entries, GAME)
-    changed(stage.npc, tools=TOOLS, by=THE_GAME)
+    change_settings(stage.npc, tools=TOOLS, by=THE_GAME)
 
 
 def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
     """So many messages of a speaker in the histories of those who hear them, in their room."""
     from evennia_ai.engine.history.records import reply_record
-    from evennia_ai.npc.recording.heard import event_record, key_of, opened
+    from evennia_ai.npc.recording.heard import event_record, key_of, open_conversation
     from evennia_ai.npc.senses.events import Event
     from evennia_ai.store.history import conversations
 
@@ -183,7 +183,7 @@ def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
             room_ref=str(speaker.location.id),
         )
         for npc in npcs:
-            where = opened(str(npc.id), key_of(event))
+            where = open_conversation(str(npc.id), key_of(event))
             reply = reply_record(f"Answer {number}: she sails at the slack, with salt and sheep.")
             conversations.append_records(where, [event_record(event), reply])
 

@@ -15,7 +15,7 @@ from evennia_ai.npc.mind.handler import AIHandler
 from evennia_ai.npc.runtime import current
 from evennia_ai.npc.senses.perception import AISpeakerMixin, rendered_for
 from evennia_ai.npc.senses.presence import MIND, HasMind, is_playable_by, mask_of, recog_names
-from evennia_ai.npc.senses.witness import AIRoomMixin, Witness, safely
+from evennia_ai.npc.senses.witness import AIRoomMixin, Witness, call_safely
 
 __all__ = ["AINPC", "AIMixin", "AIRoomMixin", "AISpeakerMixin"]
 
@@ -74,8 +74,8 @@ class AIMixin(HasMind):
         """Evennia's hook: hear what is received."""
         received = super().at_msg_receive(text=text, from_obj=from_obj, **kwargs)  # type: ignore[misc]
         if received:
-            safely(self, lambda: current.runtime.ticker.stirs(self))
-            safely(self, self.witness.hears, text, from_obj)
+            call_safely(self, lambda: current.runtime.ticker.stirs(self))
+            call_safely(self, self.witness.hears, text, from_obj)
             self.ai.receive(text, from_obj)
         return bool(received)
 
@@ -92,19 +92,19 @@ class AIMixin(HasMind):
         super().at_object_receive(  # type: ignore[misc]
             moved_obj, source_location, move_type=move_type, **kwargs
         )
-        safely(self, self.witness.is_given, moved_obj, source_location)
+        call_safely(self, self.witness.is_given, moved_obj, source_location)
 
     def at_desc(self: Any, looker: Any = None, **kwargs: Any) -> None:
         """Evennia's hook: somebody looks at it."""
         super().at_desc(looker=looker, **kwargs)  # type: ignore[misc]
-        safely(self, self.witness.is_looked_at, looker)
+        call_safely(self, self.witness.is_looked_at, looker)
 
     def at_post_move(
         self: Any, source_location: Any, move_type: str = "move", **kwargs: Any
     ) -> None:
         """Evennia's hook: it came to another place."""
         super().at_post_move(source_location, move_type=move_type, **kwargs)  # type: ignore[misc]
-        safely(self, self.witness.comes_from, source_location)
+        call_safely(self, self.witness.comes_from, source_location)
 
     def at_init(self: Any) -> None:
         """Evennia's hook: the object was loaded.

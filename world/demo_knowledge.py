@@ -14,7 +14,7 @@ from evennia_ai.engine.knowledge.pages.files import PageFolder, read_folder
 from evennia_ai.engine.knowledge.pages.page import Page
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.npc_settings import settings_of
-from evennia_ai.npc.tools.registry import chosen
+from evennia_ai.npc.tools.registry import choose_tools
 from evennia_ai.store.knowledge import knowledge_bases, page_imports
 from evennia_ai.store.knowledge.page_rows import last_changed_by
 from world.demo_content import DEMO, Wiki
@@ -65,7 +65,7 @@ def give_search(npc: Any, *, by: Actor) -> str:
     tools = settings_of(npc).tools
     if TOOL in tools:
         return ""
-    chosen(npc, [*tools, TOOL], by=by)
+    choose_tools(npc, [*tools, TOOL], by=by)
     return f"tool {TOOL} for {npc.key}"
 
 

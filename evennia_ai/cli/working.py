@@ -35,20 +35,20 @@ def worker(
     such a file needs no Evennia.
     """
     need("django", "twisted", "httpx2", "procrastinate", "psycopg", extra="workers")
-    from evennia_ai.npc.jobs.worker.configured import configure
+    from evennia_ai.npc.jobs.worker.configured import configure_django
 
     logging.basicConfig(level=logging.INFO, format=_LOG_LINE, stream=sys.stderr)
     logging.getLogger("procrastinate").setLevel(logging.ERROR)
-    configure(_settings_at(place))
-    from evennia_ai.npc.jobs.registry import KINDS, kinds_of, lacking
-    from evennia_ai.npc.jobs.worker.living import WorkerOptions, live
+    configure_django(_settings_at(place))
+    from evennia_ai.npc.jobs.registry import KINDS, kinds_of, missing_for
+    from evennia_ai.npc.jobs.worker.living import WorkerOptions, run_worker
 
     own_name = name or f"{socket.gethostname()}:{os.getpid()}"
     for kind in () if kinds else KINDS:
-        if packages := lacking(kind):
+        if packages := missing_for(kind):
             logging.warning("%s is left to other workers: %s is missing", kind, ", ".join(packages))
     options = WorkerOptions(name=own_name, at_once=at_once, ends_when_idle=until_idle)
-    asyncio.run(live(kinds_of(kinds), options))
+    asyncio.run(run_worker(kinds_of(kinds), options))
     return 0
 
 

@@ -18,7 +18,7 @@ from evennia_ai.commands.base import CommandError
 from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.text.columns import escape_controls
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.senses.presence import NPC, HasMind
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.conversations import is_conversation
@@ -337,7 +337,7 @@ _TO_DO: Final = {"view": "see", "edit": "change"}
 
 def lost_by(caller: Any, locks: str, access: Sequence[str] = ACCESS) -> str:
     """What `caller` could do no longer under this lock, in words; "" where it shuts nobody out."""
-    lost = [_TO_DO[kind] for kind in access if not allows(caller, locks, kind)]
+    lost = [_TO_DO[kind] for kind in access if not lock_allows(caller, locks, kind)]
     return " nor ".join(lost)
 
 

@@ -6,7 +6,7 @@ from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import depth_typed
 from evennia_ai.engine.prompt.personas import MOST_DEPTH, Persona, PersonaPlace
 from evennia_ai.npc.senses.presence import is_npc
-from evennia_ai.npc.senses.text import one_line, unmarked
+from evennia_ai.npc.senses.text import one_line, strip_markup
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.personas import clear_persona, persona_of, set_persona
 
@@ -67,7 +67,7 @@ class CmdPersona(StrictCommand):
             self._show()
             return
         self._refuse_off()
-        text = one_line(unmarked(self.rhs))
+        text = one_line(strip_markup(self.rhs))
         if not text:
             raise CommandError("Usage: persona = <text>; persona/clear takes yours away.")
         old = self._persona() or Persona(text="")

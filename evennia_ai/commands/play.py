@@ -7,7 +7,7 @@ from evennia_ai.commands.naming import npc_here
 from evennia_ai.npc.senses.happenings import item_name
 from evennia_ai.npc.senses.presence import HasMind
 from evennia_ai.npc.senses.text import plain_name
-from evennia_ai.npc.speech.output import show, talk
+from evennia_ai.npc.speech.output import show_item, talk_to
 from evennia_ai.npc.writings import Writing
 
 OF_CONTRIB: Final = "at_talked_to"
@@ -100,7 +100,7 @@ class CmdShow(StrictCommand):
             raise CommandError("You are nowhere, so nobody can see it.")
         item = self._carried(name)
         npc = npc_here(self.caller, whom)
-        seen = show(self.caller, item, npc)
+        seen = show_item(self.caller, item, npc)
         their_name = plain_name(npc.get_display_name(self.caller))
         self.say(f"You show {item_name(self.caller, item)} to {their_name}.")
         if not seen:
@@ -143,7 +143,7 @@ class CmdTalk(StrictCommand):
     def talk(self) -> None:
         """Say the text aloud, to the one who was named."""
         npc, text = self._to_whom()
-        if not talk(self.caller, npc, text):
+        if not talk_to(self.caller, npc, text):
             raise CommandError("You cannot say that.")
         if not isinstance(npc, HasMind):
             getattr(npc, OF_CONTRIB)(text, self.caller)

@@ -42,7 +42,7 @@ from evennia_ai.engine.text.columns import (
 )
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.views.looking import foreseen, past_reader, sent
+from evennia_ai.npc.views.looking import foreseen_report, past_reader, sent_report
 from evennia_ai.npc.views.turn_sources import source_of, told_by
 from evennia_ai.services.llm.arrival import cut_in_words
 from evennia_ai.store import model_calls
@@ -115,7 +115,7 @@ def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Ite
 
 def _report(caller: Any, npc: NPC, turn: StoredTurn) -> Report:
     """The account of the turn's prompt as `caller` may see it."""
-    return sent(seer_for(caller, npc.ai.ref), turn, past_reader())
+    return sent_report(seer_for(caller, npc.ai.ref), turn, past_reader())
 
 
 def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
@@ -129,7 +129,7 @@ def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:
     newest = turns.last_turn(npc.ai.ref)
     if newest is not None:
         return _item(caller, npc, item, newest, _records(newest))
-    report = foreseen(seer_for(caller, npc.ai.ref), npc.ai.foreseen())[1]
+    report = foreseen_report(seer_for(caller, npc.ai.ref), npc.ai.foreseen())[1]
     told = wrap_text(_NOT_YET.format(name=npc.key), WIDTH)
     return [*told, *explain_lines(report, item, names=names_of(npc.ai.view().books))]
 

@@ -1,9 +1,9 @@
-"""What a player reads when a command raises an error that nobody foresaw.
+"""What a player reads after an unexpected error of a command.
 
-With `IN_GAME_ERRORS = True`, Evennia's default, that is the whole traceback. With False Evennia
-still shows the last line of it, which is the text of the exception: often a path, or the address
-of the database. Here it is one sentence instead, and the log has the traceback. Evennia also logs
-the whole line that was typed, which may be a password or a whisper; here it logs its length.
+With `IN_GAME_ERRORS = True`, Evennia's default, that is the whole traceback. With False, Evennia
+still shows the text of the exception, often a path or the address of the database. This module
+shows one sentence, and the log has the traceback. Evennia also logs the whole typed line, which may
+be a password or a whisper; this module logs its length.
 """
 
 from typing import Any, Final
@@ -27,10 +27,10 @@ _EVENNIAS: Final = (cmdhandler._msg_err, cmdhandler.ErrorReported)
 
 
 def hide_errors() -> None:
-    """Have commands report errors by `report_error`, unless the game shows tracebacks on purpose.
+    """Make commands report errors with `report_error`, unless the game wants tracebacks.
 
-    Evennia has no setting for this. The function replaced here makes the text of every error that
-    reaches Evennia's command handler, the exception holds the line that is logged after it.
+    Evennia has no setting for this, so two of its names are replaced: the function that renders
+    every error of its command handler, and the exception with the line that is logged.
     """
     ours = (report_error, ReportedError)
     shown = _EVENNIAS if settings.IN_GAME_ERRORS else ours
@@ -38,16 +38,16 @@ def hide_errors() -> None:
 
 
 class ReportedError(cmdhandler.ErrorReported):
-    """Evennia raises it after it reported an error. It keeps the length of the typed line alone."""
+    """Raised by Evennia after it reported an error. It keeps only the length of the line."""
 
     def __init__(self, raw_string: str) -> None:
         super().__init__(f"{len(raw_string)} characters, which are not logged")
 
 
 def report_error(receiver: Any, _texts: tuple[str, str], cmdid: Any = None) -> None:
-    """Log the current exception with its traceback, and show `receiver` one sentence about it.
+    """Log the current exception, and show `receiver` one sentence about it.
 
-    The arguments are those of Evennia's own function.
+    The arguments are those of Evennia's function.
     """
     problem = Failure()
     logger.log_trace()

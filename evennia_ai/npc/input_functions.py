@@ -1,8 +1,7 @@
-"""What the Server does with a frame whose name it does not know: one short line in the log.
+"""Answers frames with an unknown name: logs one short line.
 
-Evennia writes the whole frame into the log, 4 MB of it if a client sends so much, before any login.
-
-The app adds this module to `INPUT_FUNC_MODULES`; each function here answers frames of its name.
+Evennia would log the whole frame, up to 4 MB, even before a login. The app adds this module to
+`INPUT_FUNC_MODULES`; each function here handles frames of its name.
 """
 
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from evennia.utils.logger import log_warn
 
 _MOST_LOGGED = 5
-"""Unknown frames of one connection that the log names."""
+"""The most unknown frames that are logged for one connection."""
 
 
 def default(session: Any, name: str, /, *arguments: Any, **options: Any) -> None:

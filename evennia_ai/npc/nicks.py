@@ -1,12 +1,13 @@
-"""Nicks that cost little and give a typed line: no link, nothing unseen, not longer than a line.
+"""Nicks with bounded cost and a clean result: no links, no invisible characters, no long lines.
 
-A player writes both halves of a nick. Evennia makes a regular expression of the first, which may
-search for ever ("$1a$2a$3a$4a"), and a Python format of the second, which may hold "{arg1:>99999}".
-What comes out was never counted nor cleaned, so that `nick q $1 $2 = say |$1look|$2...` made links.
+A player writes both halves of a nick. Evennia turns the first into a regular expression, which may
+search for ever ("$1a$2a$3a$4a"), and the second into a Python format, which may hold
+"{arg1:>99999}". The result was neither measured nor cleaned, so `nick q $1 $2 = say |$1look|$2...`
+made links.
 
-Here a nick is matched in one walk over its parts, each of which is tried at all places of the line
-at once. The work for one line is counted over all nicks of a player. What a nick may be is bounded
-when it is kept as well, for the command `nicks` shows all of them in a table.
+This module matches a nick in one pass over its parts, and tries each part at all places of the line
+at once. The work for one line is limited for all nicks of a player together. Nicks are also limited
+when they are stored, because the command `nicks` shows all of them in a table.
 """
 
 import re
@@ -26,21 +27,21 @@ from evennia.utils.utils import make_iter
 from evennia_ai.npc.senses.text import clean_line
 
 MOST_STEPS: Final = 10_000
-"""Parts of nicks that are tried for one line; a set such as [a-z] counts once per letter."""
+"""The most parts of nicks to try for one line. A set such as [a-z] counts once per letter."""
 TOO_MUCH_WORK: Final = (
     "Your nicks are too many or too long for this line, so it was not carried out."
 )
 LONGEST: Final = 6_000
-"""Characters of a line that a nick makes in a game without a limit of its own."""
+"""The most characters of a line made by a nick, in a game without a limit."""
 
 MOST_WRITTEN: Final = 250
-"""Characters of each half of a nick."""
+"""The most characters of each half of a nick."""
 MOST_MARKS: Final = 6
-"""Marks such as $1 and *, and colours, in each half."""
+"""The most marks such as $1 and *, and colours, in each half."""
 MOST_KEPT: Final = 6_000
-"""How much all nicks of a player weigh: 40 each, their characters, and 20 for each mark.
+"""The most weight of a player's nicks: 40 each, their characters, and 20 for each mark.
 
-The command `nicks` shows them in a table of Evennia's, which takes a second for so much.
+Evennia's table in the command `nicks` takes a second for this much.
 """
 TOO_LARGE: Final = (
     f"This nick was not kept: each half has at most {MOST_WRITTEN} characters and {MOST_MARKS}"
@@ -51,11 +52,11 @@ _MARK: Final = re.compile(r"[$*?\[|]")
 _ARGUMENT: Final = re.compile(r"\$([1-9][0-9]?)")
 _PARTS: Final = re.compile(r"\$[1-9][0-9]?|\[!?\]?[^\]]*\]|\s+|.", re.DOTALL)
 _SHELL: Final = "(?s:"
-"""How the regular expression begins that Evennia makes of what a player wrote."""
+"""The start of the regular expressions that Evennia makes from players' patterns."""
 
 
 class TooMuchWorkError(Exception):
-    """The nicks of a player cannot be tried in the steps that one line is given."""
+    """The nicks of a player need more steps than one line is allowed."""
 
 
 def replace_nicks(
@@ -64,9 +65,9 @@ def replace_nicks(
     categories: Any = ("inputline", "channel"),
     include_account: bool = True,
 ) -> str:
-    """Return the line that the first matching nick makes, or `line` as it is.
+    """Return the line that the first matching nick makes, or `line` unchanged.
 
-    An empty line is returned, and the player told why, if it cannot be made.
+    If the line cannot be made, the player is told why and the result is "".
     """
     owners = [handler]
     if include_account and handler.obj.has_account:
@@ -109,7 +110,7 @@ def add_nick(
     pattern_is_regex: bool = False,
     **options: Any,
 ) -> None:
-    """Keep a nick as Evennia does, unless it is too large; its player is told so."""
+    """Store a nick as Evennia does. If it is too large, tell the player and do not store it."""
     halves = (pattern, replacement)
     kept = sum(_weight(*nick.value[2:]) for nick in handler.all() if nick.key != pattern)
     if (
@@ -130,9 +131,9 @@ def _weight(pattern: str, replacement: str) -> int:
 
 
 class _Line:
-    """A typed line that nicks are tried on.
+    """A typed line that nicks are matched against.
 
-    A set of places in it is one number: bit n is the place before character n.
+    A set of places in the line is one number: bit n is the place before character n.
     """
 
     def __init__(self, text: str) -> None:
@@ -145,8 +146,10 @@ class _Line:
         self._blanks = self._of_set(r"\s")
 
     def arguments(self, regex: str, pattern: str) -> dict[str, str] | None:
-        """Return what stands for each `$N` of a nick, by N, or None if the nick does not match."""
-        if not regex.startswith(_SHELL):  # code wrote it, such as Evennia's alias of a channel
+        """Return the text of each `$N` of a nick, by N; None if the nick does not match."""
+        if not regex.startswith(
+            _SHELL
+        ):  # written by code, for example Evennia's aliases of channels
             self._spend(len(self._letters))
             found = re.match(regex, self._text, re.IGNORECASE | re.DOTALL)
             named = found.groupdict() if found else {}
@@ -162,7 +165,7 @@ class _Line:
         return self._spans(parts, reached) if reached[-1] >> len(self._text) else None
 
     def _after(self, part: str, places: int) -> int:
-        """Return the places that a part of a nick ends at if it begins at one of `places`."""
+        """Return the places where a part of a nick ends if it begins at one of `places`."""
         self._spend(1)
         every = (2 << len(self._text)) - 1
         if _ARGUMENT.fullmatch(part):
@@ -171,7 +174,7 @@ class _Line:
             return every & -(1 << _first(places))
         if part.isspace():
             begun = (places & self._blanks) << 1
-            # The carry of the sum runs through each run of blanks.
+            # The addition carries a bit through each run of blanks.
             return (((begun & self._blanks) + self._blanks) ^ self._blanks) | begun
         if part == "?":
             return (places << 1) & every
@@ -180,7 +183,7 @@ class _Line:
         return (places & self._places.get(part if len(part) > 1 else part.lower(), 0)) << 1
 
     def _spans(self, parts: Sequence[str], reached: Sequence[int]) -> dict[str, str]:
-        """Return the text of each `$N`: as short as possible, the first ones before the last."""
+        """Return the text of each `$N`. Earlier ones are as short as possible."""
         found: dict[str, str] = {}
         end = len(self._text)
         before = ["", *parts]
@@ -191,7 +194,7 @@ class _Line:
                 start = _first(places >> run << run)
             elif part == "*" or _ARGUMENT.fullmatch(part):
                 start = _first(places)
-                if last.isspace():  # it takes all blanks that there are
+                if last.isspace():  # the blank part before it takes all blanks
                     start = max(start, min(end - len(self._text[start:end].lstrip()), end - 1))
                 found[part.lstrip("$")] = self._text[start:end]
             end = start
@@ -209,6 +212,6 @@ class _Line:
 
 
 def bound_nicks() -> None:
-    """Have Evennia keep and replace nicks with the functions here; it has no setting for that."""
+    """Replace Evennia's functions for nicks by those here; there is no setting for that."""
     NickHandler.add = add_nick
     NickHandler.nickreplace = replace_nicks

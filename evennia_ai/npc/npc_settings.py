@@ -1,7 +1,7 @@
-"""Where the settings of one NPC are kept: in one Evennia Attribute, with who changed them.
+"""The stored settings of one NPC: an Evennia Attribute with the values and their changes.
 
-They are judged on the way in (`evennia_ai.services.settings.npc`); a mind reads them once and keeps
-them until the Attribute changes, whoever changes it.
+`services.settings.npc` validates them before they are stored. A mind reads them once and keeps them
+until the Attribute changes.
 """
 
 import time
@@ -22,12 +22,12 @@ from evennia_ai.services.settings.npc import (
 
 ATTRIBUTE: Final = "ai_settings"
 MOST_CHANGES: Final = 50
-"""How many changes are remembered."""
+"""The most changes that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """One change of a setting: when, by whom, from what to what; None is what the game has."""
+    """One change of a setting. None as a value means the game's setting."""
 
     at: float
     by: str
@@ -40,34 +40,37 @@ _OF_A_CHANGE: Final = frozenset(one.name for one in fields(SettingChange))
 
 
 def settings_of(npc: NPC) -> NPCSettings:
-    """What is set for this NPC."""
+    """Return the settings of this NPC."""
     found: NPCSettings = npc.ai.settings
     return found
 
 
 def settings_in(stored: Any) -> tuple[NPCSettings, tuple[str, ...]]:
-    """What the value of the Attribute `ATTRIBUTE` says, and what of it cannot be."""
+    """Parse the value of the Attribute `ATTRIBUTE`. Return the settings and the problems."""
     return read_settings(_values_in(stored))
 
 
 def given_to(npc: NPC) -> frozenset[str]:
-    """The names of the settings that were set; all others are as the game has them."""
-    return frozenset(_values_in(_stored(npc)))
+    """Return the names of the NPC's own settings. All others follow the game."""
+    return frozenset(_values_in(_stored_value(npc)))
 
 
 def changes_of(npc: NPC) -> tuple[SettingChange, ...]:
-    """What was changed, the newest last; at most the last 50 changes."""
-    return tuple(SettingChange(**one) for one in _changes_in(_stored(npc)))
+    """Return the last 50 changes, newest last."""
+    return tuple(SettingChange(**one) for one in _changes_in(_stored_value(npc)))
 
 
-def changed(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
-    """Set these settings of an NPC, None for what the game has; what it has then.
+def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
+    """Change settings of an NPC and return the new ones. None as a value restores the game's.
 
-    SettingError says which cannot be, and nothing is changed. Each change is logged and remembered
-    with who made it. What was stored and cannot be goes with the first change.
+    Each change is logged and kept with its author. Invalid stored values are removed with the first
+    change.
+
+    Raises:
+        SettingError: A value is invalid; nothing changed.
     """
     by.check(f"changing the settings of {npc.key}")
-    stored = _stored(npc)
+    stored = _stored_value(npc)
     old = {str(name): value for name, value in _values_in(stored).items()}
     kept, _ = usable_settings(old)
     wanted = {name: value for name, value in {**kept, **values}.items() if value is not None}
@@ -86,8 +89,8 @@ def changed(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
     return settings_of(npc)
 
 
-def _stored(npc: NPC) -> Any:
-    """What the Attribute holds, None where there is none; warm, this makes no query."""
+def _stored_value(npc: NPC) -> Any:
+    """Return the value of the Attribute, None if there is none. No query once cached."""
     attribute = npc.attributes.get(ATTRIBUTE, return_obj=True)
     return None if attribute is None else attribute.db_value
 

@@ -1,9 +1,9 @@
-"""The runtime: what the NPCs of one server process share: the clock, the models, the scheduler.
+"""The runtime: what the NPCs of one server process share, such as clock, models and scheduler.
 
-Made when it is first needed, from the settings and Twisted's reactor; tests install their own. Who
-lives as long as the process is handed `current` where it is made, and looks there which runtime is
-in use; what is done once (a turn) is handed the runtime itself. What a watcher needs beside this
-project is imported when a setting asks for it, and never else.
+It is made when first needed, from the settings and Twisted's reactor. Tests install their own.
+Objects that live as long as the process get `current` and read the runtime from it. Short-lived
+objects, such as a turn, get the runtime itself. Packages for watchers are imported only if a
+setting needs them.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,13 +56,13 @@ from evennia_ai.services.settings.npc import NPCSettings
 from evennia_ai.store.model_calls import use_by_each
 
 SHUTDOWN_SECONDS: Final = 2.0
-"""How long the last spans may take to be sent when the server stops."""
+"""How long the stop of the server waits for the last spans to be sent."""
 
 Gauging = Callable[[], Gauges]
 
 
 def watchers_of(conf: Conf, *, clock: Clock, gauges: Gauging) -> Iterator[Watcher]:
-    """The watchers that the settings ask for; `gauges` tells metrics how things stand."""
+    """Yield the watchers that the settings ask for. `gauges` returns the game's state."""
     if conf.log_llm_requests:
         secrets = tuple(conf.api_keys.values())
         yield RequestLog(in_full=conf.log_llm_requests == "full", secrets=secrets)
@@ -75,7 +75,7 @@ def watchers_of(conf: Conf, *, clock: Clock, gauges: Gauging) -> Iterator[Watche
                 yield make()
             except ImportError as error:
                 logger.log_err(
-                    f"evennia_ai: not watched, {error};"
+                    f"evennia_ai: a watcher cannot start: {error};"
                     ' pip install "evennia-ai[telemetry]" installs what is missing'
                 )
 
@@ -99,7 +99,7 @@ def _traces(conf: Conf) -> Watcher:
 
 
 def _provider(exporter: Any) -> Any:
-    """A tracer of our own that sends its spans from a thread of its own."""
+    """Return a tracer of our own, which sends its spans from a thread."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -110,7 +110,7 @@ def _provider(exporter: Any) -> Any:
 
 
 def _shut_down(provider: Any) -> None:
-    """Send what is left, in a thread: a collector that is away must not hold the server up."""
+    """Send the remaining spans in a thread, so that an unreachable collector blocks nothing."""
     thread = Thread(target=provider.shutdown, name="evennia_ai-traces", daemon=True)
     thread.start()
     thread.join(SHUTDOWN_SECONDS)
@@ -118,7 +118,7 @@ def _shut_down(provider: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What turns need that is neither the NPC's nor the store's."""
+    """What turns need besides the NPC and the store."""
 
     conf: Conf
     clock: Clock
@@ -128,7 +128,7 @@ class Runtime:
     calls: ModelCalls
     backends: Backends
     meanings: Meanings | None
-    """What memories mean; None where the game compares them by words alone."""
+    """The meanings of memories; None if the game compares them by words only."""
 
     scheduler: Scheduler
     writer: Writer
@@ -141,30 +141,28 @@ class Runtime:
     gestures: Gestures
     signs: Signs
     told_of_limits: Recently
-    """Which NPC told which player of a limit."""
+    """Which NPCs recently told which players about a limit."""
     ticker: Ticker
     book_builds: BookBuilds
     work: Work
-    """What NPCs do besides speaking, here or in workers."""
-
-    """What this game shares with others."""
+    """The background work, done here or by workers."""
 
     @property
     def access(self) -> Access:
-        """The model that NPCs without settings of their own speak with."""
+        """Return the model of NPCs without settings of their own."""
         return self.models.of_role("speaker")[0]
 
     def place_of(self, settings: NPCSettings) -> Place:
-        """Where the turns of an NPC with these settings wait for a reply."""
+        """Return the model that turns of an NPC with these settings wait for."""
         access = self.models.of_role("speaker", settings=settings)[0]
         return Place(access.where, access.name, access.most_at_once)
 
     def close(self) -> None:
-        """Start no turn any more, give up those in flight."""
+        """Start no more turns, and give up running ones."""
         self.scheduler.stop()
         self.floors.close()
         self.compactor.close()
-        self.models.close()  # turns end by it, and what they do then is given up after it
+        self.models.close()  # this ends turns; their last work is given up below
         self.gestures.close()
         self.idle_time.close()
         self.work.close()
@@ -173,18 +171,18 @@ class Runtime:
 
 
 class Current:
-    """Which runtime is in use."""
+    """A reference to the runtime that is in use."""
 
     @cached_property
     def runtime(self) -> Runtime:
-        """This process's runtime, made when it is first asked for."""
+        """Return this process's runtime, made at the first call."""
         from twisted.internet import reactor
 
         return runtime_of(conf(), clock=reactor)
 
     @property
     def installed(self) -> Runtime | None:
-        """The same where it was made, else None."""
+        """Return the runtime if it was made, else None."""
         return vars(self).get("runtime")
 
 
@@ -194,12 +192,12 @@ current: Final = Current()
 
 
 def runtime() -> Runtime:
-    """This process's runtime, for the doors of the game: hooks, commands, start and stop."""
+    """Return this process's runtime, for entry points: hooks, commands, start and stop."""
     return current.runtime
 
 
 def install(new: Runtime | None) -> Runtime | None:
-    """Use `new` from now on, None to make another when it is needed; the one there was."""
+    """Use `new` from now on; None makes another when needed. Return the earlier one."""
     old = current.installed
     vars(current).pop("runtime", None)
     if new is not None:
@@ -208,20 +206,20 @@ def install(new: Runtime | None) -> Runtime | None:
 
 
 def stop() -> None:
-    """End this process's runtime, if it has one; what NPCs perceived is committed first."""
+    """End this process's runtime, if there is one, after committing what NPCs perceived."""
     live = current.installed
     if live is None:
         return
     live.writer.end()
     live.recorder.flush()
-    live.close()  # while it is installed: who ends by it must not make another one
+    live.close()  # before `install`, so that nothing that ends now makes another runtime
     install(None)
 
 
 def runtime_of(
     conf: Conf, *, clock: Clock, access: Access | None = None, models: Models | None = None
 ) -> Runtime:
-    """A runtime for these settings; with `models`, or `access` alone, instead of theirs."""
+    """Return a runtime for these settings. `models` or `access` replaces the settings' models."""
     models = models or Models(
         conf, clock=clock, only=access, game_id=game_id, log_error=logger.log_err
     )
@@ -231,7 +229,7 @@ def runtime_of(
         queue_limit=conf.queue_limit,
         speaker_limit=min(conf.speaker_limit, conf.queue_limit),
         cooldown_seconds=conf.cooldown_seconds,
-        on_error=_logged,
+        on_error=_log_failed_turn,
     )
     writer = Writer(clock)
     recorder = Recorder(clock, writer, queue_limit=conf.queue_limit, time_suffix=conf.time_suffix)
@@ -273,7 +271,7 @@ def runtime_of(
 
 
 def _limits(conf: Conf, clock: Clock) -> Limits:
-    """The limits of the settings, which remember what was used today."""
+    """Return the limits of the settings, which read today's use from the database."""
     return Limits(
         conf.limits,
         now=clock.seconds,
@@ -282,7 +280,7 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
 
 
 def _work_gauges(*, now: float) -> WorkGauges | None:
-    """How the workers of the runtime that runs stand, as it last looked."""
+    """Return the state of the installed runtime's workers, as last read."""
     status = current.installed.work.status if current.installed is not None else None
     if status is None:
         return None
@@ -297,7 +295,7 @@ def _work_gauges(*, now: float) -> WorkGauges | None:
 
 
 def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Watch:
-    """Who notices hints in replies, and whoever the settings want to be told of calls."""
+    """Return the watchers: the check for hints in replies, and those of the settings."""
 
     def gauges() -> Gauges:
         breakers = {one.name: one.breaker.state for one in models.accesses() if one.breaker}
@@ -314,7 +312,7 @@ def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Wa
 
 
 def _threads_of(clock: Clock) -> InThread:
-    """The threads of Twisted's reactor; where none runs, all of it is done at once."""
+    """Return a function that runs work in the reactor's threads, or at once without a reactor."""
 
     def run(work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         if not IReactorThreads.providedBy(clock) or not getattr(clock, "running", False):
@@ -326,12 +324,12 @@ def _threads_of(clock: Clock) -> InThread:
 
 
 def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
-    """Return what `work` makes of `args`, or the failure that it ends in.
+    """Return the result of `work`, or its failure. Call it in a thread of Twisted's.
 
-    For a thread of Twisted's, whose frame keeps the failure. The failure's traceback refers to that
-    frame, so both stay until the collector finds them, with all that other frames have in hand by
-    then. An error of ours says enough and loses its traceback. Of any other error only what `work`
-    had in hand is let go; the lines of the traceback stay.
+    The frame of Twisted's thread keeps the failure, whose traceback refers to that frame. Both
+    would stay, with all values in their frames, until the garbage collector finds them. An error of
+    ours needs no traceback and loses it. Other errors keep the lines of the traceback, but not the
+    values of `work`.
     """
     try:
         return work(*args)
@@ -347,6 +345,6 @@ def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
         return Failure()
 
 
-def _logged(npc_ref: str, failure: Failure) -> None:
+def _log_failed_turn(npc_ref: str, failure: Failure) -> None:
     told = failure.getTraceback()
     logger.log_err(f"evennia_ai: a turn of NPC {npc_ref} ended in an error\n{told}")

@@ -1,14 +1,13 @@
-"""Start and stop: what happens once for a server process.
+"""Start and stop: what happens once in a server process.
 
-The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.apps`), so that a
-game needs no line for it; Evennia calls the functions here.
+The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.apps`), so a game
+needs no line for it. Evennia calls the functions here.
 
-Python's full search for objects that nobody reaches any more goes through every object there is, a
-tenth of a second and more with hundreds of NPCs. Here the collector looks at what is new as soon as
-that is some thousand objects, and what survives is frozen: later searches pass it over. Once a day,
-and whenever there is much more in memory than the messages that are meant to be there, all of it is
-looked through, so that what became garbage while it was frozen goes as well: in a moment in which
-no NPC is answering, unless it has become so much that it cannot wait for one.
+Python's full garbage collection visits every object, which takes a tenth of a second or more with
+hundreds of NPCs. Therefore new objects are collected as soon as there are some thousand of them,
+and the survivors are frozen, so that later collections skip them. A full collection, frozen objects
+included, runs once a day, and when memory has grown much beyond the messages that are cached on
+purpose. It waits for a moment in which no NPC is answering, unless memory has grown too much.
 """
 
 import gc
@@ -45,45 +44,46 @@ from evennia_ai.store.history.windows import windows
 from evennia_ai.store.work import proposals, workers
 
 NEW_SECONDS: Final = 0.25
-"""How often it is asked how much is new: in one second a crowd makes more than is meant."""
+"""How often new objects are counted. A crowd makes too many in one second."""
 GROWN_SECONDS: Final = 5.0
-"""How often it is asked how much memory is in use, which takes longer than the question above."""
+"""How often used memory is measured, which takes longer than counting new objects."""
 NEW_OBJECTS: Final = 10_000
-"""So many new objects are searched at once: some milliseconds."""
+"""From this many new objects on, they are collected (some milliseconds)."""
 EVERYTHING_SECONDS: Final = 24 * 60 * 60.0
 GROWN_BLOCKS: Final = 500_000
-"""So many more blocks of memory may be in use before everything is searched: some 100 MB."""
+"""Growth in memory blocks before a full collection (about 100 MB)."""
 TOO_MANY: Final = 4
-"""At so many times that much it is searched whoever is answering."""
+"""At this multiple of `GROWN_BLOCKS`, the full collection does not wait for a quiet moment."""
 MESSAGE_BLOCKS: Final = 16
-"""Blocks that a message takes with its record; as long as it is held it is no garbage."""
+"""Memory blocks of a cached message with its record, which are not counted as growth."""
 
 SWITCH_SECONDS: Final = 0.0005
-"""How long a thread that wants to run waits for another that runs.
+"""How long a thread that wants to run waits for the running one.
 
 The writer waits for the database some times in each job, and behind each of them for the game's
 thread: with Python's own five milliseconds, as long as the game is busy, that is most of a commit.
 """
 
 _SELDOM: Final = 100_000
-"""Searches of the middle generation before Python begins a full one by itself; as good as never."""
+"""A threshold that practically stops Python from starting full collections by itself."""
 
 
 class Garbage:
-    """The collector while a server runs; `end` gives it back as it was."""
+    """Controls the garbage collector while a server runs."""
 
     def __init__(self) -> None:
         self._before: Final = gc.get_threshold()
         self._held: Callable[[], int] = int
         self._is_quiet: Callable[[], bool] = bool
         self._blocks_after = 0
-        """What was in use beside messages after the last search of everything."""
+        """Memory blocks in use after the last full collection, without cached messages."""
 
     def begin(self, *, held: Callable[[], int], is_quiet: Callable[[], bool]) -> None:
-        """What the start has made is looked through once and frozen, before anybody is served.
+        """Collect and freeze what the start has made, before anybody is served.
 
-        `held` tells how many messages are in memory because they are meant to be, `is_quiet`
-        whether a tenth of a second matters to nobody just now.
+        Args:
+            held: Returns how many messages are cached on purpose.
+            is_quiet: True if a pause of a tenth of a second disturbs nobody now.
         """
         self._held, self._is_quiet = held, is_quiet
         young, middle, _ = self._before
@@ -92,21 +92,18 @@ class Garbage:
         self._blocks_after = self._blocks()
 
     def search_new(self) -> None:
-        """Look at what was made since the last time, and freeze what is still there, if it is much.
-
-        Asked often, so that never so much is new that the search is felt.
-        """
+        """Collect new objects and freeze the survivors, if there are many. Call it often."""
         if _new_objects() >= NEW_OBJECTS:
             self._search()
 
     def search_if_grown(self) -> None:
-        """Look at all there is where much more memory is in use than after the last time."""
+        """Run a full collection if memory has grown much since the last one."""
         grown = self._blocks() - self._blocks_after
         if grown > TOO_MANY * GROWN_BLOCKS or (grown > GROWN_BLOCKS and self._is_quiet()):
             self.search_everything()
 
     def _blocks(self) -> int:
-        """The blocks of memory in use beside messages; what a process has taken tells less."""
+        """Return the memory blocks in use, without cached messages."""
         return sys.getallocatedblocks() - MESSAGE_BLOCKS * self._held()
 
     def _search(self) -> None:
@@ -114,38 +111,38 @@ class Garbage:
         gc.freeze()
 
     def search_everything(self) -> None:
-        """Look at all there is, also at what is frozen."""
+        """Run a full collection, frozen objects included."""
         began = time.perf_counter()
         gc.unfreeze()
         self._search()
         self._blocks_after = self._blocks()
         took = 1000 * (time.perf_counter() - began)
-        logger.log_msg(f"evennia_ai: all of the memory was searched for garbage in {took:.0f} ms")
+        logger.log_msg(f"evennia_ai: a full garbage collection took {took:.0f} ms")
 
     def end(self) -> None:
-        """The collector works as before."""
+        """Restore the collector's earlier settings."""
         gc.set_threshold(*self._before)
         gc.unfreeze()
 
 
 class Switching:
-    """How often threads take turns while a server runs; `end` gives it back as it was."""
+    """Controls how often threads take turns while a server runs."""
 
     def __init__(self) -> None:
         self._before = sys.getswitchinterval()
 
     def begin(self) -> None:
-        """From now on no thread waits long for another; shorter ones of a game's own stay."""
+        """Shorten the time for which a thread waits for another, unless the game's is shorter."""
         self._before = sys.getswitchinterval()
         sys.setswitchinterval(min(SWITCH_SECONDS, self._before))
 
     def end(self) -> None:
-        """Threads take turns as before."""
+        """Restore the earlier interval."""
         sys.setswitchinterval(self._before)
 
 
 def _new_objects() -> int:
-    """About how many objects there are that no full search has seen."""
+    """Return about how many objects were made since the last full collection."""
     young, middle, _ = gc.get_threshold()
     made, young_searches, middle_searches = gc.get_count()
     return made + young * (young_searches + middle * middle_searches)
@@ -154,8 +151,8 @@ def _new_objects() -> int:
 _DAY_SECONDS: Final = 24 * 60 * 60
 _SUMMING_SECONDS: Final = 60
 _SETTLING_SECONDS: Final = 3
-"""After the start, until the players of a reload are there again."""
-# What is done again and again while the server runs, and what once.
+"""The pause after the start in which players reconnect after a reload."""
+# Repeated and single calls that are scheduled while the server runs.
 _timers: Final[list[LoopingCall]] = []
 _calls: Final[list[Any]] = []
 _garbage: Final = Garbage()
@@ -164,7 +161,7 @@ _watchdogs: Final[list[Watchdog]] = []
 
 
 def _log_doubts() -> None:
-    """Log what is odd about the settings: a reload runs no checks."""
+    """Log doubtful settings, because a reload runs no system checks."""
     for doubt in setting_doubts():
         logger.log_warn(f"evennia_ai: {doubt.message} {doubt.hint}")
     for name, near in unknown_names():
@@ -173,9 +170,9 @@ def _log_doubts() -> None:
 
 
 def at_server_start() -> None:
-    """End the turns of a process that died, get the model ready, watch for foreign writes.
+    """Start NPCs: close turns of a dead process, prepare the model, start all timers.
 
-    Conversations that are not to be kept any longer are erased, then and once a day.
+    Conversations that are older than the settings allow are erased now and once a day.
     """
     hide_errors()
     bound_nicks()
@@ -186,7 +183,7 @@ def at_server_start() -> None:
         return
     _log_doubts()
     started_at = time.time()
-    _refresh()  # what is read from now on is as new as the numbers that are known
+    _refresh()  # read the store's versions, so that later reads are not older
     closing = partial(_close_interrupted, begun_before=started_at)
     live.writer.begin()
     live.writer.until_written(closing, "interrupted turns are not closed")
@@ -220,7 +217,7 @@ def at_server_start() -> None:
 
 
 def at_server_stop() -> None:
-    """Commit what was heard, give up what is in flight; also before a reload."""
+    """Commit what was heard and give up what is running. Also called before a reload."""
     _stop_timers()
     while _watchdogs:
         _watchdogs.pop().end()
@@ -230,7 +227,7 @@ def at_server_stop() -> None:
 
 
 def _close_interrupted(*, begun_before: float) -> None:
-    """Close the turns that an earlier process left open, those of this one never."""
+    """Close turns that an earlier process left open, and end its errands."""
     closed = turns.close_interrupted(begun_before=begun_before)
     if closed:
         turns_closed = (
@@ -241,7 +238,7 @@ def _close_interrupted(*, begun_before: float) -> None:
 
 
 def _answer_what_waited(live: running.Runtime, started_at: float) -> None:
-    """Answer what was said before the stop; where that cannot be read it is left."""
+    """Answer what was said before the stop. If it cannot be read, log that."""
     reading = live.writer.read(partial(unanswered.look_back, started_at=started_at))
     reading.addCallback(unanswered.take_up).addErrback(
         _not_done, "what was said before the stop is not answered"
@@ -249,11 +246,11 @@ def _answer_what_waited(live: running.Runtime, started_at: float) -> None:
 
 
 def _notice_guards() -> None:
-    """Write down who guards which restricted base, before anybody changes a tag."""
+    """Record which NPCs guard which restricted bases, before anybody changes a tag."""
     try:
         look_at_everybody()
     except (EvenniaAIError, *DATABASE_ERRORS) as error:
-        logger.log_err(f"evennia_ai: who guards which knowledge base was not looked at: {error}")
+        logger.log_err(f"evennia_ai: could not record which NPCs guard knowledge bases: {error}")
 
 
 def _start_ticks(live: running.Runtime) -> None:
@@ -268,7 +265,7 @@ def _refresh() -> None:
 
 
 def _forget_old(live: running.Runtime) -> None:
-    """Erase what nobody came back to; what cannot be erased now is erased the next day."""
+    """Erase old conversations. What cannot be erased now is tried the next day."""
     keep_days = live.conf.keep_turn_days
     erase = partial(erasing.forget_old, time.time(), keep_days=keep_days)
 
@@ -285,13 +282,13 @@ def _forget_old(live: running.Runtime) -> None:
 
 
 def _sum_up_calls(live: running.Runtime) -> None:
-    """Keep of a few old calls of models their sums; the next ones, and what fails, later."""
+    """Replace some old calls of models by their sums. The rest follows at later calls."""
     sum_up = partial(model_calls.sum_up_old, time.time(), keep_days=live.conf.keep_call_days)
     live.writer.write(sum_up).addErrback(_not_done, "old calls of models were not summed up")
 
 
 def _forget_work(live: running.Runtime) -> None:
-    """Forget jobs that ended, and workers that died, longer ago than calls of models are kept."""
+    """Delete jobs that ended and workers that died longer ago than calls are kept."""
     before = time.time() - live.conf.keep_call_days * _DAY_SECONDS
 
     def forget() -> None:
@@ -302,7 +299,7 @@ def _forget_work(live: running.Runtime) -> None:
 
 
 def _not_done(failure: Failure, what: str) -> None:
-    """Log what the database refused; it is done the next time."""
+    """Log an error of the database. The next call tries again."""
     failure.trap(EvenniaAIError, DatabaseError)
     logger.log_err(f"evennia_ai: {what}: {failure.getErrorMessage()}")
 

@@ -1,15 +1,13 @@
-"""What clients send is bounded and plain when it leaves the Portal; so is what players are shown.
+"""Bounds and cleans what clients send before it leaves the Portal, and what players are shown.
 
-Evennia takes links out of a typed line, and looks for them again in every line that is shown. Both
-take time that grows with the cube of the number of marks: 6,000 characters hold the game, or the
-Portal, for ten seconds. Here a line has no mark of a link before Evennia looks at it. Control
-characters, directions of writing and piled accents go as well: Evennia's own `say` would pass them
-on to the screens of others.
+Evennia removes links from typed lines and searches for links in every line it shows. Both take time
+that grows with the cube of the number of marks: 6,000 characters block the game or the Portal for
+ten seconds. This module removes marks of links before Evennia sees a line. It also removes control
+characters, direction marks and piled accents, which Evennia's own `say` would pass on to others.
 
-The Portal is the one place that every client passes (telnet, TLS, SSH, websocket, Ajax), and it
-echoes lines itself. `evennia_ai.npc.nicks` cleans a line again after a nick has replaced it.
-
-Named in a game's settings, `PORTAL_SESSION_HANDLER_CLASS`.
+Every client passes the Portal (telnet, TLS, SSH, websocket, Ajax), and the Portal itself echoes
+lines. `evennia_ai.npc.nicks` cleans a line again after a nick has replaced it. A game's settings
+name this class in `PORTAL_SESSION_HANDLER_CLASS`.
 """
 
 from typing import Any, Final
@@ -21,24 +19,24 @@ from evennia.utils import logger
 from evennia_ai.npc.senses.text import clean_line, with_whole_links, without_links
 
 MOST_NESTED: Final = 20
-"""Lists in lists that a client may send."""
+"""The deepest nesting of lists that a client may send."""
 MOST_CHARACTERS: Final = 5_000
-"""Characters and values of a frame that is no typed line, such as the options of a client."""
+"""The most characters and values of other frames, for example options of a client."""
 MOST_REPORTED: Final = 5
-"""Frames of one connection that the log names; the others are dropped without a line."""
+"""The most dropped frames that are logged for one connection."""
 WORDS_OF_PLAYERS: Final = frozenset({"say", "whisper", "pose"})
-"""Evennia's types of messages that hold what a player wrote; no link in them is the game's."""
+"""Evennia's types of messages with players' words. Links in them are removed."""
 _DEEP: Final = 10**12
 """The weight of what is nested too deeply."""
 
 
 class BoundedSessions(PortalSessionHandler):
-    """The connected clients; none of them can send what is too long, too deep or not plain."""
+    """The connected clients. None can send what is too long, too deep or not plain text."""
 
     def clean_senddata(self, session: Any, sent: dict[str, Any]) -> dict[str, Any]:
-        """Return what goes to the Server of a frame: all of it made plain, or nothing.
+        """Return the cleaned frame for the Server, or an empty one if it is refused.
 
-        Evennia calls it once per frame, after it has counted how many a client sends in a second.
+        Evennia calls it once per frame, after its limit of frames per second.
         """
         for name, data in sent.items():
             weight = _weight(data)
@@ -57,12 +55,12 @@ class BoundedSessions(PortalSessionHandler):
             if 0 < settings.MAX_CHAR_LIMIT < len(line.rstrip("\n")):
                 self.data_out(session, text=[[settings.MAX_CHAR_LIMIT_WARNING], {}])
                 return {}
-            # Options of a line are left out: Evennia would make them attributes of the command.
+            # Options of a line are dropped, because Evennia would set them on the command.
             frame["text"] = [[clean_line(line)], {}]
         return frame
 
     def data_out(self, session: Any, **sent: Any) -> None:
-        """Show a player a message, in which every link is whole and none is another player's."""
+        """Send a player a message in which every link is whole and made by the game."""
         for name in sent.keys() & {"text", "prompt"}:
             parts, options = sent[name]
             if parts and isinstance(parts[0], str) and "|" in parts[0]:
@@ -86,7 +84,7 @@ def _is_line(name: str) -> bool:
 
 
 def _weight(value: Any, *, nested: int = 0) -> int:
-    """Count the characters and values in what a client sent; `_DEEP` and more if it is too deep."""
+    """Count the characters and values in a frame; at least `_DEEP` if it is nested too deeply."""
     if isinstance(value, str | bytes):
         return 1 + len(value)
     if not isinstance(value, dict | list | tuple):

@@ -1,8 +1,8 @@
 """Writings: letters and books that NPCs wrote, as things of the game.
 
-A writing is an ordinary object: it is carried, given, dropped and locked like any other. What a
-model wrote is kept as plain text and shown as plain text. Its name is shown by Evennia itself,
-which interprets names, so that nothing but letters, digits and a few signs is ever in it.
+A writing is an ordinary object that can be carried, given, dropped and locked. The model's text is
+stored and shown as plain text. Evennia interprets names of objects, so the name of a writing
+contains only letters, digits and a few signs.
 """
 
 import re
@@ -17,13 +17,13 @@ from evennia.utils.create import create_object
 
 from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name, unmarked
-from evennia_ai.npc.speech.output import escaped
+from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name, strip_markup
+from evennia_ai.npc.speech.output import escape_markup
 from evennia_ai.services.settings.kinds import WritingLimits
 
 TYPECLASS: Final = "evennia_ai.npc.writings.Writing"
 WRITER: Final = "evennia_ai_writer"
-"""The category of the tag that names who wrote it."""
+"""The category of the tag with the writer's id."""
 
 MAX_TITLE: Final = 50
 DAY_SECONDS: Final = 86_400.0
@@ -36,9 +36,9 @@ _EMPTY_LINES: Final = re.compile(r"\n{3,}")
 
 
 class Writing(DefaultObject):
-    """A letter or a book that can be read with the command `read`, by whom its lock `read` lets.
+    """A letter or a book for the command `read`; its lock `read` decides who may read it.
 
-    `written_text` is what it says, `writer_name` by whom, `form` what it is.
+    `written_text` is its text, `writer_name` the writer, `form` "letter" or "book".
     """
 
     written_text = AttributeProperty("", autocreate=False)
@@ -46,18 +46,18 @@ class Writing(DefaultObject):
     form = AttributeProperty("letter", autocreate=False)
 
     def at_object_creation(self) -> None:
-        """Evennia's hook: everybody may read it who has it before them."""
+        """Let everybody read it who has it. Evennia calls this hook."""
         super().at_object_creation()
         self.locks.add("read:all()")
 
     def get_display_desc(self, looker: Any, **kwargs: Any) -> str:
-        """Evennia's hook: what it looks like, and how it is opened."""
-        own = self.db.desc or f"A {self.form}, written by {escaped(self.writer_name)}."
-        return f"{own}\nIt can be read: read {escaped(self.key)}"
+        """Return how it looks and how to open it. Evennia calls this hook."""
+        own = self.db.desc or f"A {self.form}, written by {escape_markup(self.writer_name)}."
+        return f"{own}\nIt can be read: read {escape_markup(self.key)}"
 
 
 def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
-    """A new writing in the hands of `npc`, and one more that it wrote today."""
+    """Create a writing in the hands of `npc`, and count it for today."""
     made: Writing = create_object(
         TYPECLASS,
         key=name_of(form, title),
@@ -70,13 +70,13 @@ def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
             ("form", form),
         ],
     )
-    made.location = npc  # nobody gets it yet, so that no hook of receiving is asked
+    made.location = npc  # set directly: nobody receives it yet, so no hook for that runs
     npc.attributes.add(_TIMES, [*_times(npc), time.time()], category=_TIMES_CATEGORY)
     return made
 
 
 def why_no_more(npc: NPC, limits: WritingLimits) -> str:
-    """Why the NPC writes nothing now, "" where it may; told to its model."""
+    """Return why the NPC may write nothing now, for its model; "" if it may."""
     if not limits.most:
         return "You may not write anything."
     own = {"db_tags__db_key": str(npc.id), "db_tags__db_category": WRITER}
@@ -91,15 +91,15 @@ def why_no_more(npc: NPC, limits: WritingLimits) -> str:
 
 
 def name_of(form: str, title: str) -> str:
-    """What the thing is called: `letter "Low water"`, or `letter` where no title is left."""
-    shown = "".join(letter if _is_plain(letter) else " " for letter in unmarked(title))
+    """Return the name of the thing: `letter "Low water"`, or `letter` without a usable title."""
+    shown = "".join(letter if _is_plain(letter) else " " for letter in strip_markup(title))
     words = one_line(shown)[:MAX_TITLE].strip(" -,'’")
     return f'{form} "{words}"' if any(map(str.isalnum, words)) else form
 
 
 def plain_text(text: str) -> str:
-    """What a model wrote as lines of plain text: no markup, nothing unseen, no frame of a chat."""
-    lines = [one_line(line) for line in LINE_BREAK.split(unmarked(text))]
+    """Return a model's text as plain lines: no markup, invisible characters or chat frames."""
+    lines = [one_line(line) for line in LINE_BREAK.split(strip_markup(text))]
     return neutralize_markup(_EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip())
 
 
@@ -108,7 +108,7 @@ def _is_plain(letter: str) -> bool:
 
 
 def _times(npc: NPC) -> list[float]:
-    """When the NPC wrote, in the last 24 hours; those that are gone are counted too."""
+    """Return when the NPC wrote in the last 24 hours, also things that are gone."""
     since = time.time() - DAY_SECONDS
     kept = npc.attributes.get(_TIMES, default=(), category=_TIMES_CATEGORY)
     return [at for at in kept if at > since]

@@ -32,7 +32,7 @@ from evennia_ai.npc import runtime as running
 from evennia_ai.npc import service
 from evennia_ai.npc.recording import unanswered
 from evennia_ai.npc.runtime import runtime
-from evennia_ai.npc.turn.rehearsal import rehearsed
+from evennia_ai.npc.turn.rehearsal import rehearse
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest
 from evennia_ai.services.llm.clients.scripted import Line, ScriptedModel
@@ -212,7 +212,7 @@ class World:
         number = dice.randint(1, turns.next_number(self._npc.ai.ref) - 1)
         turn = turns.get_turn(self._npc.ai.ref, number)
         branch = branches.open_branch(turn, by_ref=str(mira.id), by=trusted("Mira"))
-        return rehearsed(self._npc, branch, "What if I had paid?", typist=mira)
+        return rehearse(self._npc, branch, "What if I had paid?", typist=mira)
 
     @property
     def _room(self) -> ConversationRef:

@@ -19,7 +19,7 @@ from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.npc import runtime as running
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.clients.anthropic import AnthropicChat
@@ -340,7 +340,7 @@ def test_a_turn_with_tools_for_a_server_without_any_is_an_answer_of_their_form(
     talking: Callable,
 ) -> None:
     talk = talking(tools="schema", reply_tokens=600, extra={"logit_bias": QUOTES})
-    changed(talk.stage.npc, tools=("look",), by=THE_GAME)
+    change_settings(talk.stage.npc, tools=("look",), by=THE_GAME)
     talk.says(LINES[0])
     outcomes = [(one.turn.state, one.turn.outcome) for one in talk.taken()]
     assert set(outcomes) <= {("done", "used look"), ("done", "answered")}

@@ -257,7 +257,7 @@ def test_everything_is_said_once(played: Playing, play: Play, said: list[str]) -
 def test_who_waited_is_answered_after_the_reload(game: Evennia, played: Playing) -> None:
     assert f'Oren says, "{TIDE}"' in played(asking).read_after
     assert f'Oren says, "{FERRY}"' in played(asking).read_after
-    assert "said to NPCs before the server stopped: 2 answered now" in logs_of(game)
+    assert "lines to NPCs from before the server stopped: 2 answered now" in logs_of(game)
 
 
 def test_what_was_done_before_the_reload_is_not_done_again(game: Evennia, played: Playing) -> None:

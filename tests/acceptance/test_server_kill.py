@@ -20,7 +20,7 @@ from tests.services.llm.clients.stub_server import StubServer, answers, calls, s
 pytestmark = [pytest.mark.server, pytest.mark.minutes(1)]
 
 STARTED = "NPCs speak through"
-TAKEN_UP = "said to NPCs before the server stopped: 1 answered now"
+TAKEN_UP = "lines to NPCs from before the server stopped: 1 answered now"
 QUESTION = "say Oren, what of the tide?"
 AGAIN = "Oren, are you there?"
 NEWEST_AGAIN = f"""

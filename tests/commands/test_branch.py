@@ -250,7 +250,7 @@ def test_a_line_that_waits_is_not_said_in_a_branch_that_was_closed(stage, talked
     stage.builds("ai/branch oren/2", "ai/branch oren = What if?", "ai/branch/close oren")
     with hearing(stage.builder) as heard:
         stage.waited()
-    assert "thrown away meanwhile" in on_screen("\n".join(heard))
+    assert "branch was deleted meanwhile" in on_screen("\n".join(heard))
     assert len(talked.requests) == 3
 
 
@@ -264,7 +264,7 @@ def test_a_model_that_fails_is_told_and_the_branch_goes_on(stage, talked):
 
 
 def test_tools_are_offered_and_nothing_is_done(stage, talked):
-    npc_settings.changed(stage.npc, by=trusted("Mara"), tools=("drop", "pose"))
+    npc_settings.change_settings(stage.npc, by=trusted("Mara"), tools=("drop", "pose"))
     stage.npc.attributes.add("ai_mood", "calm")
     call = ToolCall(id="x1", name="pose", arguments='{"text": "bows"}')
     answers = iter([ChatReply(text="", tool_calls=(call,), model="m"), "So I bowed."])
@@ -278,7 +278,7 @@ def test_tools_are_offered_and_nothing_is_done(stage, talked):
 
 
 def test_a_turn_with_tools_is_copied_with_its_calls_and_results(stage, talked):
-    npc_settings.changed(stage.npc, by=trusted("Mara"), tools=("look",))
+    npc_settings.change_settings(stage.npc, by=trusted("Mara"), tools=("look",))
     call = ToolCall(id="x1", name="look", arguments="{}")
     answers = iter([ChatReply(text="", tool_calls=(call,), model="m"), "Fog.", "Still fog."])
     talked._line = lambda request: next(answers)

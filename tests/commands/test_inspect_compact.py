@@ -77,7 +77,7 @@ def test_a_short_talk_stays_as_it_is_and_it_is_told_how_much_always_does(stage):
 
 def test_a_room_in_which_nothing_was_said_has_nothing_to_compact(stage):
     with stage.model():
-        assert "nothing was said here" in one_line(stage.builds("ai/compact oren"))
+        assert "no conversation in this room" in one_line(stage.builds("ai/compact oren"))
 
 
 def test_an_npc_that_is_answering_is_not_disturbed(stage, long_talk):

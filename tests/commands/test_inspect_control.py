@@ -270,7 +270,7 @@ class TestCorrect:
         assert "(corrected since)" in stage.builds("ai/history oren")
 
     def test_what_it_said_by_a_tool(self, stage, talk):
-        npc_settings.changed(stage.npc, by=trusted("Mara"), tools=("say", "pose"))
+        npc_settings.change_settings(stage.npc, by=trusted("Mara"), tools=("say", "pose"))
         calls = (
             ToolCall(id="x1", name="say", arguments='{"text": "At noon."}'),
             ToolCall(id="x2", name="pose", arguments='{"action": "points out to sea."}'),

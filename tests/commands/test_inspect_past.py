@@ -274,7 +274,7 @@ def test_history_tells_who_had_something_erased(stage, talked):
 
 def test_history_marks_what_was_said_at_a_limit_and_names_the_limit(stage, mood):
     with stage.model("Aye.", "Aye."):
-        npc_settings.changed(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
+        npc_settings.change_settings(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
         for said in ("Oren, are you there?", "Oren, hello?"):
             stage.player.at_say(said)
             stage.waited()

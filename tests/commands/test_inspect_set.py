@@ -9,7 +9,7 @@ from django.test import override_settings
 from evennia_ai.commands.ai.settings import ROWS
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.npc import runtime as running
-from evennia_ai.npc.npc_settings import changed, changes_of, settings_of
+from evennia_ai.npc.npc_settings import change_settings, changes_of, settings_of
 from tests.commands.stage import one_line
 
 KEY = "sk-very-secret-4711"
@@ -72,7 +72,7 @@ def rows(told):
 
 
 def test_each_line_fits_a_terminal(harbour):
-    changed(
+    change_settings(
         harbour.npc,
         thinking=f"{'strokes his beard and ' * 8}frowns.",
         languages=["x" * 40, "y" * 40, "z" * 30],
@@ -83,7 +83,7 @@ def test_each_line_fits_a_terminal(harbour):
 
 
 def test_all_settings_are_listed_with_where_they_come_from(harbour):
-    changed(
+    change_settings(
         harbour.npc, mode="always", reply_tokens=200, languages=["common", "elvish"], by=THE_GAME
     )
     told = harbour.builds("ai/set oren")
@@ -145,7 +145,7 @@ def test_a_setting_is_set_and_what_it_was_is_told(harbour, typed, field, value, 
 
 
 def test_a_name_without_a_value_gives_the_setting_back(harbour):
-    changed(harbour.npc, temperature=0.2, by=THE_GAME)
+    change_settings(harbour.npc, temperature=0.2, by=THE_GAME)
     told = one_line(harbour.builds("ai/set oren = temperature"))
 
     assert told == "Oren: temperature is 0.7 (profile cheap) again; it was 0.2."
@@ -174,7 +174,7 @@ def test_a_stored_value_that_cannot_be_is_shown_as_a_problem(harbour):
 
 
 def test_markup_in_a_setting_is_shown_and_not_interpreted(harbour):
-    changed(harbour.npc, thinking="|rred $random()", by=THE_GAME)
+    change_settings(harbour.npc, thinking="|rred $random()", by=THE_GAME)
 
     assert "|rred $random()" in harbour.builds("ai/set oren")
 

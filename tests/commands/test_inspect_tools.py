@@ -85,10 +85,10 @@ def test_who_changed_the_tools_is_remembered(stage):
 
 
 def test_a_tool_the_game_has_not_any_more_is_a_problem_and_can_be_taken_away(stage):
-    from evennia_ai.npc.npc_settings import changed
+    from evennia_ai.npc.npc_settings import change_settings
 
-    changed(stage.npc, tools=("fly", "look"), by=THE_GAME)
-    assert "the tool 'fly' that it had is none of the game's any more" in stage.builds("ai oren")
+    change_settings(stage.npc, tools=("fly", "look"), by=THE_GAME)
+    assert "its tool 'fly' no longer exists in this game" in stage.builds("ai oren")
     assert "  fly - is no tool of the game any more" in stage.builds("ai/tools oren")
     stage.builds("ai/tools oren = -fly")
     assert tools_of(stage) == ("look",)

@@ -130,7 +130,7 @@ def test_a_draft_that_could_not_be_made_leaves_the_text_to_read(wiki):
     with desk_with(wiki, Writer("=== PAGE: <b> ===\nA lost text.")) as desk:
         told = desk.asks(f"lorekeeper {TASK}")
     assert "A lost text." in told
-    assert "'<b>' is no title of a page" in told
+    assert "'<b>' is not a valid page title" in told
 
 
 def test_an_error_is_one_line(wiki):

@@ -20,7 +20,7 @@ from evennia_ai.engine.text.columns import count_columns
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc.mind import news
 from evennia_ai.npc.model_calls.limits import CallKey, is_stopped, why_halted
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.llm.quotas import Quota
 from evennia_ai.services.settings.conf import conf
@@ -291,14 +291,14 @@ def test_the_log_tells_of_calls_outside_of_turns_and_how_they_failed(stage: Any)
 
 
 def test_the_log_tells_a_setting_by_the_name_builders_type(stage: Any) -> None:
-    changed(stage.npc, by=trusted("Mara"), hop_limit=1, languages=["Common", "Elvish"])
+    change_settings(stage.npc, by=trusted("Mara"), hop_limit=1, languages=["Common", "Elvish"])
     told = stage.builds("ai/log oren")
     assert "set hops: not set -> 1, by Mara" in told
     assert "set languages: not set -> Common, Elvish, by Mara" in told
 
 
 def test_the_log_tells_what_was_set(stage: Any) -> None:
-    changed(stage.npc, by=trusted("Mara"), temperature=0.5)
+    change_settings(stage.npc, by=trusted("Mara"), temperature=0.5)
     assert "set temperature: not set -> 0.5, by Mara" in stage.builds("ai/log oren")
 
 
@@ -306,7 +306,7 @@ def test_the_log_has_pages_and_each_thing_is_on_one_of_them(stage: Any) -> None:
     with stage.model(*["Aye."] * 12):
         for number in range(12):
             if number == 1:
-                changed(stage.npc, by=trusted("Mara"), temperature=0.5)
+                change_settings(stage.npc, by=trusted("Mara"), temperature=0.5)
             stage.player.at_say("Oren, are you there?")
             stage.waited()
         first, second = stage.builds("ai/log oren"), stage.builds("ai/log oren/2")
@@ -316,7 +316,7 @@ def test_the_log_has_pages_and_each_thing_is_on_one_of_them(stage: Any) -> None:
 
 
 def test_no_line_of_the_log_is_too_long(stage: Any) -> None:
-    changed(stage.npc, by=trusted("M" * 100), thinking="t" * 200)
+    change_settings(stage.npc, by=trusted("M" * 100), thinking="t" * 200)
     assert all(count_columns(line) <= 78 for line in stage.builds("ai/log oren").splitlines())
 
 
@@ -327,7 +327,7 @@ def test_no_line_of_the_log_is_too_long(stage: Any) -> None:
 def refused(stage: Any) -> Iterator[Any]:
     """Oren answered Pim once, refused twice, and Pim may ask no more."""
     with stage.model(*["Aye."] * 9):
-        changed(stage.npc, by=trusted("Mara"), limits={"calls_per_day": 1})
+        change_settings(stage.npc, by=trusted("Mara"), limits={"calls_per_day": 1})
         for said in ("Oren, are you there?", "Oren, hello?", "Oren!"):
             stage.player.at_say(said)
             stage.waited()
@@ -379,7 +379,7 @@ def test_limits_tell_what_was_used_of_what(stage: Any) -> None:
 
 
 def test_limits_of_an_npc_tell_which_are_its_own(stage: Any) -> None:
-    changed(stage.npc, by=trusted("Mara"), limits={"calls_per_day": 5})
+    change_settings(stage.npc, by=trusted("Mara"), limits={"calls_per_day": 5})
     with stage.model("Aye."):
         told = stage.builds("ai/limits oren")
     assert "Oren             calls per day              0 of 5 (its own)" in told

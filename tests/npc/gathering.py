@@ -3,9 +3,9 @@
 from typing import Any
 
 from evennia_ai.engine.inputs import Inputs
-from evennia_ai.npc.inputs.gather import gathered
+from evennia_ai.npc.inputs.gather import gather_turn
 
 
 def inputs_for(npc: Any, heard: Any) -> Inputs:
     """The inputs of the turn of `npc` that answers `heard`."""
-    return gathered(npc.ai, heard, settings=npc.ai.settings, tools=()).request.inputs
+    return gather_turn(npc.ai, heard, settings=npc.ai.settings, tools=()).request.inputs

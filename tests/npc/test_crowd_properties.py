@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.npc.inputs.shipped_providers import HEADING
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.quotas import Quota, Quotas
 from evennia_ai.store.core.snapshots import forget_everything
@@ -76,8 +76,8 @@ class Crowd:
         self.players = {"Anna": stage.anna, "Ben": stage.ben, "Cara": stage.player("Cara")}
         others = {key: stage.make(key, "evennia_ai.typeclasses.AINPC") for key in NPCS[1:]}
         self.npcs = {"Oren": stage.npc, **others}
-        changed(self.npcs["Brida"], mode="always", by=THE_GAME)
-        changed(
+        change_settings(self.npcs["Brida"], mode="always", by=THE_GAME)
+        change_settings(
             self.npcs["Ismay"], mode="always", talkativeness=0.9, cooldown_seconds=2.0, by=THE_GAME
         )
 

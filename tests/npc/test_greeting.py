@@ -15,7 +15,7 @@ from evennia_ai.npc.mind.handler import AIHandler
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.recording.unanswered import look_back, take_up
 from evennia_ai.npc.runtime import current
-from evennia_ai.npc.senses.witness import came
+from evennia_ai.npc.senses.witness import show_arrival
 from evennia_ai.npc.turn.turn import Turn
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
@@ -77,7 +77,7 @@ def told(model, text, index=-1):
 
 def comes(stage, who):
     """Somebody comes into the room, and what follows at once happens."""
-    came(stage.room, who, None)
+    show_arrival(stage.room, who, None)
     stage.passes()
 
 
@@ -451,7 +451,7 @@ class TestPrivately:
         greets(stage, 2)
         (problem,) = stage.npc.ai.status().problems
         assert problem == (
-            "card 'oren': greeting 2 is for groups only; who whispers is greeted with greeting 0"
+            "card 'oren': greeting 2 is for groups only; a player who whispers gets greeting 0"
         )
         assert any(problem in line for line in logged)
 
@@ -461,7 +461,7 @@ class TestPrivately:
         stage.whispers(stage.anna, "psst")
         assert stage.records("private")[0] == ("user", "Anna", "psst")
         (problem,) = stage.npc.ai.status().problems
-        assert "who whispers is not greeted" in problem
+        assert "a player who whispers gets no greeting" in problem
 
 
 class TestWords:
@@ -551,7 +551,7 @@ class TestWhatCannotBeSaid:
         assert stage.records()[0] == ("user", "Anna", "Oren?")
         assert stage.records("private")[0] == ("user", "Anna", "psst")
         (problem,) = stage.npc.ai.status().problems
-        mend = "card/greeting Oren = <number>, or off, changes that"
+        mend = "change that with card/greeting Oren = <number>, or off"
         assert problem == f"card 'oren': {why}, so nobody is greeted; {mend}"
 
     def test_a_card_that_lost_the_greeting_greets_nobody_any_more(self, stage, logged):

@@ -270,7 +270,7 @@ class TestTheClock:
     def test_it_stands_at_its_start_where_no_conversation_was_opened(self, stage):
         talk = heard.ConversationKey(kind="room", place_ref=str(stage.room.id))
         view = stage.npc.ai.view()
-        inputs = gather.inputs(
+        inputs = gather.make_inputs(
             stage.npc,
             view,
             talk,

@@ -13,7 +13,7 @@ from evennia_ai.npc.npc_settings import (
     ATTRIBUTE,
     MOST_CHANGES,
     SettingChange,
-    changed,
+    change_settings,
     changes_of,
     given_to,
     settings_in,
@@ -30,7 +30,7 @@ CHEAP = {"cheap": {"base_url": "http://127.0.0.1:9/v1", "model": "small"}}
 def refused(npc, **values):
     before = npc.attributes.get(ATTRIBUTE)
     with pytest.raises(SettingError) as refusal:
-        changed(npc, **values, by=THE_GAME)
+        change_settings(npc, **values, by=THE_GAME)
     assert npc.attributes.get(ATTRIBUTE) == before
     return str(refusal.value)
 
@@ -41,7 +41,7 @@ def test_an_npc_has_what_the_game_has_until_something_is_set(stage):
 
 
 def test_what_is_set_is_there_and_outlasts_a_reload(stage):
-    made = changed(
+    made = change_settings(
         stage.npc, mode="always", languages=["common", "elvish"], tick_seconds=60, by=THE_GAME
     )
 
@@ -52,14 +52,14 @@ def test_what_is_set_is_there_and_outlasts_a_reload(stage):
 
 
 def test_none_gives_a_setting_back_to_the_game(stage):
-    changed(stage.npc, mode="always", temperature=0.5, by=THE_GAME)
-    changed(stage.npc, mode=None, by=THE_GAME)
+    change_settings(stage.npc, mode="always", temperature=0.5, by=THE_GAME)
+    change_settings(stage.npc, mode=None, by=THE_GAME)
 
     assert settings_of(stage.npc) == replace(USUAL, temperature=0.5)
 
 
 def test_reading_settings_that_stay_makes_no_query_and_no_new_value(stage, no_queries):
-    changed(stage.npc, mode="always", by=THE_GAME)
+    change_settings(stage.npc, mode="always", by=THE_GAME)
     first = settings_of(stage.npc)
     with no_queries():
         assert settings_of(stage.npc) is first
@@ -72,7 +72,7 @@ def test_reading_settings_that_never_were_makes_no_query(stage, no_queries):
 
 
 def test_a_change_by_other_code_is_seen(stage):
-    changed(stage.npc, mode="always", by=THE_GAME)
+    change_settings(stage.npc, mode="always", by=THE_GAME)
     settings_of(stage.npc)
     stage.npc.attributes.get(ATTRIBUTE)["values"]["mode"] = "whisper_only"
 
@@ -80,7 +80,7 @@ def test_a_change_by_other_code_is_seen(stage):
 
 
 def test_settings_that_were_removed_are_gone(stage):
-    changed(stage.npc, mode="always", by=THE_GAME)
+    change_settings(stage.npc, mode="always", by=THE_GAME)
     settings_of(stage.npc)
     stage.npc.attributes.remove(ATTRIBUTE)
 
@@ -103,7 +103,7 @@ def test_whatever_else_is_stored_counts_as_nothing_set(stage, stored):
 
     assert settings_of(stage.npc) == USUAL
     assert changes_of(stage.npc) == ()
-    assert changed(stage.npc, mode="always", by=THE_GAME).mode == "always"
+    assert change_settings(stage.npc, mode="always", by=THE_GAME).mode == "always"
 
 
 JUNK = st.recursive(
@@ -161,7 +161,7 @@ def test_nothing_that_is_stored_can_stop_an_npc(stored):
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_changed(stage, values, told):
-    changed(stage.npc, temperature=0.5, by=THE_GAME)
+    change_settings(stage.npc, temperature=0.5, by=THE_GAME)
     with override_settings(EVENNIA_AI_PROFILES=CHEAP):
         message = refused(stage.npc, **values)
 
@@ -175,9 +175,9 @@ def test_no_builder_can_set_an_address_or_a_key(stage, name):
 
 
 def test_changes_are_remembered_with_who_made_them_and_logged(stage, logged):
-    changed(stage.npc, by=trusted("Mara"), mode="always")
-    changed(stage.npc, by=trusted("Mara"), mode="decide", temperature=0.5)
-    changed(stage.npc, by=trusted("Pim"), mode=None)
+    change_settings(stage.npc, by=trusted("Mara"), mode="always")
+    change_settings(stage.npc, by=trusted("Mara"), mode="decide", temperature=0.5)
+    change_settings(stage.npc, by=trusted("Pim"), mode=None)
 
     told = [(one.by, one.name, one.old, one.new) for one in changes_of(stage.npc)]
     assert told == [
@@ -191,7 +191,7 @@ def test_changes_are_remembered_with_who_made_them_and_logged(stage, logged):
 
 def test_a_stored_value_that_cannot_be_keeps_nobody_from_setting_another(stage):
     stage.npc.attributes.add(ATTRIBUTE, {"values": {"profile": "gone", "mode": "always"}})
-    changed(stage.npc, by=trusted("Mara"), temperature=0.5)
+    change_settings(stage.npc, by=trusted("Mara"), temperature=0.5)
 
     assert settings_of(stage.npc) == replace(USUAL, mode="always", temperature=0.5)
     told = [(one.name, one.old, one.new) for one in changes_of(stage.npc)]
@@ -199,15 +199,15 @@ def test_a_stored_value_that_cannot_be_keeps_nobody_from_setting_another(stage):
 
 
 def test_setting_what_is_set_is_no_change(stage):
-    changed(stage.npc, mode="always", by=THE_GAME)
-    changed(stage.npc, mode="always", by=THE_GAME)
+    change_settings(stage.npc, mode="always", by=THE_GAME)
+    change_settings(stage.npc, mode="always", by=THE_GAME)
 
     assert len(changes_of(stage.npc)) == 1
 
 
 def test_the_oldest_changes_are_forgotten(stage):
     for number in range(MOST_CHANGES + 3):
-        changed(stage.npc, temperature=number / 100, by=THE_GAME)
+        change_settings(stage.npc, temperature=number / 100, by=THE_GAME)
 
     assert len(changes_of(stage.npc)) == MOST_CHANGES
     assert changes_of(stage.npc)[-1].new == (MOST_CHANGES + 2) / 100

@@ -10,7 +10,7 @@ from evennia.server.portal.telnet import TelnetProtocol
 from evennia.utils.create import create_object
 
 from evennia_ai.engine.actors import THE_GAME
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.senses.presence import is_on
 from evennia_ai.typeclasses import AIMixin
 from tests.npc.screens import session_at
@@ -218,7 +218,7 @@ def test_npc_answers_again_after_it_was_played(stage, god):
 
 
 def test_call_of_a_tool_is_not_done_when_the_npc_is_played_meanwhile(stage, god, crown):
-    changed(stage.npc, tools=("take",), by=THE_GAME)
+    change_settings(stage.npc, tools=("take",), by=THE_GAME)
     model = stage.talks_with(calls(("take", {"item": "crown"})), "Aye.", delay_seconds=1.0)
     stage.says(stage.anna, "Oren, take the crown.")
     god.plays(stage.npc)

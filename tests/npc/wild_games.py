@@ -22,9 +22,9 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc import service
 from evennia_ai.npc.mind import emergency
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.runtime import runtime
-from evennia_ai.npc.senses.witness import left
+from evennia_ai.npc.senses.witness import show_departure
 from evennia_ai.npc.tools.tool import Refused
 from evennia_ai.store import erasing
 from evennia_ai.store.authored import cards
@@ -86,9 +86,9 @@ class Game:
         brida, ismay = (stage.make(key, "evennia_ai.typeclasses.AINPC") for key in NPCS[1:])
         self.npcs = {"Oren": stage.npc, "Brida": brida, "Ismay": ismay}
         self.refs = {str(npc.id): name for name, npc in self.npcs.items()}
-        changed(stage.npc, tools=TOOLS, by=THE_GAME)
-        changed(brida, mode=self.mode, tools=("note", "say"), profile="spare", by=THE_GAME)
-        changed(ismay, mode=self.mode, by=THE_GAME)
+        change_settings(stage.npc, tools=TOOLS, by=THE_GAME)
+        change_settings(brida, mode=self.mode, tools=("note", "say"), profile="spare", by=THE_GAME)
+        change_settings(ismay, mode=self.mode, by=THE_GAME)
         save_card("ismay", json.dumps(CARD), by=trusted("builder"))
         cards.CARDS.assign("ismay", of_npc(str(ismay.id)), by=trusted("builder"))
         cards.set_greeting(str(ismay.id), 0, by=trusted("builder"))
@@ -194,7 +194,7 @@ class Game:
         player, place = self.players[who], self.players[who].location
         if place is not None:
             player.location = None
-            left(place, player, None)
+            show_departure(place, player, None)
         self.stage.passes()
 
     def delete(self, name: str) -> None:
@@ -247,7 +247,7 @@ class Game:
 
     def set(self, name: str, values: dict[str, Any]) -> None:
         if self.npcs[name].pk is not None:
-            changed(self.npcs[name], **values, by=THE_GAME)
+            change_settings(self.npcs[name], **values, by=THE_GAME)
 
     def end_errand(self, is_done: bool) -> None:
         waiting = [one for one in Errand.sent if not one.called]

@@ -8,7 +8,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import StaleError
 from evennia_ai.npc.jobs.job import Job
-from evennia_ai.npc.jobs.kinds.forms import plain
+from evennia_ai.npc.jobs.kinds.forms import form_to_json
 from evennia_ai.npc.jobs.kinds.observe import OBSERVE, ObserveGiven
 from evennia_ai.npc.jobs.wire import text_of
 from evennia_ai.store.erasing import erase_conversation, forget_person, forgettable
@@ -46,7 +46,7 @@ def quay():
 
 def offer(where, kind="observe", **fields) -> int:
     """The number of what a worker offered of a conversation."""
-    head = plain(head_of(where))
+    head = form_to_json(head_of(where))
     job = Job(kind=kind, idempotency=f"{kind}:{where.id}", given={"head": head, "npc_ref": NPC})
     fields = {"body": f'{{"summary": "{SECRET}"}}', **fields}
     proposals.store_offer(Offer(idempotency=job.idempotency, kind=kind, job=text_of(job), **fields))
@@ -109,7 +109,7 @@ class TestForgettingAPerson:
         given = ObserveGiven(
             head=head_of(quay), cut=0, npc_ref=NPC, npc_name="Oren", upto=(0, 0), turn=1, most=3
         )
-        job = Job(kind="observe", idempotency="observe:1", given=plain(given))
+        job = Job(kind="observe", idempotency="observe:1", given=form_to_json(given))
         OBSERVE.refuse_stale(job)
         forget_person(ANNA, by=trusted("Mira"))
 

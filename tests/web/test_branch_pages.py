@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import of_npc
-from evennia_ai.npc.turn.rehearsal import rehearsed
+from evennia_ai.npc.turn.rehearsal import rehearse
 from evennia_ai.store.authored import lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_branches
@@ -20,7 +20,7 @@ def branched(played):
     turn = turns.get_turn(played.npc.ai.ref, 4)
     branch = branches.open_branch(turn, by_ref=str(played.ben.id), by=trusted("Ben"))
     for line in ("And if I had paid, Oren?", "And the lamp?"):
-        rehearsed(played.npc, branch, line, typist=played.ben)
+        rehearse(played.npc, branch, line, typist=played.ben)
         played.passes()
     played.branch = branch.conversation.npc_ref
     assert turns.last_turn(played.branch).number == 2

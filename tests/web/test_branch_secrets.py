@@ -5,7 +5,7 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.memory.memories import Memory
-from evennia_ai.npc.turn.rehearsal import rehearsed
+from evennia_ai.npc.turn.rehearsal import rehearse
 from evennia_ai.store import memories
 from evennia_ai.store.history import branches, conversations, turns
 from tests.npc.seeing.test_faces import CANARY, search
@@ -28,7 +28,7 @@ def shown_to(client, branch):
 
 def says(stage, branch, line):
     stage.talks_with(lambda request: "Aye.")
-    rehearsed(stage.npc, branch, line, typist=stage.ben)
+    rehearse(stage.npc, branch, line, typist=stage.ben)
     stage.passes()
 
 

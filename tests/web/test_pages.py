@@ -252,9 +252,9 @@ def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
 
 
 def test_what_is_set_for_an_npc_and_from_where(played, browser):
-    from evennia_ai.npc.npc_settings import changed
+    from evennia_ai.npc.npc_settings import change_settings
 
-    changed(played.npc, by=trusted("builder"), mode="decide")
+    change_settings(played.npc, by=trusted("builder"), mode="decide")
     told = as_json(browser("Builder"), f"/ai/npc/{played.npc.ai.ref}/settings/")["settings"]
     by_name = {one["name"]: one for one in told}
     assert by_name["mode"] == {"name": "mode", "value": "decide", "is_own": True}

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from evennia_ai.npc.senses.presence import HasMind, minds
+from evennia_ai.npc.senses.presence import HasMind, objects_with_mind
 from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.store.authored.cards import assignment_of
 
@@ -20,7 +20,7 @@ class Cast:
     """The NPCs of the game by what they are called: themselves, their card, and the name in it."""
 
     def __init__(self) -> None:
-        npcs = {str(number): name for number, name, *_ in minds()}
+        npcs = {str(number): name for number, name, *_ in objects_with_mind()}
         assignment_of.load_missing(npcs)
         self._refs: dict[str, dict[str, None]] = {}
         for ref, name in sorted(npcs.items()):

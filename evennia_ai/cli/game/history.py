@@ -28,7 +28,13 @@ from evennia_ai.formats.chats.chat_records import ChatSource, find_played
 from evennia_ai.formats.file_kinds import describe_file
 from evennia_ai.npc.senses.presence import HasMind
 from evennia_ai.npc.views.edits import AsOfToday, ProposedEdit, read_edit_file
-from evennia_ai.npc.views.recomposing import Comparison, PastReader, compared, composed_again, whole
+from evennia_ai.npc.views.recomposing import (
+    Comparison,
+    PastReader,
+    compare_turn,
+    composed_again,
+    see_all,
+)
 from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.store.history import conversations, past_turns, record_rows, turns, verifying
 from evennia_ai.store.history.chats import import_chat, is_of_name_alone
@@ -156,7 +162,7 @@ def replay_turn(npc: str, number: int, *, with_diff: bool, as_json: bool) -> int
     npc_ref = _with_turns(npc)
     turn = turns.get_turn(npc_ref, number)
     rebuilt = past_turns.replay_stored_turn(turn)
-    today = compared(turn, AsOfToday(), PastReader(), whole) if with_diff else None
+    today = compare_turn(turn, AsOfToday(), PastReader(), see_all) if with_diff else None
     if as_json:
         write_json(_replayed_object(turn, rebuilt, today), indent=2)
     else:
@@ -327,17 +333,17 @@ def _with_turns(wanted: str) -> str:
 def _comparisons(
     npc_ref: str, edit: ProposedEdit, *, newest: int | None, number: int | None
 ) -> tuple[int, Iterator[Comparison]]:
-    """How many turns are compared, and each of them with the edit, read as it is asked for.
+    """How many turns are compare_turn, and each of them with the edit, read as it is asked for.
 
     All of them, the `newest`, or the one of this `number`.
     """
     reader = PastReader()
     if number is not None:
-        return 1, iter([compared(turns.get_turn(npc_ref, number), edit, reader, whole)])
+        return 1, iter([compare_turn(turns.get_turn(npc_ref, number), edit, reader, see_all)])
     total = past_turns.count_of_turns(npc_ref)
     stream = past_turns.turns_in_order(npc_ref, newest=newest)
     count = total if newest is None else min(newest, total)
-    return count, (compared(turn, edit, reader, whole) for turn in stream)
+    return count, (compare_turn(turn, edit, reader, see_all) for turn in stream)
 
 
 def _again(turn: StoredTurn) -> str:

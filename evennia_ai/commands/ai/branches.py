@@ -15,7 +15,7 @@ from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_hanging
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC, object_of
-from evennia_ai.npc.turn.rehearsal import Rehearsed, part_in, rehearsed
+from evennia_ai.npc.turn.rehearsal import Rehearsed, part_in, rehearse
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.erasing import Erased, erase_branches
 from evennia_ai.store.history import branches, turns
@@ -143,7 +143,7 @@ def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
         ]
         return [f"In your branch of {npc.key}:", *lines]
 
-    return rehearsed(npc, _branch_of(caller, npc), text, typist=caller).addCallback(told)
+    return rehearse(npc, _branch_of(caller, npc), text, typist=caller).addCallback(told)
 
 
 def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Iterator[str | Row]:

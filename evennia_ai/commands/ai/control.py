@@ -145,7 +145,7 @@ def _where(npc: NPC, number: int | None) -> ConversationRef:
     _refuse_busy(npc)
     if number is None:
         room = ConversationKey(kind="room", place_ref=room_ref_of(npc) or "nowhere")
-        where = heard.found(npc.ai.ref, room)
+        where = heard.find_conversation(npc.ai.ref, room)
         problem = "was not spoken to where it is"
     else:
         where = next((one for one in known if one.id == number), None)

@@ -25,7 +25,7 @@ from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, fi
 from evennia_ai.formats.chats.chat_records import describe_source, is_chat_source
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.views.looking import past_reader, sent
+from evennia_ai.npc.views.looking import past_reader, sent_report
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.history.control import controls_since
@@ -205,7 +205,7 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
         return [head, *wrap_text(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
     same = "the same bytes as were sent, rebuilt from records alone"
-    report = sent(seer_for(caller, npc.ai.ref), turn, past_reader())
+    report = sent_report(seer_for(caller, npc.ai.ref), turn, past_reader())
     # By a hash of all of it a short hidden text could be guessed.
     lines: list[str | Row] = [head, same]
     lines += hidden_lines(report) or [f"sha256 {rebuilt.sha256}"]

@@ -26,7 +26,7 @@ from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.upkeep.remembering import kept, people_of, plain_text
+from evennia_ai.npc.upkeep.remembering import keep_memory, people_of, plain_text
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import memories as store
@@ -104,7 +104,7 @@ def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
         place_ref=str(npc.location.id) if npc.location else "",
         author=by.name,
     )
-    done = kept(npc.ai.ref, new, by=by, most=conf().memory.kept)
+    done = keep_memory(npc.ai.ref, new, by=by, most=conf().memory.kept)
     assert done.memory is not None
     what = "knew that already; it counts more now" if done.is_merged else "remembers it"
     return f"{npc.key} {what}: {_title(done.memory)}.{_warning(npc, text, about)}"
@@ -187,7 +187,7 @@ def _ranked(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
     """
     held = [_seen(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
     place = str(npc.location.id) if npc.location else "nowhere"
-    where = heard.found(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
+    where = heard.find_conversation(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
     history = windows(where.id).history if where is not None else History()
     rules = conf().memory.recall
     said = words_said(history, None, messages=rules.scan_messages)

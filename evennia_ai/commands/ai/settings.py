@@ -15,10 +15,10 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.text.columns import wrap_hanging
 from evennia_ai.npc.mind.viewers import seer_for
-from evennia_ai.npc.npc_settings import SettingChange, changed, given_to, settings_of
+from evennia_ai.npc.npc_settings import SettingChange, change_settings, given_to, settings_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.tools.registry import Choice, choice_of, chosen, registry
+from evennia_ai.npc.tools.registry import Choice, choice_of, choose_tools, registry
 from evennia_ai.npc.tools.tool import Tool
 from evennia_ai.services.endpoints import Access, Models, NotReady
 from evennia_ai.services.llm.profiles import MODEL_ROLES, ModelProfile
@@ -80,7 +80,7 @@ def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
         return _reset(npc, row, by=by)
     before = _shown(row, _origins(npc))
     try:
-        changed(npc, by=by, **{row.field: row.read(text.strip())})
+        change_settings(npc, by=by, **{row.field: row.read(text.strip())})
     except SettingError as error:  # it is told of by the name that builders know
         told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
         raise CommandError(told) from error
@@ -134,7 +134,7 @@ def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
     models = runtime().models
     usual = models.of_role("speaker")[0].profile.name
     before = _origins(npc).profile.name
-    changed(npc, by=by, profile=None if name == usual else name)
+    change_settings(npc, by=by, profile=None if name == usual else name)
     open_key = runtime().conf.shows_key_of(_origins(npc).profile)
     warned = f" {name} sends its key over plain http to another machine." if open_key else ""
     return f"{npc.key} speaks with {name} now; it was {before}.{warned}"
@@ -144,7 +144,7 @@ def _reset(npc: NPC, row: Row, *, by: Actor) -> str:
     """Give a setting back to the profile or the game; what it was is told."""
     before = _shown(row, _origins(npc))
     was_set = row.field in given_to(npc)
-    changed(npc, by=by, **{row.field: None})
+    change_settings(npc, by=by, **{row.field: None})
     origins = _origins(npc)
     now = f"{_marked(_shown(row, origins))} ({_from(row, origins, frozenset())})"
     if not was_set:
@@ -338,7 +338,7 @@ def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
         end = "" if meant.endswith("?") else "."
         raise CommandError(f"There is no mode '{mode}'{meant}{end} Nothing was changed.")
     before = settings_of(npc).mode
-    changed(npc, by=by, mode=mode)
+    change_settings(npc, by=by, mode=mode)
     return f"{npc.key} listens by {mode} now; it was {before}. It {MEANINGS[mode]}."
 
 
@@ -361,7 +361,7 @@ def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:
     """Give an NPC the tools that `text` means; what it has then, in one line."""
     words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
     names = _wanted(_names(choice_of(npc)), words)
-    has = ", ".join(_names(chosen(npc, names, by=by)))
+    has = ", ".join(_names(choose_tools(npc, names, by=by)))
     return f"{npc.key} may {has or 'do nothing'} beside answering."
 
 

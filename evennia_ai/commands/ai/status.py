@@ -47,7 +47,7 @@ def overview_lines(part: str, number: int) -> list[str]:
     rows = overview.rows_of(live, shown, now=time.time())
     return [
         *stop_lines(),
-        *_total_lines(overview.totals(live, found), part),
+        *_total_lines(overview.game_totals(live, found), part),
         *_crowd_lines(live.scheduler.crowds()),
         *[line for told in live.calls.small_windows.values() for line in wrap_hanging(f"! {told}")],
         *work_lines(live.work.status, now=time.time()),

@@ -33,7 +33,7 @@ from evennia_ai.engine.prompt.components import PromptComponent, Scope
 from evennia_ai.engine.prompt.report import Report, number_of, trace_lines
 from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.npc.mind.viewers import seer_for
-from evennia_ai.npc.views.looking import foreseen
+from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.store.authored import components as store
 
 _CREATE: Final = "component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]"
@@ -167,7 +167,7 @@ class CmdComponent(ComponentFields):
         except CommandError:
             raise unknown from None
         seer = seer_for(self.caller, npc.ai.ref)
-        made, report = foreseen(seer, npc.ai.foreseen(None, self.caller))
+        made, report = foreseen_report(seer, npc.ai.foreseen(None, self.caller))
         self.show(column(npc, report, pieces=made.prompt.fragments))
 
     def create(self) -> None:
@@ -248,7 +248,7 @@ class CmdComponent(ComponentFields):
     def _would_send(self, usage: str) -> tuple[Any, Report]:
         npc = npc_named(self.caller, self.wanted(usage))
         inputs = npc.ai.foreseen(self.rhs or None, self.caller)
-        return npc, foreseen(seer_for(self.caller, npc.ai.ref), inputs)[1]
+        return npc, foreseen_report(seer_for(self.caller, npc.ai.ref), inputs)[1]
 
     def context(self) -> None:
         if not self.lhs:

@@ -1,1 +1,1 @@
-"""Work beside speaking: asked for by the game, done here or by workers, applied by the game."""
+"""Background work as the game sees it: requested here, done here or by workers, applied here."""

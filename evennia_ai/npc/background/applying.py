@@ -1,7 +1,7 @@
-"""What the game does with what came of a job: check that it still fits, and write it.
+"""The game's side of a job: checks that its result still fits, and writes it.
 
-A kind of work has two halves: its function (`evennia_ai.npc.jobs`), which runs anywhere, reads and
-thinks, and this one, which alone writes what the game owns.
+A kind of work has two halves. Its function (`npc/jobs`) runs anywhere and only reads and computes.
+The half here is the only one that writes data of the game.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,16 +15,16 @@ from evennia_ai.store.history.model_requests import ModelRequest
 Ending = Literal[
     "applied", "stale", "failed", "lapsed", "poisoned", "waiting", "over", "unavailable"
 ]
-"""How a job ended, or why it was not begun.
+"""How a job ended, or why it was not started.
 
-"applied": written; "stale": what it was made from is not so any more; "failed": its function said
-why there is nothing; "lapsed": nobody began it in time; "poisoned": it is set aside, after three
-failures that nobody foresaw; "waiting": one with its lock waits already; "over": too many wait, do
-without; "unavailable": the queue cannot be reached, it is tried again.
+"applied": its result is written. "stale": its input has changed meanwhile. "failed": its function
+gave a reason for no result. "lapsed": nobody started it in time. "poisoned": set aside after three
+unexpected errors. "waiting": a job with its lock waits already. "over": too many jobs wait, so
+do without. "unavailable": the queue cannot be reached, and the job was dropped.
 """
 
 RECORDED: Final = "recorded"
-"""In a body: the places of the records of those requests in it that are committed already."""
+"""The field of a body with the places of requests that are already committed as records."""
 
 
 class Applies(Protocol):
@@ -33,24 +33,26 @@ class Applies(Protocol):
     name: str
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> object:
-        """Write what came of a job, all or nothing, in the writer's thread.
+        """Write the result of a job, all or nothing, in the writer's thread.
 
-        It touches no object of the game. What it returns is for who had the job done here.
-        StaleError: what the job was made from is not so any more.
+        Use no object of the game. The return value goes to a caller of `done_here`.
+
+        Raises:
+            StaleError: The input of the job has changed.
         """
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
-        """The job ended so, and all of it is committed; on the reactor's thread."""
+        """Called in the reactor's thread when the job has ended and everything is committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GameKind:
-    """Both halves of a kind."""
+    """Both halves of a kind of work."""
 
     does: JobKind
     applies: Applies
     records: Callable[[Job, SentRequest], ModelRequest] | None = None
-    """Commits what a model is about to be asked, for a job that is done here."""
+    """Commits a request before it is sent, for a job that is done in this process."""
     prepares: Callable[[Job, Mapping[str, Any]], Mapping[str, Any]] | None = None
-    """The body as `apply` takes it: with what objects of the game say to it. On the reactor's
+    """Converts the body for `apply`, with the help of objects of the game. Runs in the reactor's
     thread."""

@@ -1,7 +1,7 @@
-"""Jobs done by the game itself: the same functions as in workers, through the game's own calls.
+"""Jobs done by the game itself, with the same functions as in workers.
 
-Nothing of them is in the database until they are applied; a reload forgets those under way, and
-whoever asked for them asks again.
+Nothing of a job is in the database until it is applied. A reload forgets running jobs, and their
+callers request them again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +31,12 @@ Commit = Callable[[SentRequest], ModelRequest]
 
 
 class GameTools:
-    """What a job's function may use in the game; `recorded` are the requests that it committed."""
+    """What a job's function may use in the game. `recorded` are the requests it committed."""
 
     def __init__(
         self, calls: ModelCalls, in_thread: InThread, *, commit: Commit | None = None
     ) -> None:
-        """`commit` commits what a model is about to be asked."""
+        """Prepare the tools. `commit` commits a request before it is sent."""
         self._calls: Final = calls
         self._in_thread: Final = in_thread
         self._commit: Final = commit
@@ -52,14 +52,14 @@ class GameTools:
         name: str = "",
         prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
-        """The model's reply; its row is written at its end."""
+        """Return the model's reply. The row of the call is written at its end."""
         key = CallKey(npc_ref=npc_ref, role=role, name=name)
         return self._calls.asked(access, request, key, prompt=prompt)
 
     def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
-        """Made from the records that the writer commits.
+        """Commit the request and return the messages of its records.
 
-        It fails as the commit does, and then no model may be asked.
+        The Deferred fails if the commit fails, and then no model may be asked.
         """
         if self._commit is None:
             return succeed(tuple(one.message for one in request.messages))
@@ -67,19 +67,23 @@ class GameTools:
         return written.addCallback(self._recorded)
 
     def models(self, role: str) -> tuple[Access, ...]:
-        """Those that make something of their own, each instead of the one before it."""
+        """Return the models of a role, without the offline responder. Each is a fallback."""
         return self._calls.models.thinking(cast(ModelRole, role))
 
     def sentences(self) -> Sentences:
-        """The game's model for sentences. SentenceModelError: there is none here."""
+        """Return the game's sentence model.
+
+        Raises:
+            SentenceModelError: There is none.
+        """
         return self._calls.models.sentences()
 
     def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """What `work` reads, in the writer's thread, behind all that was written."""
+        """Return what `work` reads in the writer's thread, after all earlier writes."""
         return self._calls.writer.read(partial(work, *values))
 
     def off(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """What `work` makes of values, in a thread where the server has some."""
+        """Return what `work` computes, in a thread if the server has threads."""
         return self._in_thread(work, *values)
 
     def _recorded(self, asked: ModelRequest) -> tuple[Message, ...]:
@@ -88,10 +92,10 @@ class GameTools:
 
 
 async def done_here(kind: GameKind, job: Job, calls: ModelCalls, in_thread: InThread) -> object:
-    """Do a job and apply what comes of it; what its `apply` returns.
+    """Do a job in this process and return what its `apply` returns.
 
-    It fails as the job's function does, or as `apply`. Where another process wrote to the same
-    conversation at the same moment, it is applied once more.
+    Fails as the job's function or `apply` does. If another process wrote to the conversation at the
+    same moment, it is applied once more.
     """
     commit = None if kind.records is None else partial(kind.records, job)
     tools = GameTools(calls, in_thread, commit=commit)
@@ -109,7 +113,7 @@ async def done_here(kind: GameKind, job: Job, calls: ModelCalls, in_thread: InTh
 
 
 class InProcess:
-    """Does jobs as they come; one at a time of those with the same lock."""
+    """Does jobs in this process, one at a time for each lock."""
 
     def __init__(
         self,
@@ -128,10 +132,10 @@ class InProcess:
         self._failures: dict[str, int] = {}
 
     def submit(self, job: Job) -> "Deferred[tuple[Ending, str]]":
-        """How the job ended, with the reason."""
+        """Start or queue a job. The Deferred fires with how it ended, and the reason."""
         done: Deferred[tuple[Ending, str]] = Deferred()
         if job.idempotency in self._waiting or job.idempotency in self._doing:
-            done.callback(("waiting", f"{job.idempotency} is under way"))
+            done.callback(("waiting", f"{job.idempotency} is running"))
         elif self._is_one_waiting(job):
             done.callback(("waiting", f"one of {job.queueing_lock} waits already"))
         elif self._failures.get(job.idempotency, 0) >= MOST_TRIES:
@@ -144,12 +148,12 @@ class InProcess:
         return done
 
     def waiting(self, kind: str) -> int:
-        """How many jobs of a kind wait for others with their lock."""
+        """Return how many jobs of a kind wait for their lock."""
         return sum(job.kind == kind for job, _ in self._waiting.values())
 
     @property
     def doing(self) -> tuple[Job, ...]:
-        """The jobs under way."""
+        """Return the running jobs."""
         return tuple(self._doing.values())
 
     def _is_one_waiting(self, job: Job) -> bool:
@@ -174,7 +178,7 @@ class InProcess:
     async def _ended(self, job: Job) -> tuple[Ending, str]:
         clock = self._calls.clock
         if job.deadline and clock.seconds() > job.deadline:
-            return "lapsed", "nobody began it in time"
+            return "lapsed", "nobody started it in time"
         kind = self._kinds[job.kind]
         try:
             await done_here(kind, job, self._calls, self._in_thread)
@@ -182,11 +186,11 @@ class InProcess:
             return "stale", str(error)
         except EvenniaAIError as error:
             return "failed", str(error)
-        except Exception:  # whatever a kind did not foresee ends this job alone
+        except Exception:  # an unexpected error ends only this job
             self._failures[job.idempotency] = self._failures.get(job.idempotency, 0) + 1
             failure = Failure()
             logger.log_err(
-                f"evennia_ai: job {job.idempotency} failed unforeseen\n{failure.getTraceback()}"
+                f"evennia_ai: job {job.idempotency} failed unexpectedly\n{failure.getTraceback()}"
             )
             return "failed", f"{failure.type.__name__}: {failure.getErrorMessage()}"
         self._failures.pop(job.idempotency, None)

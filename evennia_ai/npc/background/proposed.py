@@ -1,7 +1,7 @@
-"""What workers offered, applied once each: in one transaction with saying so.
+"""Proposals: results that workers offer, each applied exactly once.
 
-In the writer's thread. A proposal is locked, looked at, written and marked, or none of it; so a
-game that dies at any point applies it after its next start, and never a second time.
+Runs in the writer's thread. One transaction locks, checks, writes and marks a proposal. A game that
+dies at any point therefore applies it after its next start, and never twice.
 """
 
 import json
@@ -28,39 +28,40 @@ ENDINGS: Final[Mapping[str, Ending]] = {
     LAPSED: "lapsed",
     POISONED: "poisoned",
 }
-"""What the states of a proposal that was handled say of its job."""
+"""How a job ended, by the state of its handled proposal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handled:
-    """What became of one proposal."""
+    """The result of handling one proposal."""
 
     name: str
     job: Job | None
-    """None where it is none that can be read."""
+    """None if it cannot be read."""
     ending: Ending
     reason: str
     calls: tuple[NewCall, ...] = ()
     worker: str = ""
 
 
-def offered(number: int) -> tuple[Job, Mapping[str, Any]] | None:
-    """The job and the body of a proposal that is to be applied; None: there is nothing to apply."""
+def read_offer(number: int) -> tuple[Job, Mapping[str, Any]] | None:
+    """Return job and body of a proposal to apply, None if there is nothing to apply."""
     offer = proposals.proposal_or_none(number)
     if offer is None or offer.state != OFFERED:
         return None
     try:
         return job_of(offer.job), json.loads(offer.body)
     except JobError:
-        return None  # `handle` says what is wrong with it
+        return None  # `apply_proposal` reports what is wrong with it
 
 
-def handle(
+def apply_proposal(
     number: int, kinds: Mapping[str, GameKind], prepared: Mapping[str, Any] | None = None
 ) -> Handled | None:
-    """Apply a proposal in the current transaction; None: it was handled before.
+    """Apply a proposal in the current transaction. None: it was handled before.
 
-    `prepared` is its body as its kind prepared it, None where it is applied as it is.
+    Args:
+        prepared: The body as its kind prepared it, None to apply it unchanged.
     """
     offer = proposals.lock_proposal(number)
     if offer is None:
@@ -72,7 +73,7 @@ def handle(
     try:
         job = job_of(offer.job)
         if state == OFFERED:
-            state, reason = _applied(offer, job, kinds, prepared)
+            state, reason = _apply_offer(offer, job, kinds, prepared)
     except JobError as error:
         state, reason = FAILED, str(error)
     proposals.mark_handled(number, state, reason=reason)
@@ -87,7 +88,7 @@ def handle(
 
 
 def set_aside(number: int, reason: str) -> Handled | None:
-    """Have a proposal that cannot be applied wait for a person, in the current transaction."""
+    """Mark a proposal that cannot be applied, for a person to look at."""
     offer = proposals.lock_proposal(number)
     if offer is None:
         return None
@@ -95,7 +96,7 @@ def set_aside(number: int, reason: str) -> Handled | None:
     return Handled(name=offer.idempotency, job=job_of(offer.job), ending="poisoned", reason=reason)
 
 
-def _applied(
+def _apply_offer(
     offer: Offer,
     job: Job,
     kinds: Mapping[str, GameKind],
@@ -105,7 +106,7 @@ def _applied(
     if kind is None:
         return FAILED, f"this game has no kind of work {job.kind!r}"
     try:
-        with transaction.atomic():  # what a stale one has written goes
+        with transaction.atomic():  # undo what a stale one has written
             kind.applies.apply(job, json.loads(offer.body) if prepared is None else prepared)
     except StaleError as error:
         return STALE, str(error)

@@ -1,8 +1,8 @@
-"""Jobs done by workers: put into the queue, and what came of them applied when it is offered.
+"""Jobs done by workers: puts them into the queue, and applies the results that they offer.
 
-Nothing is in memory only: after a reload what waits is found in the tables. While something is out
-it is looked every second, in the writer's thread, by one indexed query. What cannot be put into the
-queue, because the database is away, is put there later; the game goes on.
+Nothing is in memory only: after a reload the tables show what waits. While jobs are out, one
+indexed query per second in the writer's thread looks for results. A job that cannot be queued,
+because the database is unreachable, is queued later.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,13 +34,13 @@ from evennia_ai.store.work.workers import SeenWorker
 
 LOOK_SECONDS: Final = 1.0
 STATUS_LOOKS: Final = 5
-"""Every so many looks it is asked how the queue stands."""
+"""The status of the queue is read at one of so many looks."""
 SELDOM_LOOKS: Final = 15
-"""With nothing out, every so many looks are made."""
+"""With no job out, only one of so many looks is made."""
 SILENT_SECONDS: Final = 60.0
-"""After so long without a sign of it a worker is told of; it shows itself every few seconds."""
+"""A worker without a heartbeat for so long is reported. It sends one every few seconds."""
 MOST_UNSENT: Final = 100
-"""So many jobs are kept for a queue that is away; others are dropped, their askers ask again."""
+"""The most jobs kept while the queue is unreachable. Others are dropped and requested again."""
 
 _AWAY: Final = (DatabaseError, StoreError, ConnectionError)
 End = tuple[Ending, str]
@@ -48,24 +48,24 @@ End = tuple[Ending, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkStatus:
-    """How the work of workers stands."""
+    """The state of the queue and its workers."""
 
     queues: tuple[QueueStatus, ...] = ()
     workers: tuple[SeenWorker, ...] = ()
     poisoned: tuple[tuple[str, str], ...] = ()
-    """The jobs that are set aside, with the reasons."""
+    """The jobs that were set aside, with their reasons."""
     unsent: int = 0
-    """Jobs that wait for the queue to be there again."""
+    """How many jobs wait for the queue to be reachable again."""
     is_away: bool = False
     over: Mapping[str, int] = field(default_factory=dict)
-    """How often the game did without, by kind, as too much waited."""
+    """How many jobs were dropped because too many waited, by kind."""
 
     def silent(self, now: float) -> tuple[SeenWorker, ...]:
-        """The workers that gave no sign of life for long, and probably died."""
+        """Return the workers without a recent heartbeat, which probably died."""
         return tuple(one for one in self.workers if now - one.seen_at > SILENT_SECONDS)
 
     def lag_seconds(self, now: float) -> float:
-        """How long the oldest job waits already."""
+        """Return how long the oldest job has waited."""
         since = [one.waits_since for one in self.queues if one.waits_since is not None]
         return max(0.0, now - min(since)) if since else 0.0
 
@@ -96,30 +96,34 @@ class Queued:
         self._calls: Final = calls
         self._kinds: Final = kinds
         self._game_id: Final = game_id
-        self._asked: dict[str, Deferred[End]] = {}  # those of this process that did not end
+        self._asked: dict[
+            str, Deferred[End]
+        ] = {}  # by job: the Deferred of a caller in this process
         self._unsent: dict[str, Job] = {}
         self._failures: dict[int, int] = {}
         self._is_looking = False
         self._looks = 0
-        self._served: frozenset[str] = frozenset()  # of whose tokens workers took in this minute
+        self._served: frozenset[str] = (
+            frozenset()
+        )  # NPCs for which workers used tokens in this minute
         self._timer: LoopingCall | None = None
         self._over: dict[str, int] = {}
         self.status = WorkStatus()
 
     def begin(self) -> None:
-        """Look at what waits, now and again and again."""
+        """Start to look for results regularly."""
         self._timer = LoopingCall(self.look)
         self._timer.clock = self._calls.clock
         self._timer.start(LOOK_SECONDS, now=True)
 
     def close(self) -> None:
-        """Look no more; what is in the tables stays there."""
+        """Stop looking. What is in the tables stays there."""
         if self._timer is not None and self._timer.running:
             self._timer.stop()
         self._timer = None
 
     def submit(self, job: Job) -> "Deferred[End]":
-        """How the job ended, with the reason, as far as this process lives to see it."""
+        """Queue a job. The Deferred fires with how it ended, if this process lives that long."""
         if job.idempotency in self._asked:
             return _now("waiting", f"{job.idempotency} is asked for already")
         done = self._asked[job.idempotency] = Deferred()
@@ -131,7 +135,7 @@ class Queued:
         put.addCallbacks(self._is_in, self._is_not_in, callbackArgs=(job,), errbackArgs=(job,))
 
     def _put_in(self, job: Job, game_id: str) -> End | None:
-        """In the writer's thread: None when a worker will do it."""
+        """Put a job into the queue, in the writer's thread. None: a worker will do it."""
         known = proposals.state_of_job(job.idempotency)
         if known:
             return None if known == OFFERED else (proposed.ENDINGS[known], "it is done already")
@@ -153,20 +157,20 @@ class Queued:
     def _is_in(self, ended: End | None, job: Job) -> None:
         self._unsent.pop(job.idempotency, None)
         if ended is None:
-            self._looks = 0  # something is out
+            self._looks = 0  # a job is out, so look often
             return
         if ended[0] == "over":
             self._over[job.kind] = self._over.get(job.kind, 0) + 1
             if self._over[job.kind] == 1:
                 logger.log_warn(
-                    f"evennia_ai: {ended[1]}; the game does without until workers have caught up"
+                    f"evennia_ai: {ended[1]}; new jobs are dropped until workers have caught up"
                 )
         self._end(job.idempotency, ended)
 
     def _is_not_in(self, failure: Failure, job: Job) -> None:
         name = job.idempotency
         if not failure.check(*_AWAY):
-            logger.log_err(f"evennia_ai: job {name} is not asked: {failure.getTraceback()}")
+            logger.log_err(f"evennia_ai: job {name} was not queued: {failure.getTraceback()}")
             self._unsent.pop(name, None)
             self._end(name, ("failed", failure.getErrorMessage()))
             return
@@ -177,12 +181,12 @@ class Queued:
             self._end(name, ("unavailable", failure.getErrorMessage()))
 
     def _noticed(self, failure: Failure | None) -> None:
-        """Log that the queue is away, and that it is there again, once each."""
+        """Log once that the queue is unreachable, and once that it is back."""
         if failure is not None and not self.status.is_away:
             told = failure.getErrorMessage().strip()
-            logger.log_err(f"evennia_ai: the queue of workers is away, we go on without: {told}")
+            logger.log_err(f"evennia_ai: the queue of workers is unreachable: {told}")
         if failure is None and self.status.is_away:
-            logger.log_err("evennia_ai: the queue of workers is there again")
+            logger.log_err("evennia_ai: the queue of workers is reachable again")
         self._tell(is_away=failure is not None)
 
     def _tell(self, **changed: Any) -> None:
@@ -194,11 +198,11 @@ class Queued:
 
     @property
     def is_something_out(self) -> bool:
-        """True if workers have, or are to have, something to do."""
+        """True if jobs are queued or running."""
         return bool(self._asked or self._unsent or any(self.status.queues))
 
     def look(self) -> "Deferred[None] | None":
-        """Look what was offered, and apply it; None: it is not looked now."""
+        """Look for results and apply them. None: this look is skipped."""
         looks, self._looks = self._looks, self._looks + 1
         if self._is_looking or (not self.is_something_out and looks % SELDOM_LOOKS):
             return None
@@ -211,7 +215,7 @@ class Queued:
         return found.addCallback(self._found).addErrback(self._is_away).addBoth(self._looked)
 
     def _used_of(self, ref: str) -> Taken:
-        """What this process used of an NPC's minute, or of the game's."""
+        """Return what this process used in this minute for an NPC, or for the game."""
         limits = self._calls.limits
         read = limits.reading("game") if ref == GAME_REF else limits.reading("npc", ref)
         return Taken(tokens=read.tokens_per_minute, calls=read.calls_per_minute)
@@ -223,7 +227,7 @@ class Queued:
         if failure.check(*_AWAY):
             self._noticed(failure)
         else:
-            logger.log_err(f"evennia_ai: proposals are not looked at: {failure.getTraceback()}")
+            logger.log_err(f"evennia_ai: looking for proposals failed: {failure.getTraceback()}")
 
     def _found(self, look: _Look) -> None:
         self._noticed(None)
@@ -246,15 +250,15 @@ class Queued:
             handled.addCallbacks(self._handled, self._not_handled, errbackArgs=(number,))
 
     async def _applied(self, number: int) -> Handled | None:
-        """Apply a proposal, with what its kind asks of the game's objects before."""
+        """Apply a proposal, after its kind has prepared it with objects of the game."""
         prepared: Mapping[str, Any] | None = None
-        offered = await self._calls.writer.read(partial(proposed.offered, number))
+        offered = await self._calls.writer.read(partial(proposed.read_offer, number))
         if offered is not None:
             job, body = offered
             kind = self._kinds.get(job.kind)
             if kind is not None and kind.prepares is not None:
                 prepared = kind.prepares(job, body)
-        apply = partial(proposed.handle, number, self._kinds, prepared)
+        apply = partial(proposed.apply_proposal, number, self._kinds, prepared)
         return await self._calls.writer.write(apply)
 
     def _handled(self, handled: Handled | None) -> None:
@@ -272,9 +276,9 @@ class Queued:
         self._end(handled.name, (handled.ending, handled.reason))
 
     def _not_handled(self, failure: Failure, number: int) -> None:
-        """What the database refused is tried again; what `apply` did not foresee, three times."""
+        """Handle an error of applying: retry database errors, and others three times."""
         if failure.check(HistoryConflictError):
-            return  # another process wrote to the conversation just then: it waits for a look
+            return  # another process wrote to the conversation then; the next look retries
         if failure.check(*_AWAY):
             self._noticed(failure)
             return
@@ -293,7 +297,7 @@ class Queued:
 
 
 def _look(minute: int, used: Mapping[str, Taken], *, with_status: bool) -> _Look:
-    """In the writer's thread."""
+    """Read the tables, in the writer's thread."""
     taken = taking.report_game_use(minute, used)
     numbers = proposals.unhandled_proposals()
     if not with_status:

@@ -1,7 +1,7 @@
-"""The work of one process: which kinds there are, and where a job is done, as the game has set.
+"""The background work of one process: the kinds, and where jobs run according to the settings.
 
-`submit` is all that those need who want something done. What comes of it is written by the kind's
-`apply`, whoever did it; the Deferred says how it ended, for those who wait for that.
+Callers only need `submit`. The kind's `apply` writes the result, wherever the job ran. The Deferred
+tells callers that wait how it ended.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from evennia_ai.services.settings.workers import WorkerSettings
 
 
 class Work:
-    """Has jobs done."""
+    """Runs jobs in this process or in workers."""
 
     def __init__(
         self,
@@ -35,38 +35,39 @@ class Work:
         )
 
     def add(self, kind: GameKind) -> None:
-        """Have jobs of a kind done from now on."""
+        """Add a kind of work."""
         self.kinds[kind.does.name] = kind
 
     @property
     def in_workers(self) -> bool:
-        """True if workers do what nobody waits for."""
+        """True if workers do the jobs that nobody waits for."""
         return self._queued is not None
 
     def begin(self) -> None:
-        """Apply what workers offer from now on; for the start of the server."""
+        """Start to apply what workers offer. Called when the server starts."""
         if self._queued is not None:
             self._queued.begin()
 
     def close(self) -> None:
-        """Apply nothing any more."""
+        """Stop applying results."""
         if self._queued is not None:
             self._queued.close()
 
     def submit(self, job: Job) -> "Deferred[tuple[Ending, str]]":
-        """How the job ended, with the reason; it fires at once where the job is not taken on.
+        """Start a job. The Deferred fires with how it ended, and the reason.
 
-        A job is done once for its name: for one that was applied it says so again.
+        It fires at once if the job is not accepted. A job runs once for its name; a repeated one
+        gets the earlier ending.
         """
         if job.kind not in self.kinds:
-            raise KeyError(f"no kind of work {job.kind!r} was added; there are {list(self.kinds)}")
+            raise KeyError(f"no kind of work {job.kind!r} was added; known are {list(self.kinds)}")
         if self._queued is not None:
             return self._queued.submit(job)
         return self._here.submit(job).addCallback(self._ended_here, job)
 
     @property
     def status(self) -> WorkStatus | None:
-        """How the work of workers stands; None: the game does it itself."""
+        """Return the state of workers, None if the game does the jobs itself."""
         return None if self._queued is None else self._queued.status
 
     def _ended_here(self, ended: tuple[Ending, str], job: Job) -> tuple[Ending, str]:

@@ -1,10 +1,12 @@
-"""Addressing: whether an NPC is meant by what it perceived, how surely, and why.
+"""Addressing: decides if an event is meant for an NPC, how surely, and why.
 
-Pure. A person is answered when they name the NPC, speak to it alone, or go on with a conversation,
-and otherwise as the NPC's mode has it; among NPCs alone one of them answers a greeting to
-nobody. A pose is meant for whom it names. Another NPC is answered only when it names ours or speaks
-to it directly, and not endlessly, and never what it says for want of a model. Who of several
-answers is decided by `bidding`. Whom an NPC is in conversation with (`Engagement`) needs no name.
+Pure. A person is answered if they name the NPC, speak to it alone or continue a conversation.
+Otherwise the NPC's mode decides. A person alone among NPCs gets one answer to a greeting to nobody.
+A pose is meant for those whom it names.
+
+Another NPC is answered only if it names this NPC or speaks to it directly, for a limited time, and
+never for words that no model chose. `bidding` decides which of several NPCs answers. An NPC in
+conversation (`Engagement`) needs no name.
 """
 
 import re
@@ -25,8 +27,8 @@ from evennia_ai.services.settings.npc import Mode
 class Addressed(StrEnum):
     """How surely an NPC is to answer.
 
-    A MEANT one answers whoever else does. Of those ENGAGED in conversation with the speaker, of
-    those WILLING to answer anybody, and of those UNDECIDED, one at most does.
+    Every MEANT NPC answers. Of the others at most one does: those ENGAGED in conversation with the
+    speaker come first, then those WILLING to answer anybody, then those UNDECIDED.
     """
 
     MEANT = "meant"
@@ -38,9 +40,9 @@ class Addressed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Decide if an event is meant for an NPC, and say why or why not.
+    """The decision if an event is meant for an NPC, with its reason.
 
-    `named_at` is where its name stands in the text, 0 where it was meant otherwise.
+    `named_at` is the index of the NPC's name in the text, 0 if the reason is not its name.
     """
 
     claim: Addressed
@@ -64,11 +66,11 @@ class HeardVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Who hears: its names, whether it is in conversation with the speaker, who else is there.
+    """An NPC that hears an event, as far as addressing needs it.
 
-    `names_another`: whether a text names somebody who is there beside it and the speaker.
-    `is_chain_over`: NPCs have answered each other for so long that they shall stop. `react_to` are
-    the kinds of happenings it answers. `is_among_npcs`: there is no person but the speaker.
+    `names_another` returns True if a text names another character in the room, except the speaker.
+    `is_chain_over`: NPCs have answered each other long enough. `react_to`: kinds of happenings that
+    it answers. `is_among_npcs`: the speaker is the only person.
     """
 
     ref: str
@@ -82,7 +84,7 @@ class Listener:
     is_among_npcs: bool = False
 
 
-# What an NPC does about words that nothing else says are meant for it.
+# How an NPC's mode decides if no other rule does.
 _BY_MODE: Final[Mapping[str, Address]] = {
     "always": Address(claim=Addressed.WILLING, why="answers everybody"),
     "decide": Address(claim=Addressed.UNDECIDED, why="the decider says so"),
@@ -104,7 +106,7 @@ def address_of(event: Event, listener: Listener) -> Address:
 
 
 def _why_never(event: Event, listener: Listener) -> str:
-    """Why no words of the event make the NPC answer it, "" where they may."""
+    """Return why the NPC does not answer, whatever the words are; "" if it may."""
     why_no_npc = _why_no_npc(event, listener)
     if why_no_npc or event.is_happening or event.private:
         return why_no_npc
@@ -135,7 +137,7 @@ def _of_happening(event: Event, listener: Listener) -> Address:
 
 
 def _of_pose(event: Event, listener: Listener) -> Address:
-    """The same for what somebody does: what is only done beside what is its own names nobody."""
+    """Return the address of a pose. A possessive such as "Oren's hat" names nobody."""
     named_at = place_of(_OF_SOMEBODY.sub("", event.text), listener.names)
     if event.hops or named_at is None:
         return _none("a pose")
@@ -146,7 +148,7 @@ _OF_SOMEBODY: Final = re.compile(r"\w+['’]s\b")
 
 
 def _of_words(event: Event, listener: Listener) -> Address:
-    """The same for what is said aloud and to nobody in particular."""
+    """Return the address of words that are said aloud to nobody in particular."""
     named_at = called_at(event.text, listener.names)
     if named_at is not None:
         return Address(claim=Addressed.MEANT, why="called by name", named_at=named_at)
@@ -168,7 +170,7 @@ def _of_nobody(event: Event, listener: Listener) -> Address:
     return _none("not named")
 
 
-# What may stand right before a name where somebody is called by it.
+# Words that may come right before a name by which somebody is called.
 _LEADS: Final = frozenset(
     {
         *("hey", "hi", "hello", "hallo", "hullo", "ho", "yo", "oh", "ah"),
@@ -178,7 +180,7 @@ _LEADS: Final = frozenset(
         *("welcome", "farewell", "goodbye", "bye", "sorry", "listen", "look", "friend", "ask"),
     }
 )
-# What stands right behind a name at the start of a sentence that only tells of its bearer.
+# Words after a name at the start of a sentence that is only about its bearer.
 _TELLS: Final = re.compile(
     r"\s+(?:is|was|isn['’]t|wasn['’]t|has|had|says|said|went|goes|looks|seems)\b[^?]*\Z",
     re.IGNORECASE,
@@ -187,12 +189,11 @@ _SENTENCE: Final = re.compile(r"[.!?…;:]+[\s\"'”’)]*|\n+")
 
 
 def called_at(text: str, names: Iterable[str]) -> int | None:
-    """Where in `text` somebody is called by one of `names`; None: nowhere, or it is only told of.
+    """Return the index in `text` where a name calls somebody. None if none does.
 
-    "I met Fig yesterday" and "Is this Clo's hat?" call nobody: the name stands between other words,
-    or something is its bearer's. A name calls at the start or the end of a sentence, beside a comma
-    and behind words such as "hey". A sentence that ends with a full stop behind the name, as in
-    "I met Fig.", only tells of them.
+    "I met Fig yesterday" and "Is this Clo's hat?" call nobody: the name is between other words, or
+    is a possessive. A name calls at the start or end of a sentence, next to a comma, and after
+    words such as "hey". A name before a final full stop, as in "I met Fig.", calls nobody.
     """
     for pattern in _any_of(tuple(names)):
         for found in pattern.finditer(text):
@@ -218,16 +219,16 @@ def _calls(text: str, start: int, end: int) -> bool:
 
 
 def mentions(text: str, names: Iterable[str]) -> bool:
-    """True if one of `names` is named in `text`."""
+    """True if `text` contains one of `names`."""
     return place_of(text, names) is not None
 
 
 def place_of(text: str, names: Iterable[str]) -> int | None:
-    """Where in `text` the first of `names` is named; None: nowhere.
+    """Return the index in `text` of the first of `names`, None if none occurs.
 
-    A name stands there as a word of its own, in whatever case. One that is a common word ("the",
-    "will") is named only where it is written as a name: alone or with a comma at the start or the
-    end, or with its own capital inside of a sentence.
+    A name must be a whole word; case does not matter. A name that is also a common word ("the",
+    "will") counts only if it is written as a name: by itself or with a comma at the start or end,
+    or with a capital inside a sentence.
     """
     patterns = (pattern.search(text) for pattern in _any_of(tuple(names)))
     return min((found.start() for found in patterns if found), default=None)
@@ -271,31 +272,28 @@ class _Engaged:
 
 
 class Engagement:
-    """The conversations of one NPC; each ends after a while without a word, or when one leaves."""
+    """The conversations of one NPC. Each ends after a silence, or when a partner leaves."""
 
     def __init__(self) -> None:
         self._with: dict[str, _Engaged] = {}
 
     def begin(self, event: Event, *, now: float, lasts_seconds: float) -> None:
-        """Be in conversation with the person who said this, here; NPCs and nobody are no partners.
-
-        Where it was already, it begins anew.
-        """
+        """Begin or renew the conversation with the person who said this. NPCs do not count."""
         self._with = {ref: one for ref, one in self._with.items() if one.until > now}
         if event.speaker_ref and not event.hops:
             self._with[event.known_ref] = _Engaged(event.room_ref, now, now + lasts_seconds)
 
     def since(self, event: Event, *, now: float) -> float | None:
-        """When the speaker was last addressed or answered here; None: not in conversation."""
+        """Return when the speaker was last addressed or answered here. None: no conversation."""
         known = self._with.get(event.known_ref)
         if known is None or known.room_ref != event.room_ref or now >= known.until:
             return None
         return known.since
 
     def end(self, speaker_ref: str) -> None:
-        """The speaker left."""
+        """End the conversation with a speaker who left."""
         self._with = {ref: one for ref, one in self._with.items() if wearer_of(ref) != speaker_ref}
 
     def clear(self) -> None:
-        """The NPC left."""
+        """End all conversations, because the NPC left."""
         self._with.clear()

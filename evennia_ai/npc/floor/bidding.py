@@ -1,10 +1,10 @@
-"""Bidding: NPCs that may answer the same utterance bid for it, and are told who does.
+"""Bidding: NPCs that may answer the same utterance bid for the floor.
 
-All who heard it bid as what they heard is committed; behind that it is decided. Those who are meant
-all answer, as they are named, each when the one before has ended, and has heard it. Of the others
-at most one does: the one who was last in conversation with the speaker; else one who answers
-everybody, the talkative rather than the quiet; else one whose decider says so. The decision itself
-is pure.
+All listeners bid when their events are committed; the decision follows. Those who are meant all
+answer, in the order in which they are named. Each waits until the one before has ended, and has
+heard it. Of the others at most one answers: the NPC last in conversation with the speaker, else one
+that answers everybody (talkative ones first), else one whose decider wants to. `decision_on` is
+pure.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from evennia_ai.npc.senses.events import Chains, Event, utterance_key
 from evennia_ai.services.llm.resilience import Clock
 
 MOST_ASKED: Final = 3
-"""How many deciders are asked about one utterance."""
+"""The most deciders that are asked about one utterance."""
 
 _TAKEN: Final = "somebody else answers"
 _OTHERS_ASKED: Final = "others were asked whether they answer"
@@ -30,10 +30,10 @@ _OTHERS_ASKED: Final = "others were asked whether they answer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
-    """One NPC that may answer; `npc_ref` is its own among those of an utterance.
+    """The bid of one NPC that may answer.
 
-    `engaged_at` is when it was last addressed by the speaker, `spoke_at` when it last said
-    anything; both in seconds of one clock. `roll` is from 0 to 1.
+    `engaged_at` is when the speaker last addressed it, `spoke_at` when it last said anything, both
+    in seconds of one clock. `roll` is from 0 to 1.
     """
 
     npc_ref: str
@@ -47,9 +47,9 @@ class Bid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloorDecision:
-    """Who answers, one after the other; whose deciders are asked; who is silent and why.
+    """Which NPCs answer in turn, whose deciders are asked, and who is silent and why.
 
-    Each bid is in one of the three.
+    Each bid is in exactly one of the three.
     """
 
     speak: tuple[str, ...] = ()
@@ -58,31 +58,33 @@ class FloorDecision:
 
 
 def decision_on(bids: Sequence[Bid]) -> FloorDecision:
-    """Who of those who bid answers."""
+    """Decide which of the bidders answer."""
     meant = [bid for bid in bids if bid.claim is Addressed.MEANT]
     if meant:
-        return _speaking(sorted(meant, key=lambda bid: (bid.named_at, bid.npc_ref)), bids)
+        return _decide_speakers(sorted(meant, key=lambda bid: (bid.named_at, bid.npc_ref)), bids)
     engaged = [bid for bid in bids if bid.claim is Addressed.ENGAGED]
     if engaged:
         newest = max(bid.engaged_at for bid in engaged)
-        return _speaking(preferred(bid for bid in engaged if bid.engaged_at == newest)[:1], bids)
+        return _decide_speakers(
+            sort_by_preference(bid for bid in engaged if bid.engaged_at == newest)[:1], bids
+        )
     willing = [bid for bid in bids if bid.claim is Addressed.WILLING]
     if willing:
-        return _speaking(preferred(willing)[:1], bids)
-    return _asking([bid for bid in bids if bid.claim is Addressed.UNDECIDED], bids)
+        return _decide_speakers(sort_by_preference(willing)[:1], bids)
+    return _decide_asked([bid for bid in bids if bid.claim is Addressed.UNDECIDED], bids)
 
 
-def preferred(bids: Iterable[Bid]) -> list[Bid]:
-    """Those who talk rather than the others first.
+def sort_by_preference(bids: Iterable[Bid]) -> list[Bid]:
+    """Sort bids by who should rather talk.
 
-    First those whose talkativeness is over their roll, by how much; then the rest, whoever was
-    silent longest first, and last those who never talk by themselves.
+    First those whose talkativeness exceeds their roll, by how much. Then the others, the longest
+    silent first. Last those whose talkativeness is 0.
     """
     return sorted(bids, key=_preference)
 
 
 def roll_of(*seed: object) -> float:
-    """A number from 0 up to 1, the same for the same seed."""
+    """Return a number from 0 up to 1 that depends only on the seed."""
     digest = hashlib.sha256("/".join(map(str, seed)).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
@@ -93,40 +95,45 @@ def _preference(bid: Bid) -> tuple[object, ...]:
     return (1, bid.talkativeness == 0, bid.spoke_at, bid.npc_ref)
 
 
-def _speaking(speak: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
+def _decide_speakers(speak: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
     chosen = tuple(bid.npc_ref for bid in speak)
     silent = {bid.npc_ref: _TAKEN for bid in bids if bid.npc_ref not in chosen}
     return FloorDecision(speak=chosen, silent=silent)
 
 
-def _asking(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
-    asked = tuple(bid.npc_ref for bid in preferred(undecided)[:MOST_ASKED])
+def _decide_asked(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
+    asked = tuple(bid.npc_ref for bid in sort_by_preference(undecided)[:MOST_ASKED])
     silent = {bid.npc_ref: _OTHERS_ASKED for bid in bids if bid.npc_ref not in asked}
     return FloorDecision(ask=asked, silent=silent)
 
 
 PATIENCE_SECONDS: Final = 30.0
-"""How long the next one to answer waits for the one before."""
+"""How long the next NPC to answer waits for the one before."""
 
 YES_OF_ANOTHER: Final = "somebody else decided sooner to answer"
 
 
 class Bidder(Protocol):
-    """One NPC that may answer one utterance; exactly one of these is called, `decide` before."""
+    """An NPC that may answer one utterance.
+
+    Exactly one of `speak` and `keep_silent` is called, in some cases after `decide`.
+    """
 
     def speak(self, *, ended: Callable[[], None] | None = None) -> None:
-        """Answer now, and call `ended` when the answer has ended or will never be."""
+        """Answer now. Call `ended` when the answer has ended or will never come."""
 
     def keep_silent(self, why: str) -> None:
         """Do not answer."""
 
     def decide(self) -> "Deferred[str]":
-        """Why it does not want to answer, "" if it does; cancelled where that is not asked any
-        more."""
+        """Return why it does not want to answer, "" if it does.
+
+        The Deferred is cancelled if the answer no longer matters.
+        """
 
 
 class Floors:
-    """The utterances of this moment, and who may answer them."""
+    """The utterances of this moment, with the bids for each."""
 
     def __init__(
         self,
@@ -135,7 +142,11 @@ class Floors:
         when_committed: Callable[[Callable[[], None]], None],
         hop_seconds: float,
     ) -> None:
-        """`when_committed` does something when all that was heard until now is committed."""
+        """Start without bids.
+
+        Args:
+            when_committed: Calls a function when everything heard so far is committed.
+        """
         self._clock: Final = clock
         self._when_committed: Final = when_committed
         self.chains: Final = Chains(seconds=clock.seconds, budget_seconds=hop_seconds)
@@ -144,7 +155,7 @@ class Floors:
         self._is_planned = False
 
     def bid(self, event: Event, bid: Bid, bidder: Bidder) -> None:
-        """Enter a bid for the utterance that `event` is; one that bids again means another one."""
+        """Add a bid for the utterance of `event`. A second bid of an NPC opens a new floor."""
         key = utterance_key(event)
         floor = self._open.setdefault(key, {})
         if bid.npc_ref in floor:
@@ -156,7 +167,7 @@ class Floors:
             self._when_committed(self._decide)
 
     def close(self) -> None:
-        """Give nobody the floor any more."""
+        """Drop all bids."""
         self._open.clear()
         self._full.clear()
 
@@ -177,7 +188,7 @@ class Floors:
         self._speak_in_turn([bidders[ref] for ref in decision.speak])
 
     def _speak_in_turn(self, bidders: Sequence[Bidder]) -> None:
-        """Let the first answer, and the others when it has ended, or was waited for enough."""
+        """Let the first answer, and the next when it has ended or took too long."""
         if not bidders:
             return
         first, *others = bidders
@@ -196,7 +207,7 @@ class Floors:
 
 
 class _AskedDeciders:
-    """Those whose deciders are asked about one utterance: the first who wants to answers."""
+    """The deciders asked about one utterance. The first that says yes answers."""
 
     def __init__(self, bidders: Sequence[Bidder]) -> None:
         self._bidders: Final = bidders

@@ -1,8 +1,8 @@
-"""Company: who is in a room, what they are called, and whom of them a line names.
+"""Company: the characters in a room, their names, and whom of them a line names.
 
-All who hear a line there ask the same of it. It is found out once for those who ask in one turn of
-the reactor, in which nobody comes, goes or is renamed; where thirty NPCs hear each other, each
-asking for itself would be a thousand names a line.
+All listeners of a line ask the same questions. The answers are kept for one turn of the reactor, in
+which nobody comes, goes or is renamed. If each of thirty NPCs asked for itself, one line would cost
+a thousand name look-ups.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ class Somebody(NamedTuple):
 
     ref: str
     names: tuple[str, ...]
-    """Its name and its aliases."""
+    """The name, the aliases and the short description."""
     is_npc: bool
 
 
 class Company:
-    """The characters in one room, in the order in which they came."""
+    """The characters in one room, in order of arrival."""
 
     def __init__(self, there: Sequence[Any]) -> None:
         refs, names, ours = [str(who.id) for who in there], map(names_of, there), map(is_npc, there)
@@ -32,7 +32,7 @@ class Company:
         self._named: Final[dict[str, frozenset[str]]] = {}
 
     def named_in(self, text: str) -> frozenset[str]:
-        """The references of those whom a text names."""
+        """Return the references of the characters that a text names."""
         known = self._named.get(text)
         if known is None:
             asked = self.people if mentions(text, self._names) else ()
@@ -42,14 +42,14 @@ class Company:
 
 
 class Companies:
-    """The company of each room that is asked for in the current turn of the reactor."""
+    """The company of each room, kept for the current turn of the reactor."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock: Final = clock
         self._known: Final[dict[int, Company]] = {}
 
     def around(self, character: Any) -> Company:
-        """Who is where the character is, itself among them; nobody where it is nowhere."""
+        """Return the characters in the room of `character`, itself included."""
         room = character.location
         if room is None:
             return NOBODY

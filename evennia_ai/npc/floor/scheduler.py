@@ -1,11 +1,10 @@
-"""The scheduler: whose turn runs when.
+"""The scheduler: decides when each NPC's turn runs.
 
-At most one turn of an NPC is in flight, at most so many wait for one model, and at most so many
-are in flight in the whole game. So a slow model holds up the NPCs that speak with it and no others.
-NPCs take turns in starting, models too, and each NPC rests a moment between two starts. Who answers
-a person goes before who chats with another NPC or acts by itself, but never for ever. What waits is
-bounded, for each NPC and for each speaker at it (`floor.shares`). No step looks at more than one
-NPC, however many there are or wait.
+An NPC has at most one turn in flight. The turns in flight are bounded for each model and for the
+whole game, so a slow model delays only the NPCs that use it. NPCs start in rotation, models too,
+and an NPC rests a moment between two starts. Answers to people go before chatter (talk among NPCs
+and acts of their own), but chatter gets a share. The queue is bounded for each NPC and for each
+speaker to it (`floor.shares`). No step examines more than one NPC, however many there are.
 """
 
 from collections import OrderedDict, deque
@@ -17,11 +16,11 @@ from twisted.internet.base import DelayedCall
 from twisted.internet.defer import maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.npc.floor.shares import Shares, Waiting, Work, without
+from evennia_ai.npc.floor.shares import Shares, Waiting, Work, without_works
 from evennia_ai.services.llm.resilience import Clock
 
 CHATTER_SHARE: Final = 5
-"""Of so many starts one is of chatter, where chatter waits."""
+"""One of so many starts is chatter, if any waits."""
 
 OnError = Callable[[str, Failure], None]
 
@@ -29,7 +28,7 @@ OnError = Callable[[str, Failure], None]
 class Place(NamedTuple):
     """The model that a turn waits for.
 
-    `where` tells it from others, `name` is for people, `most` turns may wait for it at one time.
+    `where` identifies it, `name` is for people. At most `most` turns run on it at one time.
     """
 
     where: Hashable
@@ -38,11 +37,11 @@ class Place(NamedTuple):
 
 
 NOWHERE: Final = Place("", "", 1000)
-"""What asks no model."""
+"""The place of work that asks no model."""
 
 
 class Crowd(NamedTuple):
-    """A model all of whose places are taken, and the keys that wait for one."""
+    """A model without a free place, and the keys that wait for one."""
 
     model: str
     running: int
@@ -50,13 +49,13 @@ class Crowd(NamedTuple):
 
 
 class _Model:
-    """The turns of one model: how many run, and the keys that may start the next."""
+    """The turns of one model: how many run, and the keys that may start next."""
 
     def __init__(self) -> None:
         self.name = ""
         self.most = 0
         self.running = 0
-        # Keys that may start now, in the order in which they will; each in one of the two.
+        # Keys that may start now, in order. Each key is in one of the two.
         self._people: OrderedDict[str, None] = OrderedDict()
         self._chatter: OrderedDict[str, None] = OrderedDict()
         self._since_chatter = 0
@@ -67,7 +66,7 @@ class _Model:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that would start if there were places."""
+        """Return the keys that would start if there were places."""
         return (*self._people, *self._chatter)
 
     @property
@@ -75,7 +74,7 @@ class _Model:
         return bool(self._people or self._chatter)
 
     def add(self, key: str, *, answers_person: bool) -> None:
-        """Put the key at the end of those that may start, if it does not stand there."""
+        """Put the key at the end of those that may start, unless it is there already."""
         if answers_person:
             self._chatter.pop(key, None)
             self._people.setdefault(key)
@@ -96,7 +95,7 @@ class _Model:
 
 
 class _Queue:
-    """What waits for one key, what answers people apart from chatter."""
+    """The work that waits for one key: answers to people, and chatter."""
 
     def __init__(self) -> None:
         self.place = NOWHERE
@@ -113,11 +112,10 @@ class _Queue:
 
 
 class Scheduler:
-    """Starts work of many keys (NPCs), in order for each key, fairly over the keys.
+    """Starts work of many keys (NPCs), in order within a key and fairly among keys.
 
-    Nothing starts inside `offer`: what is being said reaches everybody before anybody answers.
-    One work starts in one call from the reactor, so that what else goes on in the server goes on
-    between two starts.
+    Nothing starts inside `offer`, so a line reaches everybody before anybody answers. Each call
+    from the reactor starts one piece of work, so other work of the server runs between two starts.
     """
 
     def __init__(
@@ -130,7 +128,11 @@ class Scheduler:
         on_error: OnError,
         speaker_limit: int | None = None,
     ) -> None:
-        """`speaker_limit` is how much of one owner waits for one key, None for the whole queue."""
+        """Start with nothing queued.
+
+        Args:
+            speaker_limit: The most work of one owner that waits for one key; None: the whole queue.
+        """
         self._clock: Final = clock
         self._max_running: Final = max_running
         self._queue_limit: Final = queue_limit
@@ -139,45 +141,45 @@ class Scheduler:
         self._on_error: Final = on_error
         self._lines: dict[str, _Queue] = {}
         self._models: dict[Hashable, _Model] = {}
-        # Models with a free place and a key to start, in the order in which they do.
+        # Models with a free place and a key that may start, in the order of their starts.
         self._open: OrderedDict[Hashable, None] = OrderedDict()
-        # (until when, key) of keys that rest; an entry counts if the line still says the same.
+        # (end of the rest, key). An entry is stale if the key's queue has another end.
         self._resting: list[tuple[float, str]] = []
         self.running = 0
-        """How much is in flight in the whole game."""
+        """How many works are in flight in the whole game."""
         self.waiting_in_all = 0
-        """How much waits in the whole game."""
+        """How many works wait in the whole game."""
         self._is_stopped = False
         self._wake: DelayedCall | None = None
 
     @property
     def busy_keys(self) -> tuple[str, ...]:
-        """The keys of which something waits or is in flight."""
+        """Return the keys with work that waits or is in flight."""
         return tuple(key for key, line in self._lines.items() if len(line) or line.is_running)
 
     def rest_seconds(self, key: str) -> float:
-        """How long this key rests yet, 0 where it may start."""
+        """Return how long this key still rests, 0 if it may start."""
         line = self._lines.get(key)
         return 0.0 if line is None else max(0.0, line.rests_until - self._clock.seconds())
 
     def why_waits(self, key: str) -> str:
-        """Return why the key's next turn has not started; "" if none waits, or it starts now."""
+        """Return why the key's next turn has not started. "" if none waits, or it starts now."""
         line = self._lines.get(key)
         if line is None or not len(line):
             return ""
         if line.is_running:
-            return "its turn before is under way"
+            return "its previous turn is still running"
         if rests := self.rest_seconds(key):
             return f"it rests for {rests:.1f} s"
         model = self._models.get(line.place.where)
         if model is not None and model.is_full:
-            return f"{_turns(model.running)} for {model.name}, as many as may at one time"
+            return f"{_turns(model.running)} for {model.name}, which is the limit"
         if self.running >= self._max_running:
-            return f"{_turns(self.running)} in the whole game, as many as may at one time"
+            return f"{_turns(self.running)} in the whole game, which is the limit"
         return ""
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Return the models that have all their places taken while keys wait for one."""
+        """Return the models whose places are all taken while keys wait for one."""
         return tuple(
             Crowd(model.name, model.running, model.keys)
             for model in self._models.values()
@@ -194,11 +196,13 @@ class Scheduler:
         chatter: bool = False,
         cooldown_seconds: float | None = None,
     ) -> bool:
-        """Queue `work`; false where too much of this key, or of this owner at it, waits already.
+        """Queue `work`. Return False if too much of this key or owner waits already.
 
-        A key waits for one model, that of its last offer. The owner is the person who waits for it.
-        Chatter is nobody's, and fills at most half of what may wait, so that a person finds room.
-        The cooldown is the rest after this work has started, where it is not that of the game.
+        Args:
+            place: The model. A key waits for the model of its last offer.
+            owner: The person who waits for the answer.
+            chatter: The work answers no person. Chatter may fill half of the key's queue.
+            cooldown_seconds: The rest after the start; None: the game's setting.
         """
         line = self._lines.setdefault(key, _Queue())
         is_full = len(line) >= self._queue_limit
@@ -220,10 +224,10 @@ class Scheduler:
         return True
 
     def room_for(self, key: str, *, owner: str) -> Work | None:
-        """What would have to go so that one more of `owner` could wait; None: nothing need or can.
+        """Return the work to drop so that one more of `owner` can wait. None if none must or can.
 
-        Where their share is full it is the owner's own oldest; where the queue is, it is the oldest
-        of whoever has more than they would have then, else their own.
+        If the owner's share is full, it is their own oldest. If the queue is full, it is the oldest
+        of an owner who has more waiting than they would have, else their own.
         """
         line = self._lines.get(key)
         if line is None or not owner:
@@ -246,7 +250,7 @@ class Scheduler:
         chatter: bool = False,
         cooldown_seconds: float | None = None,
     ) -> None:
-        """Queue `work` again before all other of its kind, to start not before the delay."""
+        """Queue `work` again before all others of its kind, to start after the delay."""
         line = self._lines.setdefault(key, _Queue())
         made = Waiting(work, cooldown_seconds, owner)
         if chatter:
@@ -258,13 +262,13 @@ class Scheduler:
         self._plan()
 
     def withdraw(self, key: str, works: Collection[Work]) -> int:
-        """Forget these works of a key, as far as they wait; how many that were."""
+        """Remove these works of a key if they still wait. Return how many were removed."""
         line = self._lines.get(key)
         if line is None:
             return 0
         before = len(line)
         line.people.forget(works)
-        line.chatter = without(line.chatter, works)
+        line.chatter = without_works(line.chatter, works)
         gone = before - len(line)
         self.waiting_in_all -= gone
         self._not_ready(key, line)
@@ -272,7 +276,7 @@ class Scheduler:
         return gone
 
     def waiting(self, key: str) -> int:
-        """How much of this key waits."""
+        """Return how many works of this key wait."""
         return len(self._lines.get(key, ()))
 
     def in_flight(self, key: str) -> bool:
@@ -281,7 +285,7 @@ class Scheduler:
         return line is not None and line.is_running
 
     def stop(self) -> None:
-        """Start nothing any more."""
+        """Drop everything that waits, and start nothing more."""
         self._is_stopped = True
         self._lines.clear()
         self._models.clear()
@@ -290,10 +294,10 @@ class Scheduler:
         if self._wake is not None and self._wake.active():
             self._wake.cancel()
 
-    # Where a key stands
+    # The state of a key
 
     def _make_ready(self, key: str, line: _Queue) -> None:
-        """Put the key at the end of those that may start, if it may and does not stand there."""
+        """Put the key at the end of those that may start, if it may."""
         if line.is_running or not len(line) or line.rests_until > self._clock.seconds():
             return
         where, name, most = line.place
@@ -309,7 +313,7 @@ class Scheduler:
             self._settle_model(where)
 
     def _settle_model(self, where: Hashable) -> None:
-        """Open a model with keys and a free place; forget one with neither keys nor turns."""
+        """Open a model with keys and a free place. Forget one with neither keys nor turns."""
         model = self._models[where]
         if model.has_keys and not model.is_full:
             self._open.setdefault(where)
@@ -324,7 +328,7 @@ class Scheduler:
         heappush(self._resting, (until, key))
 
     def _settle(self, key: str, line: _Queue) -> None:
-        """After a change: the key may start, or waits for something, or is forgotten."""
+        """Make the key ready if it may start, and forget it if it is idle."""
         self._make_ready(key, line)
         is_idle = not line.is_running and not len(line)
         if is_idle and line.rests_until <= self._clock.seconds():
@@ -374,7 +378,7 @@ class Scheduler:
             self._plan()
 
     def _plan(self) -> None:
-        """Come back when the next work may start, unless something has to end before."""
+        """Schedule the next start, unless something has to end first."""
         if self._is_stopped or self.running >= self._max_running:
             return
         if self._open:
@@ -383,7 +387,7 @@ class Scheduler:
             self._wake_in(max(0.0, self._resting[0][0] - self._clock.seconds()))
 
     def _wake_in(self, seconds: float) -> None:
-        """Look again after `seconds`, or when it was planned, whichever is sooner."""
+        """Try to start after `seconds`, or earlier if that is already planned."""
         if self._wake is not None and self._wake.active():
             if self._wake.getTime() <= self._clock.seconds() + seconds:
                 return
@@ -392,4 +396,4 @@ class Scheduler:
 
 
 def _turns(count: int) -> str:
-    return "1 turn is under way" if count == 1 else f"{count} turns are under way"
+    return "1 turn is running" if count == 1 else f"{count} turns are running"

@@ -1,8 +1,8 @@
-"""Shares: whose words an NPC answers next, where several speak to it.
+"""Shares: whose words an NPC answers next if several people speak to it.
 
-Speakers share the turns of an NPC, a turn each: who was served longest ago is next. Who goes on
-speaking while the NPC still owes them an answer presses, and for a while goes behind those who do
-not; of so many turns one is of those who press, so that they never wait for ever either.
+Speakers take turns: the one who was answered longest ago is next. A speaker who talks on before the
+NPC has answered them is pressing. For a while, pressing speakers come after the others. They still
+get one of every few turns, so they never wait for ever.
 """
 
 from collections import OrderedDict, deque
@@ -12,19 +12,19 @@ from typing import Final, NamedTuple
 from twisted.internet.defer import Deferred
 
 PRESSING_SECONDS: Final = 30.0
-"""How long somebody counts as pressing after the last time they pressed."""
+"""How long a speaker counts as pressing after they last pressed."""
 
 PRESSING_SHARE: Final = 4
-"""Of so many turns one is of somebody who presses, where both wait."""
+"""One of so many turns goes to a pressing speaker, if others wait too."""
 
 MOST_SERVED: Final = 256
-"""Owners of whom it is remembered when they were served."""
+"""How many owners are remembered with their last turn."""
 
 Work = Callable[[], "Deferred[None] | None"]
 
 
 class Waiting(NamedTuple):
-    """What waits, and for whom; "" is nobody in particular."""
+    """Work that waits, and its owner; "" for nobody in particular."""
 
     work: Work
     cooldown_seconds: float | None
@@ -32,14 +32,14 @@ class Waiting(NamedTuple):
 
 
 class Shares:
-    """What waits for one NPC, by owner (the speaker whose words wait); each owner's is in order."""
+    """The work that waits for one NPC, in order for each owner (the speaker)."""
 
     def __init__(self) -> None:
         self._of: dict[str, deque[Waiting]] = {}
         self._again: deque[Waiting] = deque()
         self._count = 0
         self._now_serving: str | None = None
-        # The owners that were served, the latest last; and until when somebody presses.
+        # The turn in which each owner was last served, the latest last.
         self._served: OrderedDict[str, int] = OrderedDict()
         self._turns = 0
         self._pressing_until: dict[str, float] = {}
@@ -49,7 +49,7 @@ class Shares:
         return self._count
 
     def add(self, one: Waiting, *, now: float) -> None:
-        """Let it wait behind what its owner has waiting already."""
+        """Queue work after what its owner has waiting."""
         owner = one.owner
         if owner and (owner in self._of or owner == self._now_serving):
             self._pressing_until[owner] = now + PRESSING_SECONDS
@@ -57,12 +57,12 @@ class Shares:
         self._count += 1
 
     def put_back(self, one: Waiting) -> None:
-        """Let it wait before everything else."""
+        """Queue work before everything else."""
         self._again.appendleft(one)
         self._count += 1
 
     def next(self, *, now: float) -> Waiting:
-        """Take out what is next; `ended` is to be called when it is done."""
+        """Remove and return the next work. Call `ended` when it is done."""
         self._count -= 1
         if self._again:
             one = self._again.popleft()
@@ -75,26 +75,26 @@ class Shares:
         return one
 
     def ended(self) -> None:
-        """What was taken out last is done."""
+        """Note that the work removed last is done."""
         self._now_serving = None
 
     def forget(self, works: Collection[Work]) -> None:
-        """Forget these works, as far as they wait."""
-        self._again = without(self._again, works)
-        kept = {owner: without(waiting, works) for owner, waiting in self._of.items()}
+        """Remove these works if they still wait."""
+        self._again = without_works(self._again, works)
+        kept = {owner: without_works(waiting, works) for owner, waiting in self._of.items()}
         self._of = {owner: waiting for owner, waiting in kept.items() if waiting}
         self._count = len(self._again) + sum(map(len, self._of.values()))
 
     def of_owner(self, owner: str) -> int:
-        """How much of one owner waits."""
+        """Return how many works of one owner wait."""
         return len(self._of.get(owner, ()))
 
     def oldest_of(self, owner: str) -> Work | None:
-        """What of one owner waits longest, None where nothing does."""
+        """Return the owner's work that waits longest, None if they have none."""
         return self._of[owner][0].work if owner in self._of else None
 
     def greediest(self) -> str:
-        """The owner of whom most waits, "" where nothing of anybody does."""
+        """Return the owner with the most waiting work, "" if nothing waits."""
         return max(self._of, key=self.of_owner, default="")
 
     def _next_owner(self, now: float) -> str:
@@ -123,5 +123,5 @@ class Shares:
             self._pressing_until.pop(forgotten, None)
 
 
-def without(waiting: deque[Waiting], works: Collection[Work]) -> deque[Waiting]:
+def without_works(waiting: deque[Waiting], works: Collection[Work]) -> deque[Waiting]:
     return deque(one for one in waiting if one.work not in works)

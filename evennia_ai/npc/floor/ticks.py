@@ -1,8 +1,9 @@
-"""Ticks: now and then an NPC with `tick_seconds` is told that time passes, and may act on its own.
+"""Ticks: an NPC with `tick_seconds` regularly hears that time passes, and may act on its own.
 
-One timer serves the whole game. The NPCs are found once at the start and when they are sent
-something, never looked for. Two ticks are never at once, and NPCs with the same interval are spread
-over it. Nobody ticks who could not act, who is busy, or whom nobody would see.
+One timer serves the whole game. It learns of NPCs once at the start and when something reaches
+them; it never searches for them. Ticks are never simultaneous, and NPCs with equal intervals are
+spread over the interval. An NPC does not tick if it could not act, is busy, or no player would see
+it.
 """
 
 import heapq
@@ -24,13 +25,13 @@ from evennia_ai.services.llm.resilience import Clock
 QUIET: Final = "Time passes; nobody spoke to you."
 STIRRED: Final = "Time passes."
 GAP_SECONDS: Final = 0.1
-"""Between two ticks of the game at least."""
+"""The least time between two ticks of the game."""
 
 
 class Ticker:
-    """Tells NPCs that time passes, each at its own interval.
+    """Sends each NPC its ticks at its own interval.
 
-    `ticks_alone`: also where no player is with the NPC.
+    `ticks_alone`: NPCs also tick where no player is present.
     """
 
     def __init__(self, clock: Clock, *, ticks_alone: bool = False) -> None:
@@ -38,28 +39,28 @@ class Ticker:
         self._ticks_alone: Final = ticks_alone
         self._seconds: dict[int, float] = {}
         self._due: dict[int, float] = {}
-        self._queue: list[tuple[float, int]] = []  # with entries that are not due any more
+        self._queue: list[tuple[float, int]] = []  # entries may be stale; `_due` is right
         self._stirred: set[int] = set()
         self._call: DelayedCall | None = None
 
     @property
     def count(self) -> int:
-        """How many NPCs tick."""
+        """Return how many NPCs tick."""
         return len(self._seconds)
 
     def take_in(self, found: Iterable[tuple[int, float]]) -> None:
-        """Have NPCs tick, by their ids and intervals; 0 seconds for those that shall not."""
+        """Set intervals of NPCs, given as (id, seconds). With 0 seconds an NPC does not tick."""
         for npc_id, seconds in found:
             self._set(npc_id, seconds)
 
     def stirs(self, npc: NPC) -> None:
-        """Something reached the NPC; whether it ticks may have changed as well."""
+        """Note that something reached the NPC, and read its interval again."""
         self._set(npc.id, npc.ai.settings.tick_seconds)
         if npc.id in self._seconds:
             self._stirred.add(npc.id)
 
     def close(self) -> None:
-        """Tick no more."""
+        """Stop all ticks."""
         if self._call is not None and self._call.active():
             self._call.cancel()
 
@@ -69,7 +70,7 @@ class Ticker:
         self._forget(npc_id)
         if seconds:
             self._seconds[npc_id] = seconds
-            # Where in its interval an NPC ticks is the same after every start.
+            # The first delay depends on the id only, so it is the same after every start.
             self._plan(npc_id, seconds * (crc32(str(npc_id).encode()) % 1000 + 1) / 1000)
 
     def _forget(self, npc_id: int) -> None:
@@ -84,7 +85,7 @@ class Ticker:
         self._wake_at(due)
 
     def _wake_at(self, when: float) -> None:
-        """Look again then, or when it was planned, whichever is sooner."""
+        """Look for due NPCs then, or earlier if that is already planned."""
         if self._call is not None and self._call.active():
             if self._call.getTime() <= when:
                 return
@@ -100,7 +101,7 @@ class Ticker:
             self._wake_at(max(self._queue[0][0], self._clock.seconds() + GAP_SECONDS))
 
     def _next_due(self) -> int | None:
-        """The NPC that is due, taken out of the queue, if one is."""
+        """Remove and return a due NPC from the queue, None if none is due."""
         while self._queue and self._queue[0][0] <= self._clock.seconds():
             due, npc_id = heapq.heappop(self._queue)
             if self._due.get(npc_id) == due:
@@ -132,7 +133,7 @@ class Ticker:
 
 
 def tick_of(npc: NPC, text: str) -> Event:
-    """The event of time that passes."""
+    """Return the event that tells `npc` that time passes."""
     return Event(
         kind=TICK,
         speaker_ref="",
@@ -145,9 +146,10 @@ def tick_of(npc: NPC, text: str) -> Event:
 
 
 def stored_ticks() -> list[tuple[int, float]]:
-    """The NPCs that tick, by id and interval, asked of the database in one query.
+    """Return id and interval of all NPCs that tick. One query.
 
-    DatabaseError: it cannot be read.
+    Raises:
+        DatabaseError: The database cannot be read.
     """
     stored = ObjectDB.objects.filter(db_attributes__db_key=ATTRIBUTE).values_list(
         "id", "db_attributes__db_value"

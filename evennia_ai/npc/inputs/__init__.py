@@ -1,1 +1,1 @@
-"""What a prompt is made from: gathered once, with the facts of the moment."""
+"""Gathers once what a prompt is made from, with the facts of the moment."""

@@ -1,10 +1,9 @@
-"""Long books are read in another thread: the reactor's never waits for one.
+"""Parses long books, cards and presets in another thread, so that the reactor never waits.
 
-A book of ten thousand entries takes a good part of a second to read. Where the one before it was
-read, that one counts until then, and the trace of the turn says so. Where there is none (the first
-use after a start, the book in a card), the turn waits, and its NPC shows that it heard; so does a
-builder's command. What runs in the thread gets values and gives values: no object of the game, no
-database.
+A book of ten thousand entries takes a good part of a second. Until a new revision is parsed, the
+earlier one applies, and the trace of the turn says so. Without an earlier one (the first use after
+a start, or the book in a card) the turn waits and its NPC shows that it heard. A builder's command
+waits too. The thread works on plain values: no object of the game, no database.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,14 +34,14 @@ from evennia_ai.store.authored.lorebooks import StoredBook, books_for
 from evennia_ai.store.authored.presets import StoredPreset, preset_for
 
 LONG: Final = 100_000
-"""Characters of a file from which on it is read beside the game: some milliseconds."""
+"""From this many characters on, a file is parsed in another thread (some milliseconds)."""
 _MOST_UNREADABLE: Final = 256
 
 InThread = Callable[..., "Deferred[Any]"]
 
 
 class _Reading:
-    """A book that is being read, what counts until then, and who waits for it."""
+    """A book that is being parsed, its replacement until then, and who waits for it."""
 
     def __init__(self, stored: StoredBook, before: Lorebook | None) -> None:
         new = f"revision {stored.revision} is being read"
@@ -57,7 +56,7 @@ class _Reading:
         self._by_attachment: dict[str, Lorebook] = {}
 
     def stand_in(self, attach: str) -> Lorebook:
-        """What counts until then, where a book hangs like this; the same object each time."""
+        """Return what applies meanwhile, with this attachment. The same object each time."""
         known = self._by_attachment.get(attach)
         if known is None:
             known = replace(self._before, attach=attach, told=self._told)
@@ -66,19 +65,21 @@ class _Reading:
 
 
 class BookBuilds:
-    """The books, cards and presets that are being read beside the game."""
+    """The books, cards and presets that are being parsed in another thread."""
 
     def __init__(self, rules: ActivationRules, *, in_thread: InThread) -> None:
         self._rules = rules
         self._in_thread = in_thread
         self._reading: dict[tuple[str, str], _Reading] = {}  # by name and hash
         self._unreadable: set[str] = set()
-        self._last: dict[str, tuple[str, Lorebook]] = {}  # by name what was used last, by its hash
-        # Who waits for a card's book, or for a preset.
+        self._last: dict[
+            str, tuple[str, Lorebook]
+        ] = {}  # by name: hash and value of the last one used
+        # The Deferreds of those who wait for a card's book or a preset.
         self._files: dict[StoredCard | StoredPreset, list[Deferred[str]]] = {}
 
     def stand_ins(self, books: Iterable[StoredBook]) -> Mapping[str, Lorebook]:
-        """What counts in the place of those that are not read yet; their reading is begun."""
+        """Start to parse long books. Return what applies meanwhile, by name."""
         return {
             one.name: reading.stand_in(one.scope.kind if one.scope else "global")
             for one in books
@@ -86,10 +87,11 @@ class BookBuilds:
         }
 
     async def waited_for(self, npc: NPC, event: Event) -> frozenset[str]:
-        """Wait until a turn that answers `event` may begin; the names of the books it waited for.
+        """Wait until a turn that answers `event` may begin. Return the names of books it waited
+        for.
 
-        Those are books that nothing stands in for: the first of a name, the player's, the card's.
-        The card and the preset are waited for, too.
+        It waits for books without a replacement: new names, the player's book and the card's book.
+        It also waits for the card and the preset.
         """
         player, scopes = event.known_ref, scopes_of(npc)
         theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
@@ -113,9 +115,9 @@ class BookBuilds:
         return frozenset((*readings, of_card) if of_card else readings)
 
     def read_first(self, stored: StoredBook) -> "Deferred[None] | None":
-        """Fires once a book is read, for whoever needs all of it; None: it need not be waited for.
+        """Return a Deferred that fires once a book is parsed; None if there is no need to wait.
 
-        What it cannot be is told where it is used.
+        Parse errors are reported where the book is used.
         """
         reading = self._begun(stored)
         if reading is None:
@@ -124,13 +126,13 @@ class BookBuilds:
         return reading.waiting[-1]
 
     def read_card_first(self, card: StoredCard) -> "Deferred[str] | None":
-        """Fires with the label of the card's own book once it is read; None: it need not be."""
+        """Return a Deferred that fires with the card's book label. None: no need to wait."""
         if is_card_read(card) or not is_long_to_read(card.source, characters=LONG):
             return None
         return self._file_begun(card, lambda: make_card_ready(card, self._rules))
 
     def _read_preset_first(self, preset: StoredPreset) -> "Deferred[str] | None":
-        """Fires with "" once the preset is read; None: it need not be waited for."""
+        """Return a Deferred that fires with "" once the preset is parsed. None: no need to wait."""
 
         def read() -> str:
             parsed_preset(preset)
@@ -143,7 +145,7 @@ class BookBuilds:
     def _file_begun(
         self, file: StoredCard | StoredPreset, read: Callable[[], str]
     ) -> "Deferred[str] | None":
-        """Fires with what `read` returns in another thread; None where it failed before."""
+        """Return a Deferred that fires with the result of `read`; None: it failed before."""
         if _known_as(file) in self._unreadable:
             return None
         done: Deferred[str] = Deferred()
@@ -155,7 +157,7 @@ class BookBuilds:
         return done
 
     def _file_read(self, ended: Any, file: StoredCard | StoredPreset) -> None:
-        """Let those go on who waited for a card or a preset."""
+        """Fire the Deferreds of those who wait for a card or a preset."""
         if isinstance(ended, Failure):
             self._refuse(_known_as(file))
         for one in self._files.pop(file):
@@ -164,7 +166,7 @@ class BookBuilds:
             ended.trap(FormatError)
 
     def _begun(self, stored: StoredBook) -> _Reading | None:
-        """The reading of a book, None where there is none to be done."""
+        """Return the parsing of a book, started if needed. None if there is nothing to parse."""
         if len(stored.source) < LONG or stored.sha256 in self._unreadable:
             return None
         key = (stored.name, stored.sha256)
@@ -176,14 +178,14 @@ class BookBuilds:
                 self._last[stored.name] = (stored.sha256, attached_book(stored))
             return None
         if last is not None and last_sha256 == stored.sha256:
-            know_read(stored, last)  # it made room for others meanwhile
+            know_read(stored, last)  # the cache had evicted it
             return None
         self._reading[key] = _Reading(stored, last)
         self._in_thread(make_ready, stored, self._rules).addBoth(self._read, stored)
         return self._reading.get(key)
 
     def _read(self, ended: Any, stored: StoredBook) -> None:
-        """Let those go on who waited; what a book cannot be is told where it is used."""
+        """Fire the Deferreds of those who wait. Errors are reported where the book is used."""
         if isinstance(ended, Failure):
             self._refuse(stored.sha256)
         for one in self._reading.pop((stored.name, stored.sha256)).waiting:
@@ -192,7 +194,7 @@ class BookBuilds:
             ended.trap(FormatError)
 
     def _refuse(self, digest: str) -> None:
-        """Do not begin with this text again."""
+        """Remember a text that cannot be parsed, so that it is not tried again."""
         if len(self._unreadable) >= _MOST_UNREADABLE:
             self._unreadable.clear()
         self._unreadable.add(digest)

@@ -1,8 +1,8 @@
-"""Facts of the moment: what is true of an NPC and its place, what time it is, what it may recall.
+"""Facts of the moment: about an NPC and its place, the time, and the memories it may recall.
 
-Standing facts are part of its view; passing ones, the minute and the memories are asked for in each
-turn. Of memories only those that concern the speaker, those it can see here, and the world. Warm,
-none of it makes a query.
+Standing facts are part of the NPC's view. Passing facts, the time and the memories are read in each
+turn. Only memories about the speaker, about characters that the NPC sees, and about the world are
+candidates. With warm caches nothing here makes a query.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,15 +39,15 @@ HOUR: Final = "time.hour"
 PART: Final = "time.part"
 
 
-# The hour from which on a part of the day lasts; before the first it is still night.
+# The hour at which each part of the day begins.
 _PARTS: Final = ((22, "night"), (18, "evening"), (10, "day"), (6, "morning"), (0, "night"))
 _PLAIN: Final = (str, bool, int, float)
-# Asked for at every look at a view, where names hardly ever change.
+# Each use of a view asks for these names, which hardly ever change.
 _named: Final = lru_cache(maxsize=1024)(plain_name)
 
 
 def standing_facts(npc: NPC) -> dict[str, Fact]:
-    """Names, tags and zones of `npc` and of where it is; warm, this makes no query."""
+    """Return names, tags and zones of `npc` and its room. No query once cached."""
     facts: dict[str, Fact] = {
         GENERATION_KIND: NORMAL,
         NPC_KEY: _named(npc.key),
@@ -66,7 +66,7 @@ def standing_facts(npc: NPC) -> dict[str, Fact]:
 
 
 def passing_facts(npc: NPC, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
-    """The facts of this moment; those of the game's functions at `paths` win."""
+    """Return the facts of this moment. Facts of the game's functions at `paths` win."""
     return {**_event_facts(event), **_time_facts(), **_told_by_game(npc, event, paths)}
 
 
@@ -84,7 +84,7 @@ def _event_facts(event: Event | None) -> dict[str, Fact]:
 
 
 def _time_facts() -> dict[str, Fact]:
-    """Hour and part of the day of Evennia's game time; none for a date no calendar has."""
+    """Return hour and part of the day in game time; nothing for a date outside the calendar."""
     now = game_time()
     if now is None:
         return {}
@@ -110,7 +110,7 @@ def _told_by_game(npc: NPC, event: Event | None, paths: tuple[str, ...]) -> dict
 
 @lru_cache(maxsize=8)
 def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """The functions at these paths; what cannot be imported is told once and left out."""
+    """Return the functions at these paths. Log and skip those that cannot be imported."""
     found = []
     for path in paths:
         try:
@@ -121,20 +121,20 @@ def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], 
         if callable(function):
             found.append((path, function))
         else:
-            _log(path, "is no function")
+            _log(path, "is not a function")
     return tuple(found)
 
 
 def _accepted(path: str, told: Any) -> Facts:
-    """What of a function's answer is facts."""
+    """Return the valid facts in a function's answer, and log the rest."""
     if not isinstance(told, Mapping):
-        _log(path, f"gave {type(told).__name__} and no dictionary")
+        _log(path, f"returned {type(told).__name__} instead of a dictionary")
         return {}
     facts: dict[str, Fact] = {}
     for name, value in told.items():
         fact = _fact(value)
         if fact is None or not isinstance(name, str):
-            _log(path, f"gave {name!r} as {type(value).__name__}, which is no fact")
+            _log(path, f"returned {name!r} as {type(value).__name__}, which cannot be a fact")
         else:
             facts[name] = fact
     return facts
@@ -150,25 +150,25 @@ def _fact(value: Any) -> Fact | None:
 
 
 def _log(path: str, problem: str) -> None:
-    logger.log_err(f"evennia_ai: EVENNIA_AI_LORE_FACTS: {path} {problem}; it is left out")
+    logger.log_err(f"evennia_ai: EVENNIA_AI_LORE_FACTS: {path} {problem}; it is ignored")
 
 
 _SECONDS: Final = 3600
 
 
 def hours_now() -> float:
-    """The time of the game in its hours, as memories count them."""
+    """Return the game time in hours, the unit of memories."""
     return round(gametime.gametime(absolute=True) / _SECONDS, 3)
 
 
 def moment(event: Event | None) -> Moment:
-    """When it is, and who is spoken with in private."""
+    """Return the time, and the partner if the event is private."""
     confidant = event.known_ref if event is not None and event.private else ""
     return Moment(hours=hours_now(), confidant_ref=confidant)
 
 
 def candidates(npc: NPC, event: Event | None) -> tuple[Memory, ...]:
-    """The memories that this turn of the NPC looks at."""
+    """Return the memories that may be recalled in this turn."""
     held = memories.held_by(str(npc.id))
     if not held.memories:
         return ()

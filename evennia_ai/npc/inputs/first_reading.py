@@ -1,7 +1,7 @@
-"""What the first turn of an NPC asks the store for is read beside the reactor.
+"""Reads what an NPC's first turn needs from the store in the writer's thread.
 
-From then on it is in memory, and kept in step with whatever is written. What is one query for six
-NPCs as for one is read for those beside it as well, whose first turns are likely to be next.
+From then on it is in memory and follows every write. Data that one query returns for many NPCs is
+read for the NPCs in the same room too, because their first turns are likely to be next.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from evennia_ai.npc.inputs.book_builds import LONG
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.recording.heard import CommittedEvent, newest_rooms
 from evennia_ai.npc.recording.writer import Writer
-from evennia_ai.npc.senses.labels import Bearer, OlderIds, foresee, older_ids, strangers_to
+from evennia_ai.npc.senses.labels import Bearer, OlderIds, foresee_names, older_ids, strangers_to
 from evennia_ai.npc.senses.presence import MIND, bystanders, is_npc, scopes_of
 from evennia_ai.npc.views.parse_cache import read_ahead
 from evennia_ai.npc.views.presets import parsed_preset
@@ -36,20 +36,22 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, windows
 
 COUNTER: Final = ESTIMATE
-"""What counts the tokens of prompts in the game."""
+"""The token counter of prompts in the game."""
 
 MOST_BESIDE: Final = 20
-"""NPCs that are read with the one whose turn it is."""
+"""The most NPCs of the room that are read together with the one whose turn it is."""
 
 Fit = Callable[[Sequence[ChatMessage]], object]
-"""Makes messages what a model takes; what it makes of each is kept with it."""
+"""Converts messages for a model; each message caches its conversion."""
 
 
 async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: Fit) -> None:
-    """Have the thread of the writer read it, and work out of each message what stays known of it.
+    """Read in the writer's thread, and convert and count the messages of the history.
 
-    The thread has told the reactor all that it had committed before, so nothing that is read is
-    older. StoreError: it cannot be read.
+    The writer has reported everything it committed before, so nothing read here is older.
+
+    Raises:
+        StoreError: The store cannot be read.
     """
     speaker = heard.event.known_ref
     of_speaker = (Scope(kind="player", ref=speaker),) if speaker else ()
@@ -63,11 +65,11 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
         fit=fit,
     )
     mind.lately.read, older = await writer.read(reading.done)
-    foresee(mind.npc, older)
+    foresee_names(mind.npc, older)
 
 
 def _unread_beside(mind: Mind) -> tuple[str, ...]:
-    """The references of NPCs beside it that had no turn yet, a few of them."""
+    """Return references of a few NPCs in the room that had no turn yet."""
     minds = (vars(one).get(MIND) for one in bystanders(mind.npc) if is_npc(one))
     unread = (one.ref for one in minds if one is not None and one.lately.read is None)
     return tuple(islice(unread, MOST_BESIDE))
@@ -75,20 +77,20 @@ def _unread_beside(mind: Mind) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """What is to be read, as plain values."""
+    """The plain values that say what to read."""
 
     npc_ref: str
     beside: tuple[str, ...]
-    """Of these is read what is read together."""
+    """Other NPCs, for data that one query returns for many."""
     scopes: tuple[Scope, ...]
     conversation: int
     speaker: str
-    """The reference of who speaks, "" for nobody."""
+    """The reference of the speaker, "" for nobody."""
     strangers: Sequence[Bearer]
     fit: Fit
 
     def done(self) -> tuple[tuple[ConversationRef, ...], OlderIds]:
-        """Where the NPC was lately, and who bore the names of the strangers before them."""
+        """Read it. Return the NPC's recent rooms, and who bore the strangers' names first."""
         rooms = newest_rooms(self.npc_ref)
         for known in (*(room.id for room in rooms), self.conversation):
             windows(known)
@@ -107,21 +109,21 @@ class _Reading:
         return rooms, older_ids(self.strangers)
 
     def _read_messages(self) -> None:
-        """Count and fit what the prompt will have of the conversation."""
+        """Count and convert the messages of the conversation."""
         history = tuple(windows(self.conversation).history)
         message_tokens(history, COUNTER)
         self.fit(chat_messages(history))
 
     def _read_card(self) -> None:
-        """Parse the card and the book in it; a long one is waited for beside."""
+        """Parse the card and its book, unless it is long and `BookBuilds` parses it."""
         card = card_of(self.npc_ref)
         if card is not None and len(card.source) < LONG:
-            with suppress(FormatError):  # told where the view is made
+            with suppress(FormatError):  # reported where the view is made
                 read_ahead(card)
 
     def _read_preset(self) -> None:
-        """Parse the preset that counts for the NPC."""
+        """Parse the preset that applies to the NPC."""
         preset = preset_for(self.scopes)
         if preset is not None:
-            with suppress(FormatError):  # told where the view is made
+            with suppress(FormatError):  # reported where the view is made
                 parsed_preset(preset)

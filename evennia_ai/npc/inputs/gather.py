@@ -1,6 +1,6 @@
-"""Gather: the only reader of world and store for a turn; what it returns is all a prompt knows.
+"""Gather: the only reader of world and store for a turn. A prompt depends on nothing else.
 
-Warm, it makes no query: the view, the history and the company come from memory.
+With warm caches it makes no query: view, history and company come from memory.
 """
 
 import time
@@ -37,14 +37,14 @@ from evennia_ai.npc.inputs.providers import blocks_of
 from evennia_ai.npc.recording.heard import (
     CommittedEvent,
     ConversationKey,
-    found,
+    find_conversation,
     game_moment,
     key_of,
     minute_of,
 )
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc, known_ref
-from evennia_ai.npc.senses.text import one_line, person_name, plain_name, unmarked
+from evennia_ai.npc.senses.text import one_line, person_name, plain_name, strip_markup
 from evennia_ai.npc.views.greeting import greeting_record
 from evennia_ai.npc.views.view import CardTexts, NPCView, books_with, scanned_texts
 from evennia_ai.services.settings.npc import NPCSettings
@@ -54,34 +54,34 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import GREETING, Window, empty_window, lore_states, windows
 
 VISITOR: Final = "the visitor"
-"""What `{{user}}` is in a room, where no one partner is fixed."""
+"""`{{user}}` in a room, where the NPC has no fixed partner."""
 
 NAMES: Final = frozenset({"char", "user", "speaker"})
-"""What templates may name in the game: `inputs` gives the first two, composing the speaker."""
+"""The macros of the game. `make_inputs` sets the first two, composing sets the speaker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What a turn was begun with; it counts to the turn's end, whatever is edited meanwhile."""
+    """What a turn starts with. It applies until the turn ends, whatever is edited meanwhile."""
 
     view: NPCView
-    """What the NPC is made of."""
+    """The components, card, books and notes of the NPC."""
 
     settings: NPCSettings
-    """What is set for the NPC alone."""
+    """The NPC's own settings."""
 
     context: str
-    """The name of the kind of turn."""
+    """The name of the context, such as "whisper"."""
 
     request: ExecutionRequest
-    """What is composed and asked from."""
+    """The inputs to compose and the tools to offer."""
 
     def after(self, messages: Sequence[Message]) -> "Gathered":
-        """The same after `messages`: calls of tools and what came of them."""
+        """Return a copy for the next round, after calls of tools and their results."""
         return replace(self, request=self.request.after(messages))
 
     def within(self, limit_tokens: int) -> "Gathered":
-        """The same for a prompt of at most so many tokens."""
+        """Return a copy for a prompt of at most so many tokens."""
         inputs = self.request.inputs
         budget = replace(inputs.rules.budget, limit_tokens=limit_tokens)
         bounded = replace(inputs, rules=replace(inputs.rules, budget=budget))
@@ -89,18 +89,18 @@ class Gathered:
 
 
 def context_of(event: Event | None) -> PromptContext:
-    """The context of a turn that answers `event`, with what builders switched off in it."""
+    """Return the context of a turn that answers `event`, as builders configured it."""
     if event is None:
         return context_for("", contexts.contexts())
     return context_for(event.kind, contexts.contexts(), private=event.private)
 
 
-def opening(
+def opening_greeting(
     npc: NPC, view: NPCView, talk: ConversationKey, event: Event | None
 ) -> NewRecord | None:
-    """The greeting the NPC opens this conversation with, None where it opens with none.
+    """Return the greeting with which the NPC opens this conversation, None for none.
 
-    Its dice are those of the conversation, so a preview shows what will be said.
+    The dice belong to the conversation, so a preview shows the greeting that will be said.
     """
     greeting = view.greetings.of_kind.get(talk.kind)
     if greeting is None:
@@ -128,31 +128,31 @@ def opening(
 def said_and_before(
     heard: CommittedEvent, now: History, *, waiting: Collection[str] = ()
 ) -> tuple[Message, History]:
-    """The event as the message that is answered, and the history that it answers.
+    """Return the event as a message, and the history that it answers.
 
-    That history is all but the event itself and the records still `waiting` for an answer of their
-    own. The message is the history's own elsewhere, so what is known about it (its tokens, its
-    lore) is worked out once.
+    That history is everything except the event and the records still `waiting` for their own
+    answer. The message comes from the history if possible, so its tokens and lore are computed
+    once.
     """
     before, record = heard.before, heard.record
     at = now.stop - 1
     while at >= now.earlier and now[at].record != record.id:
         at -= 1
-    if at < now.earlier:  # it was left behind
+    if at < now.earlier:  # compaction removed the event from the kept history
         text = with_time_line(record.body, minute_in(record))
         said = event_message(
             text, name=record.name or None, record=record.id, kind=heard.event.kind
         )
-        return said, _without(now, waiting)
+        return said, _without_records(now, waiting)
     said = replace(now[at], block="event", origin="event")
     if before.segment == now.segment and before.stop == at:
         later = [m for m in now.between(at + 1, now.stop) if m.record not in waiting]
         return said, before.appended(*later) if later else before
-    return said, _without(now, {*waiting, record.id})
+    return said, _without_records(now, {*waiting, record.id})
 
 
-def _without(history: History, records: Collection[str]) -> History:
-    """The history without these records."""
+def _without_records(history: History, records: Collection[str]) -> History:
+    """Return the history without these records."""
     kept = [message for message in history if message.record not in records]
     if len(kept) == len(history):
         return history
@@ -165,7 +165,7 @@ def _without(history: History, records: Collection[str]) -> History:
     )
 
 
-def gathered(
+def gather_turn(
     mind: Mind,
     heard: CommittedEvent,
     *,
@@ -174,16 +174,17 @@ def gathered(
     near: Near = (),
     waited_for: Collection[str] = (),
 ) -> Gathered:
-    """What the turn that answers `heard` needs; no later part of it asks world or store again.
+    """Gather what the turn that answers `heard` needs. No later part asks world or store again.
 
-    `near` is what is known of the meanings of memories, `waited_for` are the names of books that
-    were read for it.
+    Args:
+        near: How close memories are in meaning to what was said.
+        waited_for: Names of books for which the turn waited, for the trace.
     """
     npc, view, event = mind.npc, mind.view(settings), heard.event
     context, window = context_of(event), windows(heard.conversation.id)
     waiting = mind.waiting_records()
     said, history = said_and_before(heard, window.history, waiting=waiting)
-    made = inputs(
+    made = make_inputs(
         npc,
         view,
         key_of(event),
@@ -196,7 +197,7 @@ def gathered(
         greeting=window.greeting,
     )
     if heard.hint:
-        made = replace(made, blocks=(*made.blocks, _hint(heard.hint)))
+        made = replace(made, blocks=(*made.blocks, _hint_block(heard.hint)))
     request = execution_request(
         _telling_of(replace(made, near=near) if near else made, waited_for),
         npc_ref=mind.ref,
@@ -207,16 +208,16 @@ def gathered(
     return Gathered(view=view, settings=settings, context=context.name, request=request)
 
 
-def _hint(hint: str) -> DynamicBlock:
-    """What a builder asks of one answer, as a fact of the moment; its manifest keeps it."""
+def _hint_block(hint: str) -> DynamicBlock:
+    """Return a builder's instruction for one answer as a block, which its manifest keeps."""
     return DynamicBlock(key="hint", text=f"How you answer this time (the game master): {hint}")
 
 
 def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:
-    """The inputs with books that say that the turn waited for them."""
+    """Mark the books for which the turn waited."""
     if not waited_for:
         return made
-    told = "it was read for this turn, which waited"
+    told = "the turn waited until it was parsed"
     books = [replace(b, told=told) if b.label in waited_for else b for b in made.books]
     return replace(made, books=tuple(books))
 
@@ -224,18 +225,18 @@ def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:
 def foreseen_inputs(
     npc: NPC, view: NPCView, talk: ConversationKey, *, event: Event | None
 ) -> Inputs:
-    """The inputs of a turn that would answer `event` now; nothing is written.
+    """Return the inputs of a turn that would answer `event` now. Write nothing.
 
-    Where the NPC would speak first, its greeting is in the history already.
+    If the NPC would speak first, the history already holds its greeting.
     """
-    conversation = found(str(npc.id), talk)
+    conversation = find_conversation(str(npc.id), talk)
     window = windows(conversation.id) if conversation else empty_window()
     history, greeting = window.history, window.greeting
-    first = opening(npc, view, talk, event) if window.first_reply is None else None
+    first = opening_greeting(npc, view, talk, event) if window.first_reply is None else None
     if first is not None:
         history = history.appended(Message(role="assistant", content=first.body))
         greeting = first.meta[GREETING]
-    return inputs(
+    return make_inputs(
         npc,
         view,
         talk,
@@ -243,20 +244,20 @@ def foreseen_inputs(
         conversation=conversation,
         window=window,
         event=event,
-        said=_foreseen(event, view) if event else None,
+        said=_foreseen_message(event, view) if event else None,
         history=history,
         greeting=greeting,
     )
 
 
-def _foreseen(event: Event, view: NPCView) -> Message:
-    """The event as the message that would be answered."""
+def _foreseen_message(event: Event, view: NPCView) -> Message:
+    """Return the event as the message that would be answered."""
     minute = minute_of(view.sources.conf.time_suffix)
     text = with_time_line(event.text, minute)
     return event_message(text, name=event.speaker_name, kind=event.kind)
 
 
-def inputs(
+def make_inputs(
     npc: NPC,
     view: NPCView,
     talk: ConversationKey,
@@ -269,10 +270,14 @@ def inputs(
     history: History,
     greeting: int | None = None,
 ) -> Inputs:
-    """The inputs of a turn in `talk`; `said` is the event as a message, None where there is none.
+    """Return the inputs of a turn in `talk`.
 
-    `conversation` is None where it was not opened yet, `greeting` is the index of the one it began
-    with. The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
+    The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
+
+    Args:
+        conversation: None if it was never opened.
+        said: The event as a message, None without an event.
+        greeting: The index of the greeting that opened the conversation.
     """
     npc_ref = str(npc.id)
     dice = Dice(
@@ -311,7 +316,7 @@ def inputs(
 
 
 def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
-    """The client of the first who spoke to the NPC there, which may be who does so now."""
+    """Return the client of the first speaker there, or of the current one if they are the first."""
     known = conversations.origin_of(conversation) if conversation is not None else ""
     return known or (event.client if event is not None else "")
 
@@ -319,29 +324,29 @@ def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
 def scanned_sources(
     npc: NPC, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
 ) -> dict[SourceName, str]:
-    """The texts beside the conversation that an entry may ask to be scanned, as they are now."""
-    return scanned_texts(of_card, values=values, dice=dice, room=_described(npc.location))
+    """Return the current texts besides the conversation that lore entries may scan."""
+    return scanned_texts(of_card, values=values, dice=dice, room=_room_text(npc.location))
 
 
-def _described(room: Any) -> str:
+def _room_text(room: Any) -> str:
     described = room.db.desc if room is not None else None
     return _plain(described) if isinstance(described, str) else ""
 
 
 @lru_cache(maxsize=256)
 def _plain(described: str) -> str:
-    return one_line(unmarked(described))
+    return one_line(strip_markup(described))
 
 
 def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:
-    """The rules of one turn; without a greeting lore takes the conversation to begin with 0."""
+    """Return the rules of one turn. Without a greeting, lore assumes greeting 0."""
     if greeting is None:
         return replace(rules, dice=dice)
     return replace(rules, dice=dice, lore=replace(rules.lore, greeting_index=greeting))
 
 
 def _clock(conversation: ConversationRef | None, history: History, event: Event | None) -> Clock:
-    """What time it is in the conversation; game seconds are real ones by Evennia's time factor."""
+    """Return turns, messages and game seconds of the conversation so far."""
     heard = history.user_messages + (event is not None)
     real_seconds = max(0.0, time.time() - conversation.opened_at) if conversation else 0.0
     return Clock(
@@ -350,7 +355,7 @@ def _clock(conversation: ConversationRef | None, history: History, event: Event 
 
 
 def _partner(npc: NPC, talk: ConversationKey, event: Event | None) -> str:
-    """The conversation's fixed partner."""
+    """Return the name of the conversation's partner, for `{{user}}`."""
     if talk.kind == "private" and event is not None:
         return event.speaker_name
     return person_name(npc.ai_partner or VISITOR)

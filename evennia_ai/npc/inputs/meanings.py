@@ -1,9 +1,9 @@
-"""Meanings: how near memories lie to what is said, by a model for sentences.
+"""Meanings: how close memories are in meaning to what was said, by a sentence model.
 
-The model reads in a thread. A turn waits for it to read what was said, some hundredths of a second,
-and for no memory: one that was not read yet is judged by its words, and read after that. What was
-read is kept by its text, in this process alone, so nothing of it is left when a memory is erased
-and the server has started again.
+The model runs in a thread. A turn waits for the vector of what was said (some hundredths of a
+second) but for no memory. A memory without a vector is scored by its words, and its vector is
+computed afterwards. Vectors are cached by text, only in this process, so nothing of an erased
+memory remains after a restart.
 """
 
 import logging
@@ -19,18 +19,18 @@ from evennia_ai.services.llm.sentence_model import SentenceModelError, Sentences
 log: Final = logging.getLogger(__name__)
 
 MOST_KEPT: Final = 20_000
-"""Texts whose vectors are kept, of one and a half thousand bytes each."""
+"""The most texts whose vectors are kept, each about 1,500 bytes."""
 
 READ_AT_ONCE: Final = 8
 
 Near = tuple[tuple[int, float], ...]
-"""The ids of memories, each with the cosine of its vector and that of what was said."""
+"""Ids of memories, each with the cosine of its vector and that of what was said."""
 
 InThread = Callable[..., "Deferred[Any]"]
 
 
 class Meanings:
-    """What the memories of all NPCs mean, as far as it was read."""
+    """The vectors of the memories of all NPCs, as far as they are computed."""
 
     def __init__(self, *, in_thread: InThread, model: Callable[[], Sentences]) -> None:
         self._in_thread: Final = in_thread
@@ -40,13 +40,13 @@ class Meanings:
         self._is_reading = False
 
     async def near(self, said: str, memories: Sequence[Memory]) -> Near:
-        """How near those of the memories lie that were read; none without a model."""
+        """Return how close the memories with a vector are. Without a model, return nothing."""
         if not said.strip() or not memories:
             return ()
         try:
             (asked,) = await self._in_thread(self._read, (said,))
         except SentenceModelError as error:
-            log.warning("memories are recalled by words alone: %s", error)
+            log.warning("memories are recalled by their words only: %s", error)
             return ()
         known = [(memory.id, self._vectors.get(memory.text)) for memory in memories]
         self._read_on([memory.text for memory in memories])
@@ -57,17 +57,18 @@ class Meanings:
         )
 
     def _read(self, texts: Sequence[str]) -> list[Any]:
-        """The vectors of some texts; runs in a thread.
+        """Return the vectors of some texts. Runs in a thread.
 
-        SentenceModelError: the model, or a package that it needs, is not there.
+        Raises:
+            SentenceModelError: The model or a package that it needs is missing.
         """
         vectors = self._model().vectors(texts)
-        import numpy as np  # the model says what is missing, and has it where it answered
+        import numpy as np  # available, because the model has just answered
 
         return [np.frombuffer(vector, "<f4") for vector in vectors]
 
     def _read_on(self, texts: Sequence[str]) -> None:
-        """Have the texts read that were not read yet; those that were stay longest."""
+        """Compute missing vectors in the background. Texts used now are evicted last."""
         for text in texts:
             if text in self._vectors:
                 self._vectors.move_to_end(text)
@@ -92,4 +93,4 @@ class Meanings:
 
     def _stopped(self, failure: Any) -> None:
         self._unread.clear()
-        log.error("memories were not all read by the model for sentences: %s", failure.value)
+        log.error("the sentence model did not read all memories: %s", failure.value)

@@ -1,4 +1,4 @@
-"""The mind of an NPC, as all who deal with it see it; `AIHandler` is one, and knows all of them."""
+"""The mind of an NPC as the lower packages see it. `AIHandler` implements it."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Mind(Protocol):
 
     def speaker_left(self, speaker_ref: str) -> None: ...
 
-    # What a turn asks it, and tells it
+    # Used by turns
 
     def waiting_records(self) -> frozenset[str]: ...
 

@@ -1,4 +1,4 @@
-"""The persona of who speaks, as a fact of the moment and as a text that lore may scan."""
+"""The speaker's persona, as a fact of the moment and as a text that lore may scan."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -18,9 +18,9 @@ _OF_NPCS: Final = "NPC"
 
 
 def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
-    """What the player says of who does what the event tells; None for nothing.
+    """Return the persona of the player who caused the event, None if there is none.
 
-    Warm, this makes no query.
+    No query once cached.
     """
     if not view.sources.conf.persona_characters or event is None or not event.speaker_ref:
         return None
@@ -31,7 +31,7 @@ def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
 
 
 def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ...]:
-    """The block of that persona, none where there is nothing to tell."""
+    """Return the block with the speaker's persona, empty without one."""
     persona = spoken_persona(view, event)
     if persona is None or event is None:
         return ()
@@ -51,13 +51,13 @@ def _plain(text: str) -> str:
 
 
 def persona_sources(view: NPCView, event: Event | None) -> dict[SourceName, str]:
-    """That persona as a text that entries of lore may ask to be scanned."""
+    """Return the persona as a text that lore entries may scan."""
     persona = spoken_persona(view, event)
     return {} if persona is None else {"persona": persona.text}
 
 
 def _note_place(view: NPCView) -> NotePlace:
-    """Where the NPC's note stands: the one without a name of its own, else its first."""
+    """Return the place of the NPC's note: the one with the default key, else the first."""
     notes = [note for note in view.sources.notes if note.enabled and note.content]
     notes.sort(key=lambda note: note.key != NOTE)
     return NotePlace(depth=notes[0].depth, order=notes[0].order) if notes else NotePlace()

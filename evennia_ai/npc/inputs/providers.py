@@ -1,9 +1,10 @@
-"""Providers of facts: those a game names in EVENNIA_AI_CONTEXT_PROVIDERS, asked in that order.
+"""Providers of facts: those in the setting EVENNIA_AI_CONTEXT_PROVIDERS, called in that order.
 
-A word names one of ours, a dotted path one of the game's. A provider is a function (npc, event,
-conversation) -> str. `event` is what the NPC answers, None in a preview of nothing said;
-`conversation` is None where none was opened yet. What it gives is one block; "" makes none. One
-that fails is left out of that prompt and told in the log once.
+A plain word names a provider of ours, a dotted path one of the game. A provider is a function
+`(npc, event, conversation) -> str`. `event` is what the NPC answers, or None in a preview without
+one. `conversation` is None if it was never opened. Each text becomes one block of the prompt; ""
+makes none. A provider that fails is skipped in that prompt, and the first failure of each sort is
+logged.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -55,7 +56,7 @@ _OURS: Final[Mapping[str, Tell]] = MappingProxyType(
     }
 )
 SHIPPED: Final = tuple(_OURS)
-"""The names of ours."""
+"""The names of our providers."""
 
 FILLS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -63,22 +64,22 @@ FILLS: Final[Mapping[str, str]] = MappingProxyType(
         "elsewhere": "context_buffer",
     }
 )
-"""Those of ours that tell what a component stands for: they fill it."""
+"""The component whose place the block of a provider takes."""
 
 NEEDS: Final[Mapping[str, str]] = MappingProxyType({"kb_meta_prompt": TOOL})
-"""Those of ours that tell what an NPC can do nothing with that has not this tool."""
+"""The tool without which a provider is of no use to an NPC."""
 
 _BY_SETTINGS: Final = frozenset({"acquaintance", "elsewhere"})
-"""Those of ours that are handed the settings of the game as well."""
+"""The providers that also get the settings of the game."""
 
 
 class ProviderError(EvenniaAIError):
-    """What a dotted path of the setting names cannot be a provider."""
+    """A dotted path in the setting names nothing that can be a provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider: `key` is what its block is called, `told` are its failures that were logged."""
+    """A provider. `key` names its block, `told` are the sorts of failures already logged."""
 
     key: str
     path: str
@@ -88,7 +89,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
-    """The providers in their order, and what is wrong with those that were left out."""
+    """The providers in order, and what is wrong with the others."""
 
     members: tuple[Provider, ...]
     problems: tuple[str, ...] = ()
@@ -96,7 +97,7 @@ class Providers:
 
 @lru_cache(maxsize=8)
 def providers_of(paths: tuple[str, ...]) -> Providers:
-    """The providers of these names and dotted paths; one that is named twice counts once."""
+    """Return the providers with these names and paths. Duplicates count once."""
     members: list[Provider] = []
     problems: list[str] = []
     for path in dict.fromkeys(paths):
@@ -107,12 +108,12 @@ def providers_of(paths: tuple[str, ...]) -> Providers:
         else:
             members.append(Provider(key=_key(path, members), path=path, tell=tell))
     for problem in problems:
-        logger.log_err(f"evennia_ai: {SETTING}: {problem}; it is left out")
+        logger.log_err(f"evennia_ai: {SETTING}: {problem}; it is ignored")
     return Providers(members=tuple(members), problems=tuple(problems))
 
 
 def own_paths(paths: tuple[str, ...]) -> dict[str, str]:
-    """The game's own functions among the providers by their keys; ours are called as keys are."""
+    """Return the paths of the game's own providers by key."""
     return {one.key: one.path for one in providers_of(paths).members if one.key != one.path}
 
 
@@ -124,24 +125,25 @@ def blocks_of(
     conf: Conf,
     tools: Collection[str] = (),
 ) -> tuple[DynamicBlock, ...]:
-    """What the providers of the settings tell `npc` now, each block under its provider's key.
+    """Return the blocks that the providers of the settings make for `npc` now.
 
-    `tools` are the names of those that the NPC has.
+    Args:
+        tools: Names of the NPC's tools.
     """
     blocks: list[DynamicBlock] = []
     for provider in providers_of(conf.context_providers).members:
         needed = NEEDS.get(provider.path)
         if needed is None or needed in tools:
             settings = {"conf": conf} if provider.path in _BY_SETTINGS else {}
-            text = _told(provider, npc, event, conversation, **settings)
+            text = _call_provider(provider, npc, event, conversation, **settings)
             if text.strip():
                 fills = FILLS.get(provider.path, "")
                 blocks.append(DynamicBlock(key=provider.key, text=text, component=fills))
     return tuple(blocks)
 
 
-def _told(provider: Provider, *moment: Any, **settings: Conf) -> str:
-    """What a provider tells, "" where it fails."""
+def _call_provider(provider: Provider, *moment: Any, **settings: Conf) -> str:
+    """Return a provider's text, "" if it fails."""
     try:
         text: object = provider.tell(*moment, **settings)
     except Exception as error:  # a game's own code may raise anything
@@ -150,7 +152,7 @@ def _told(provider: Provider, *moment: Any, **settings: Conf) -> str:
     if isinstance(text, str):
         return text
     kind = type(text).__name__
-    _tell_once(provider, f"gave {kind} and no text", of=kind)
+    _tell_once(provider, f"returned {kind} instead of a text", of=kind)
     return ""
 
 
@@ -159,29 +161,29 @@ def _function_at(path: str) -> Tell:
         return _OURS[path]
     if "." not in path:
         known = ", ".join(SHIPPED)
-        raise ProviderError(f"there is none of this name; there are {known}, and dotted paths")
+        raise ProviderError(f"unknown name; use one of {known}, or a dotted path")
     try:
         found = import_string(path)
     except Exception as error:  # importing a game's module runs its code
         raise ProviderError(f"it cannot be imported: {error}") from error
     if not callable(found):
-        raise ProviderError("it is no function")
+        raise ProviderError("it is not a function")
     tell: Tell = found
     return tell
 
 
 def _key(path: str, taken: Sequence[Provider]) -> str:
-    """The name of the function; where another has it already, the whole path."""
+    """Return the function's name, or the whole path if the name is taken."""
     name = path.rpartition(".")[2]
     return path if any(known.key == name for known in taken) else name
 
 
 def _tell_once(provider: Provider, problem: str, *, of: str) -> None:
-    """Log a failure, the first of each sort: a provider is asked in every turn."""
+    """Log the first failure of each sort, because a provider runs in every turn."""
     if of in provider.told:
         return
     provider.told.add(of)
     logger.log_err(
         f"evennia_ai: {SETTING}: {provider.path} {problem}; its facts are left out of this prompt."
-        " The next failure of this sort is not told again"
+        " Further failures of this sort are not logged"
     )

@@ -1,9 +1,9 @@
-"""The providers that are shipped: functions that tell facts of the moment, a block each.
+"""The shipped providers: each returns facts of the moment as one block.
 
-They tell facts: how an NPC is to behave stands in components, which do not change from request to
-request. Two of them read an Attribute that a builder or the game writes: `ai_relations` is a
-dictionary from the id of a character ("12" or "#12") to words ("an old friend"), `ai_goals` a text
-or a list of texts, the most pressing first.
+They return facts only. How an NPC is to behave belongs into components, which stay the same from
+request to request. Two providers read Attributes that a builder or the game writes. `ai_relations`
+is a dictionary from the id of a character ("12" or "#12") to words ("an old friend"). `ai_goals` is
+a text or a list of texts, the most urgent first.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.inputs.facts import hours_now
-from evennia_ai.npc.knowledge.guarding import held_keys, searchable, told_before
+from evennia_ai.npc.knowledge.guarding import bases_as_told, held_keys, searchable_bases
 from evennia_ai.npc.recording.heard import game_minute, real_minute, records_of_room
 from evennia_ai.npc.senses.events import NOBODYS, Event
 from evennia_ai.npc.senses.labels import label_of
@@ -35,7 +35,7 @@ from evennia_ai.store import memories
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
 
-# How a volume that games have words for is told; any other stands as the game says it.
+# Adverbs for common volumes. Other volumes are shown as the game names them.
 _LOUD: Final = {
     "mutter": "muttering",
     "quiet": "quietly",
@@ -47,7 +47,7 @@ _LOUD: Final = {
 
 
 def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Who does what the event tells, and how: all that its own line may not say."""
+    """Return who speaks or acts, and in which language and volume."""
     if event is None:
         return ""
     if not event.speaker_ref:
@@ -66,7 +66,7 @@ MOST_PEOPLE: Final = 20
 
 
 def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """What they are to `npc`, the one who did what the event tells first; "" for nothing."""
+    """Return what the speaker and then the others present are to `npc`, "" for nothing."""
     relations = npc.attributes.get(RELATIONS)
     if not relations:
         return ""
@@ -75,15 +75,21 @@ def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None
         names[event.known_ref] = event.speaker_name
     for other in seen_here(npc):
         names.setdefault(known_ref(npc, other), label_of(npc, other))
-    told = ((name, _words(relations, ref)) for ref, name in names.items())
+    told = ((name, _relation_words(relations, ref)) for ref, name in names.items())
     lines = [f"What {quote_name(name)} is to you: {words}." for name, words in told if words]
     return "\n".join(lines[:MOST_PEOPLE])
 
 
-def _words(relations: Any, speaker_ref: str) -> str:
-    """The words about one character; TypeError where the Attribute is no dictionary."""
+def _relation_words(relations: Any, speaker_ref: str) -> str:
+    """Return the words about one character.
+
+    Raises:
+        TypeError: The Attribute is not a dictionary.
+    """
     if not isinstance(relations, Mapping):
-        raise TypeError(f"the Attribute {RELATIONS} is {type(relations).__name__}, no dictionary")
+        raise TypeError(
+            f"the Attribute {RELATIONS} is {type(relations).__name__}, not a dictionary"
+        )
     said = relations.get(speaker_ref) or relations.get(f"#{speaker_ref}") or ""
     return neutralize_markup(one_line(str(said))[:MOST_OF_RELATION].rstrip(" ."))
 
@@ -94,11 +100,14 @@ _HOURS_OF_A_DAY = 24
 def acquaintance(
     npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
 ) -> str:
-    """How much `npc` remembers of the speaker and since when, "" where all of it can be told."""
+    """Return how much `npc` remembers of the speaker and since when.
+
+    Return "" if all of it fits into the prompt anyway.
+    """
     rules = conf.memory
     if event is None or not event.speaker_ref or not rules.enabled:
         return ""
-    # What was whispered counts where it may be recalled: in private.
+    # Whispered memories count in private only, where they may be recalled.
     known = [
         memory
         for memory in memories.held_by(str(npc.id)).candidates(
@@ -113,20 +122,20 @@ def acquaintance(
 
 
 def _since(known: list[Memory]) -> str:
-    """For how many days of the game."""
+    """Return for how many days of the game these memories exist."""
     days = int((hours_now() - min(memory.created_at for memory in known)) / _HOURS_OF_A_DAY)
     return f"the first for {days} days" if days > 1 else "all of them new"
 
 
 KIND: Final = "show"
 MOST_THINGS: Final = 5
-"""Of one person, the ones that were shown last."""
+"""The most things of one person; the last ones shown."""
 
 
 def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """What each of those present has shown `npc`, a line for each; "" where nobody did."""
+    """Return what each person present has shown `npc`, one line each; "" for nothing."""
     things: dict[str, list[str]] = {}
-    for record in sorted(_shown(npc, conversation), key=_written):
+    for record in sorted(_shown_records(npc, conversation), key=_record_number):
         listed = things.setdefault(speaker_known_in(record), [])
         item = quote_name(plain_name(str(record.meta["item"])))
         if item in listed:
@@ -140,8 +149,8 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     return "\n".join(lines)
 
 
-def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
-    """The records of things that were shown to `npc` and that the prompt does not tell anyway."""
+def _shown_records(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
+    """Yield the records of things shown to `npc` that the prompt does not contain anyway."""
     for room in _rooms(npc, conversation):
         window = windows(room.id)
         is_here = conversation is not None and room.id == conversation.id
@@ -150,14 +159,16 @@ def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
 
 
 def _rooms(npc: NPC, conversation: ConversationRef | None) -> Iterator[ConversationRef]:
-    """The rooms `npc` was in lately; of the place of this conversation itself, not its original."""
+    """Yield the recent rooms of `npc`. For the current room, yield this conversation (it may be a
+    branch).
+    """
     for room in npc.ai.lately.rooms():
         is_here = conversation is not None and room.place_ref == conversation.place_ref
         yield conversation if conversation is not None and is_here else room
 
 
 class _Things(NamedTuple):
-    """What was shown in the messages of a history up to the absolute index `stop`."""
+    """The things shown in a history up to the absolute index `stop`."""
 
     stop: int
     shown: tuple[tuple[int, Record], ...]
@@ -168,9 +179,9 @@ _THINGS: Final = Slot[_Things]("things shown")
 
 
 def _things(history: History, npc_ref: str) -> Iterator[tuple[int, Record]]:
-    """The records that tell of a thing shown to this NPC, whose history it is, newest first.
+    """Yield the records of things shown to this NPC, newest first.
 
-    A message is looked at once: what is found is kept with the conversation.
+    Each message is examined once; the result is kept with the history.
     """
     known = history.memo.get(_THINGS) or _Things(history.earlier, ())
     if known.stop < history.stop:
@@ -187,11 +198,11 @@ def _is_thing(record: Record, npc_ref: str) -> bool:
 
 
 def is_shown_to(record: Record, npc_ref: str) -> bool:
-    """True if the record tells that something was shown to this NPC."""
+    """True if the record says that something was shown to this NPC."""
     return record.meta.get("event") == KIND and record.meta.get("to") == npc_ref
 
 
-def _written(record: Record) -> int:
+def _record_number(record: Record) -> int:
     return int(record.id)
 
 
@@ -200,12 +211,12 @@ MOST_COMPANY: Final = 20
 
 @lru_cache(maxsize=1024)
 def _place_name(name: str) -> str:
-    """Return the name of a place as facts may have it; builders and players choose such names."""
+    """Return the name of a place, made safe: builders and players choose such names."""
     return quote_name(neutralize_markup(plain_name(name)))
 
 
 def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """The place of `npc` and its company, "" where it is nowhere."""
+    """Return the place of `npc` and who is present, "" if it is nowhere."""
     if npc.location is None:
         return ""
     here = _place_name(npc.location.get_display_name(npc))
@@ -221,11 +232,11 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
 GOALS: Final = "ai_goals"
 MOST_GOALS: Final = 10
 MOST_OF_GOAL: Final = 300
-"""Of one goal."""
+"""The most characters of one goal."""
 
 
 def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """What `npc` is after now, "" where its game says nothing."""
+    """Return the current goals of `npc`, "" if it has none."""
     told = npc.attributes.get(GOALS)
     if not told:
         return ""
@@ -239,7 +250,7 @@ def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
 
 
 def game_time(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """The date and the minute, of the game first; a date no calendar has is left out."""
+    """Return date and minute of the game, if it has a calendar date, then the real ones."""
     in_game = game_minute()
     told = [f"In the game it is {in_game}."] if in_game else []
     return " ".join([*told, f"Outside of it, it is {real_minute()}."])
@@ -247,18 +258,18 @@ def game_time(npc: NPC, event: Event | None, conversation: ConversationRef | Non
 
 HEADING: Final = "What you lately lived through elsewhere:"
 MOST_OF_LINE: Final = 300
-"""Of one line."""
+"""The most characters of one line."""
 MOST_LINES: Final = 30
-"""Of one place."""
+"""The most lines of one place."""
 _SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
-# Who came and went or looked somewhere is forgotten first; a thing shown is told by `shown`.
+# Arrivals, departures and looks are not worth a line. `shown` reports shown things.
 _PASSING: Final = NOBODYS | {"arrive", "leave", "look", "moved"}
 _LINE: Final = Slot[tuple[str, int]]("line of another place")
 _THEN, _PLACE = itemgetter(0), itemgetter(1)
 
 
 class _Line(NamedTuple):
-    """One line: the number of its record, its place, its text and what it costs."""
+    """One line: record id, place, text and tokens."""
 
     number: int
     place: str
@@ -269,9 +280,9 @@ class _Line(NamedTuple):
 def elsewhere(
     npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
 ) -> str:
-    """What `npc` lately lived through in other rooms, oldest first; "" for nothing.
+    """Return what `npc` recently experienced in other rooms, oldest first; "" for nothing.
 
-    As much of the newest as there is room for in EVENNIA_AI_ELSEWHERE_TOKENS.
+    The newest lines that fit into EVENNIA_AI_ELSEWHERE_TOKENS are kept.
     """
     room_for = conf.elsewhere_tokens - ESTIMATE.recall(HEADING)
     if room_for <= 0:
@@ -284,7 +295,7 @@ def elsewhere(
         kept.append(line)
     if not kept:
         return ""
-    return "\n".join([HEADING, *_told(npc, kept[::-1])])
+    return "\n".join([HEADING, *_render_lines(npc, kept[::-1])])
 
 
 def _newest_first(npc: NPC, conversation: ConversationRef | None) -> Iterator[_Line]:
@@ -307,7 +318,7 @@ def _is_told(record: Record, npc_ref: str) -> bool:
 
 
 def _line(record: Record) -> tuple[str, int]:
-    """The line of a record and its tokens, worked out once."""
+    """Return the line of a record and its tokens, computed once."""
     known = record.memo.get(_LINE)
     if known is None:
         said = neutralize_markup(one_line(record.body)[:MOST_OF_LINE])
@@ -317,10 +328,10 @@ def _line(record: Record) -> tuple[str, int]:
     return known
 
 
-def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
-    """The lines under the names of their places, a name again where the place changes.
+def _render_lines(npc: NPC, lines: list[_Line]) -> Iterator[str]:
+    """Yield the lines grouped under the names of their places.
 
-    Each is an item of a list: what begins at the margin is a label, which a name must not become.
+    Each is a list item, because text at the margin is a label, which a name must not imitate.
     """
     for place, its in groupby(lines, key=_PLACE):
         name = npc.ai.lately.place_name(npc, place)
@@ -329,16 +340,16 @@ def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
 
 
 def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """The block about the bases bound to `npc`, its place and the conversation, "" for none.
+    """Return the block about the knowledge bases of `npc`, its place and the conversation.
 
-    Of those that it must guard safe metadata alone is told. An NPC without the tool to search them
-    could do nothing with any of it, and is not asked (`registry.NEEDS`).
+    It shows only safe metadata of bases that the NPC must guard. It is not made for an NPC without
+    the search tool (`providers.NEEDS`). "" for no bases.
     """
-    bases = told_before(npc, searchable(npc, conversation))
+    bases = bases_as_told(npc, searchable_bases(npc, conversation))
     return _block(bases, held_keys(npc, bases)) if bases else ""
 
 
 @lru_cache(maxsize=256)
 def _block(bases: tuple[BaseInfo, ...], held: frozenset[str]) -> str:
-    """The block, made once for as long as nothing of these bases changes."""
+    """Render the block. Cached until something about these bases changes."""
     return meta_prompt.kb_meta_prompt(bases, restricted=held)

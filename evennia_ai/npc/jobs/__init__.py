@@ -1,1 +1,1 @@
-"""What minds do besides speaking, as jobs: in this process, or by workers on any machine."""
+"""Background jobs for NPCs, which run in the game's process or in workers on any machine."""

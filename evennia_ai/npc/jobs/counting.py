@@ -1,6 +1,6 @@
-"""What a call of a model counts as: how it ended, in a word, and the tokens it took.
+"""How a call of a model is counted: its outcome as a word, and its tokens.
 
-The same in the game and in workers, so that rows of both can be summed.
+The game and workers use the same rules, so their rows can be summed.
 """
 
 from typing import Final
@@ -19,19 +19,19 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.services.llm.chat import ChatReply, Usage
 from evennia_ai.store.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, is_counted
 
-# What certainly never was answered costs nothing.
+# Calls that certainly got no answer cost nothing.
 _FREE: Final = frozenset({"failed:unavailable", "failed:refused"})
 
 
 class ModelStopped(ModelError):  # noqa: N818 - named as its siblings are
-    """No model is asked, because a person stopped it; `why` says who, and why."""
+    """No model is asked, because a person stopped it. `why` says who, and why."""
 
     def __init__(self, endpoint: str, why: str) -> None:
         self.why = why
         super().__init__(endpoint, f"is not asked: {why}")
 
 
-# The first that fits says what kind of failure it was.
+# The first class that matches names the kind of failure.
 _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ModelStopped, "stopped"),
     (ModelTimeout, "timeout"),
@@ -42,7 +42,7 @@ _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 
 def outcome_word(outcome: ChatReply | Failure) -> str:
-    """How a call ended, as its row says it."""
+    """Return how a call ended, as a word for its row."""
     if not isinstance(outcome, Failure):
         return OFFLINE if outcome.offline else ANSWERED
     if outcome.check(CancelledError):
@@ -53,17 +53,17 @@ def outcome_word(outcome: ChatReply | Failure) -> str:
 
 
 def usage_of(outcome: ChatReply | Failure) -> Usage | None:
-    """What a provider told of it, None where it told nothing."""
+    """Return the usage that the provider reported, None if it reported none."""
     return None if isinstance(outcome, Failure) else outcome.usage
 
 
 def reply_tokens_of(outcome: ChatReply | Failure) -> int:
-    """What a reply costs by our own count, for a provider that tells nothing."""
+    """Estimate the tokens of a reply, for a provider that reports none."""
     return 0 if isinstance(outcome, Failure) else ESTIMATE.of_message(outcome.text)
 
 
-def estimated(outcome: str, *, prompt_tokens: int, reply_tokens: int) -> Usage:
-    """What a call that ended so took by our own count."""
+def estimate_usage(outcome: str, *, prompt_tokens: int, reply_tokens: int) -> Usage:
+    """Estimate the usage of a call with this outcome."""
     if not is_counted(outcome):
         return Usage(input_tokens=0, output_tokens=0)
     sent = 0 if outcome in _FREE else prompt_tokens

@@ -1,11 +1,11 @@
-"""A job: one piece of background work of one game, as ids, hashes and numbers.
+"""A job: one piece of background work, described by ids, hashes and numbers.
 
-Whoever does it reads the texts from the tables, which are append-only, and so finds what the game
-meant. What comes of it is offered as a proposal; only the game writes what it owns. A job is named
-by its `idempotency`: two of one name are one, wherever they were done.
+Whoever runs it reads the texts from the append-only tables, and so reads what the game meant. The
+result is offered as a proposal; only the game writes its own data. `idempotency` names a job: two
+jobs with one name are the same job.
 
-Everything a job's function waits for is a Deferred, in the game and in a worker alike; so a
-function is one text, and does the same in both.
+Everything that a job's function waits for is a Deferred, in the game and in workers. One function
+therefore works in both.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,35 +15,35 @@ from typing import Annotated, Any, ClassVar, Final, Protocol
 from pydantic import ConfigDict, Field
 
 VERSION: Final = 1
-"""Of the form of jobs and proposals: a worker of another version does none of them."""
+"""The version of the format of jobs and proposals. Workers skip jobs of other versions."""
 MOST_TRIES: Final = 3
-"""So often a job is tried, and its proposal applied, that fails in a way nobody foresaw."""
+"""The most attempts for a job, and for applying it, after unexpected errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is to be done; `given` is JSON, under a kilobyte together with the rest."""
+    """What to do. `given` is JSON; the whole job has less than a kilobyte."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
     kind: Annotated[str, Field(min_length=1)]
-    """"compact", "observe", ...: one of the kinds there are."""
+    """The kind of work: "compact", "observe", ..."""
     idempotency: Annotated[str, Field(min_length=1)]
     """Unique in the game, made of what the work depends on: "compact:481:3:912:9f2c"."""
     lock: str = ""
-    """Of jobs with the same one is done at a time: "npc:12"."""
+    """Jobs with the same lock run one at a time: "npc:12"."""
     queueing_lock: str = ""
-    """Of jobs with the same one waits at most: "compact:481"."""
+    """At most one job with the same queueing lock waits: "compact:481"."""
     given: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
-    """What its NPC may use of models, where that is less than the game's settings allow."""
+    """The NPC's own limits for calls of models."""
     deadline: float = 0.0
-    """In epoch seconds; what has not begun by then lapses. 0: never."""
+    """In epoch seconds. A job that has not started by then lapses. 0: never."""
     version: int = VERSION
 
 
 class JobTools(Protocol):
-    """What a job's function may use; all of it gives what can be awaited."""
+    """What a job's function may use. Every result can be awaited."""
 
     def ask(
         self,
@@ -55,46 +55,60 @@ class JobTools(Protocol):
         name: str = "",
         prompt: Sequence[Any] = (),
     ) -> Any:
-        """A `ChatReply` (Deferred), counted, limited, guarded. It fails with ModelError.
+        """Return a `ChatReply` (Deferred). The call is counted and limited.
 
-        `prompt` are the messages before they were fitted to the model, for who watches.
+        The Deferred fails with ModelError.
+
+        Args:
+            prompt: The messages before they were adapted to the model, for watchers.
         """
 
     def record(self, request: Any) -> Any:
-        """The messages to send (Deferred) of a `SentRequest` that a model is about to be asked.
+        """Return the messages to send (Deferred) for a `SentRequest`.
 
-        The game commits the request now, and makes what it gives of its records. A worker writes
-        nothing: it gives the same messages, and the request is committed with the proposal, whose
-        body tells of it.
+        The game commits the request now and returns the messages of its records. A worker writes
+        nothing and returns the same messages. Its request is committed with the proposal, whose
+        body contains it.
         """
 
     def models(self, role: str) -> tuple[Any, ...]:
-        """The `Access`es of a role, each instead of the one before it."""
+        """Return the `Access`es of a role. Each is a fallback for the one before it."""
 
     def sentences(self) -> Any:
-        """The `Sentences` model of the game. SentenceModelError: there is none here."""
+        """Return the `Sentences` model of the game.
+
+        Raises:
+            SentenceModelError: There is none.
+        """
 
     def read(self, work: Callable[..., Any], *values: Any) -> Any:
-        """What `work` reads from the tables by values, behind all that was written (Deferred)."""
+        """Return what `work` reads from the tables, after all earlier writes (Deferred)."""
 
     def off(self, work: Callable[..., Any], *values: Any) -> Any:
-        """What `work` makes of values, where it holds up nobody (Deferred)."""
+        """Return what `work` computes, in a thread (Deferred)."""
 
 
 class JobKind(Protocol):
-    """One kind of work: what is done anywhere, without the game and without writing.
+    """One kind of work: what runs anywhere, without the game and without writing.
 
-    What the game does with a proposal stands with the game (`evennia_ai.npc.upkeep`).
+    The game's half is in `npc.upkeep` and `npc.knowledge.embedding`.
     """
 
     name: str
 
     def run(self, job: Job, tools: JobTools) -> Awaitable[Mapping[str, Any]]:
-        """The body of the proposal, as JSON. EvenniaAIError: why there is none."""
+        """Return the body of the proposal, as JSON.
+
+        Raises:
+            EvenniaAIError: The reason why there is none.
+        """
 
     def refuse_stale(self, job: Job) -> None:
-        """StaleError where what the job was made from is not so any more, as after an erasure.
+        """Check that the job's input still exists, for example after an erasure.
 
-        A worker asks in the transaction that offers the body, while nobody can erase. It reads the
-        tables and nothing that a process remembers of them.
+        A worker calls it in the transaction that offers the body, during which nobody can erase. It
+        reads the tables and no cache.
+
+        Raises:
+            StaleError: The input has changed.
         """

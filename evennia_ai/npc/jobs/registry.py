@@ -15,16 +15,16 @@ KINDS: Final[Mapping[str, JobKind]] = {"compact": COMPACT, "embed": EMBED, "obse
 
 
 def _lacking_to_embed() -> Sequence[str]:
-    """The packages of the model for sentences, unless a server turns texts into vectors."""
+    """Return the missing packages of the sentence model; none if a server makes vectors."""
     return () if conf().embeddings_profile else missing_packages()
 
 
 NEEDED: Final[Mapping[str, Callable[[], Sequence[str]]]] = {"embed": _lacking_to_embed}
-"""What tells which packages a kind lacks here, where it needs more than others."""
+"""By kind: a function that returns the packages that are missing here."""
 
 
 class UnknownKindError(EvenniaAIError):
-    """There is no kind of work of this name."""
+    """There is no kind of work with this name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -32,26 +32,28 @@ class UnknownKindError(EvenniaAIError):
 
 
 class LackingKindError(EvenniaAIError):
-    """A kind of work cannot be done here."""
+    """A kind of work cannot be done here, because packages are missing."""
 
     def __init__(self, name: str, packages: Sequence[str]) -> None:
         super().__init__(f"{name} cannot be done here without {', '.join(packages)}; {INSTALL}")
 
 
 def kinds_of(names: Collection[str] = ()) -> dict[str, JobKind]:
-    """These kinds by name, or all that can be done here where none is named.
+    """Return the kinds with these names; without names, all that can be done here.
 
-    UnknownKindError: it is none. LackingKindError: it cannot be done here.
+    Raises:
+        UnknownKindError: There is no such kind.
+        LackingKindError: It cannot be done here.
     """
     for name in names:
         if name not in KINDS:
             raise UnknownKindError(name)
-        if packages := lacking(name):
+        if packages := missing_for(name):
             raise LackingKindError(name, packages)
-    can = [name for name in KINDS if not lacking(name)]
+    can = [name for name in KINDS if not missing_for(name)]
     return {name: KINDS[name] for name in names or can}
 
 
-def lacking(name: str) -> Sequence[str]:
-    """The packages without which a kind cannot be done here."""
+def missing_for(name: str) -> Sequence[str]:
+    """Return the packages that a kind needs and that are missing here."""
     return NEEDED[name]() if name in NEEDED else ()

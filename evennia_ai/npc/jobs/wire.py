@@ -1,6 +1,6 @@
-"""Jobs as JSON, as they stand in the queue and in proposals: ids and hashes, under a kilobyte.
+"""Jobs as JSON in the queue and in proposals: ids and hashes, less than a kilobyte.
 
-The version of a job is read first: in another version the other fields may mean something else.
+The version of a job is read first, because in another version the fields may have other meanings.
 """
 
 import json
@@ -18,7 +18,7 @@ _READER: Final = TypeAdapter(Job)
 
 
 class JobError(EvenniaAIError):
-    """Something is no job that can be done here."""
+    """A text is not a job that can be done here."""
 
 
 class OtherVersionError(JobError):
@@ -61,7 +61,7 @@ def job_of(text: str) -> Job:
     try:
         said = json.loads(text)
     except ValueError as error:
-        raise JobError(f"a job is no JSON ({error}): {text[:80]!r}") from error
+        raise JobError(f"a job is not JSON ({error}): {text[:80]!r}") from error
     if not isinstance(said, dict):
         raise JobError(f"a job must be an object of JSON, not {text[:80]!r}")
     name = str(said.get("idempotency", "without a name"))

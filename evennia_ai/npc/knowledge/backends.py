@@ -1,10 +1,9 @@
-"""Backends: where the pages of a knowledge base are in the running game.
+"""Backends: where the pages of a knowledge base are stored in the running game.
 
-A base says by a word where its pages are: in the database, in a wiki, or in the game's own help.
-One backend a base is made and kept, of the bases that were asked last, so that a wiki is logged
-into once. Help is read as it is now, and written with `sethelp` or in the game's files alone; who
-may not read an entry may not see, and not search, its page. How pages of the database are searched
-is told in `own_pages.py`.
+Each base names its place by a word: the database, a wiki, or the game's help. The backends of the
+most recently used bases are kept, so that a wiki needs one login. Help entries are read live. They
+can be written only with `sethelp` or in the game's files. A player who may not read an entry cannot
+see or search its page. `own_pages.py` searches pages in the database.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -41,19 +40,19 @@ from evennia_ai.engine.knowledge.relevance import (
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.npc.knowledge.embedding import Working
 from evennia_ai.npc.knowledge.own_pages import MeaningBackend, OwnBackend, Threads
-from evennia_ai.npc.senses.text import unmarked
+from evennia_ai.npc.senses.text import strip_markup
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.settings.game import Conf
 
 BACKENDS: Final = ("database", "help", "mediawiki")
-"""The words by which a base says where its pages are."""
+"""The words for the places of pages."""
 
 
 MOST_OPENED: Final = 256
 
 
 class Backends:
-    """The backends of the bases of this game; `conf` says which wikis there are."""
+    """The backends of this game's bases. `conf` names the wikis."""
 
     def __init__(self, conf: Conf, models: Models, threads: Threads, *, work: Working) -> None:
         self._conf: Final = conf
@@ -68,9 +67,10 @@ class Backends:
         }
 
     def of(self, info: BaseInfo) -> Backend:
-        """Where the pages of a base are.
+        """Return the backend of a base.
 
-        BackendError: the game has no such place, or not this one.
+        Raises:
+            BackendError: The game has no such place or no such wiki.
         """
         return self._opened(info.backend, info.key)
 
@@ -78,8 +78,8 @@ class Backends:
         make = self._makers.get(place)
         if make is None:
             raise BackendError(
-                f"knowledge base '{key}' is in '{place}', which is no place for pages;"
-                f" there are {', '.join(BACKENDS)}"
+                f"knowledge base '{key}' is in '{place}', which is not a known place;"
+                f" use one of {', '.join(BACKENDS)}"
             )
         return make(key)
 
@@ -89,21 +89,21 @@ class Backends:
         return OwnBackend(key, self._threads)
 
     def _mediawiki(self, key: str) -> Backend:
-        """A wiki; its client is imported where a game has one, and nowhere else."""
+        """Return the backend of a wiki. Its client is imported only if the game has a wiki."""
         from evennia_ai.services.wiki.backend import MediaWikiBackend
 
         site = self._conf.knowledge_wikis.get(key)
         if site is None:
             raise BackendError(
                 f"knowledge base '{key}' is a wiki that EVENNIA_AI_KNOWLEDGE_WIKIS does not name;"
-                " say there where it is"
+                " add its address there"
             )
         languages = self._conf.knowledge_languages
         return MediaWikiBackend(key, site, self._models.bridge, languages=languages)
 
 
-def later(answer: Any) -> "Deferred[Any]":
-    """What a backend says, as a Deferred, whether it is there at once or comes later."""
+def as_deferred(answer: Any) -> "Deferred[Any]":
+    """Return a backend's answer as a Deferred, whether it is a value, a coroutine or a Deferred."""
     if isinstance(answer, Deferred):
         return answer
     if hasattr(answer, "__await__"):
@@ -117,7 +117,7 @@ _NOT_IN_TITLES: Final = str.maketrans("[]{}", "()()", "#<>|")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """A help entry as a page, and the words it is found by."""
+    """A help entry as a page, with the words by which a search finds it."""
 
     page: Page
     words: PageWords
@@ -125,7 +125,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What a help entry of either kind says; `read` is its lock of that type, "" for none."""
+    """The content of a help entry of either kind. `read` is its lock of that type, "" for none."""
 
     key: str
     aliases: tuple[str, ...]
@@ -142,14 +142,14 @@ class HelpBackend:
         self._languages = languages
 
     def fetch(self, names: Sequence[PageName]) -> list[Page | None]:
-        """The entries of these names or aliases."""
+        """Return the entries with these names or aliases."""
         known = _by_name(self._entries())
         return [known.get(name.folded) if name.namespace == "Main" else None for name in names]
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> list[Hit]:
-        """The entries that have words of `query`, best first."""
+        """Return the entries with words of `query`, best first."""
         if namespaces and "Main" not in namespaces:
             return []
         entries = list(self._entries())
@@ -169,18 +169,18 @@ class HelpBackend:
         return best_chunk(page.body, rarities, self._languages)[:MAX_CHUNK_CHARACTERS]
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> list[PageName]:
-        """The entries whose titles begin so."""
+        """Return the titles of entries that begin with `prefix`."""
         if namespace != "Main":
             return []
         names = (entry.page.name for entry in self._entries())
         return sorted(name for name in names if name.folded.startswith(prefix.casefold()))
 
     def linking(self, names: Sequence[PageName]) -> list[tuple[PageName, ...]]:
-        """Help entries link to nothing."""
+        """Return no links, because help entries have none."""
         return [() for _ in names]
 
     def pages(self, *, most_characters: int) -> list[Page] | None:
-        """All entries, None where they are longer than that."""
+        """Return all entries, None if they are longer than `most_characters`."""
         pages = [entry.page for entry in self._entries()]
         return pages if sum(len(page.body) for page in pages) <= most_characters else None
 
@@ -194,25 +194,25 @@ class HelpBackend:
     def _entries(self) -> Iterator[_Entry]:
         for entry in _help_entries():
             try:
-                yield _entry(self._key, _told(entry), self._languages)
-            except TitleError:  # an entry whose name is nothing but signs: nobody could ask for it
+                yield _entry(self._key, _help_text(entry), self._languages)
+            except TitleError:  # the name has only symbols, so nobody could ask for the entry
                 continue
 
 
 def _help_entries() -> list[Any]:
-    """The game's help entries by their names, those of the database before those of files."""
+    """Return the help entries by name. Entries of the database replace those of files."""
     by_key = {entry.key.lower().strip(): entry for entry in FILE_HELP_ENTRIES.all()}
     by_key |= {entry.key.lower().strip(): entry for entry in HelpEntry.objects.all()}
     return [by_key[key] for key in sorted(by_key)]
 
 
-def _told(entry: Any) -> _Told:
+def _help_text(entry: Any) -> _Told:
     aliases = entry.aliases if isinstance(entry.aliases, list) else entry.aliases.all()
     return _Told(
         key=str(entry.key),
         aliases=tuple(map(str, aliases)),
         category=str(entry.help_category),
-        text=unmarked(str(entry.entrytext)).strip(),
+        text=strip_markup(str(entry.entrytext)).strip(),
         read=str(entry.locks.get("read")).partition(":")[2],
     )
 
@@ -228,12 +228,12 @@ def _entry(base: str, told: _Told, languages: Languages) -> _Entry:
 
 
 def _title(key: str) -> str:
-    """The name of an entry without what no title may have."""
+    """Return the name of an entry without characters that titles may not have."""
     return key.translate(_NOT_IN_TITLES)
 
 
 def _by_name(entries: Iterator[_Entry]) -> dict[str, Page]:
-    """The pages by their folded names and aliases; a name counts before an alias."""
+    """Return the pages by folded name and alias. A name wins over an alias."""
     pages = [entry.page for entry in entries]
     by_alias = {_title(alias).casefold(): page for page in pages for alias in page.meta.aliases}
     return by_alias | {page.name.folded: page for page in pages}

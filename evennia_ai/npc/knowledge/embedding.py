@@ -1,7 +1,7 @@
-"""Embedding in the game: which pages are to be read by the model, and the vectors kept of them.
+"""Embedding in the game: which pages the sentence model reads next, and the stored vectors.
 
-The reading is a kind of work (`npc/jobs/kinds/embed.py`), done here or by workers; several jobs
-wait for workers at a time, one is done here.
+The kind of work in `npc/jobs/kinds/embed.py` reads pages, in this process or in workers. Workers
+may have several jobs queued, this process only one.
 """
 
 from collections.abc import Mapping
@@ -17,29 +17,29 @@ from evennia_ai.npc.jobs.kinds.forms import read_form
 from evennia_ai.store.knowledge import page_vectors
 
 PAGES: Final = 8
-"""That one job reads; their names have to fit into its row."""
+"""The most pages of one job. Their ids must fit into its row."""
 JOBS_AT_ONCE: Final = 8
-"""That wait for workers, of one base."""
+"""The most queued jobs of one base for workers."""
 
 
 class Working(Protocol):
-    """Where jobs are done (`evennia_ai.npc.background.work.Work`)."""
+    """Where jobs run (see `npc.background.work.Work`)."""
 
     @property
     def in_workers(self) -> bool:
-        """True if workers do them."""
+        """True if workers run them."""
 
     def submit(self, job: Job) -> "Deferred[tuple[Ending, str]]":
-        """How the job ended, with the reason."""
+        """Start a job. The Deferred fires with how it ended, and the reason."""
 
 
 class Embedding:
-    """Keeps what was made of pages; `Applies` says what its members are."""
+    """Applies the results of embedding jobs in the game (see `Applies`)."""
 
     name = EMBED.name
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> None:
-        """Keep the vectors of those pages that say still what was read."""
+        """Store the vectors of pages that have not changed meanwhile."""
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
         made = read_form(EmbedMade, body, where=job.idempotency)
         with transaction.atomic():
@@ -47,14 +47,14 @@ class Embedding:
                 page_vectors.keep_vectors(page.number, page.sha256, given.model, page.packed)
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
-        """Whoever submitted it is told."""
+        """Do nothing: the caller of `submit` gets the result."""
 
 
 KIND: Final = GameKind(does=EMBED, applies=Embedding())
 
 
 def jobs_for(base: str, model: str, *, in_workers: bool) -> list[Job]:
-    """Jobs that read pages of a base which were not read yet, none where all were."""
+    """Return jobs for pages of a base without vectors, empty if all have one."""
     most = PAGES * (JOBS_AT_ONCE if in_workers else 1)
     pages = [
         (page.page_id, page.sha256)

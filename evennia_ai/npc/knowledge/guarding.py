@@ -1,9 +1,9 @@
 """Guarding: which knowledge bases an NPC may search, and which of them it must guard.
 
-A lock is asked as the NPC itself, with its own permissions; nobody passes it by being a superuser.
-One that cannot be asked lets the NPC into nothing, and holds it to everything. Whom a lock once
-held stays held, whatever becomes of its tags: a tag is changed by any builder, and a guard ends by
-the word of somebody who may change the base.
+Locks are checked for the NPC itself, with its own permissions and without a superuser bypass. A
+lock that raises an error allows no search, and makes the NPC guard the base. Once a lock made an
+NPC guard a base, that is stored and outlasts changes of its tags. Any builder can change a tag, but
+only a person who may change the base can end a guard.
 """
 
 from collections.abc import Iterable
@@ -27,10 +27,10 @@ SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"
 
 
-def searchable(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
-    """The bases that are bound to the NPC, its place or the conversation and let it search them.
+def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
+    """Return the bases that the NPC may search: bound to it, its place or the conversation.
 
-    By their keys; warm, without a query.
+    Sorted by key. No query once cached.
     """
     return tuple(
         info for info in bases_for(_scopes(npc, conversation)) if may_search(npc, info.locks)
@@ -38,14 +38,14 @@ def searchable(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo
 
 
 def may_search(npc: NPC, locks: str) -> bool:
-    """True if the lock string of a base or a page lets the NPC find it."""
-    return _allows(npc, locks, SEARCH, where_it_fails=False)
+    """True if the lock string of a base or page lets the NPC find it."""
+    return _passes_lock(npc, locks, SEARCH, where_it_fails=False)
 
 
 def is_held(npc: NPC, info: BaseInfo) -> bool:
-    """True if the NPC gets nothing but safe summaries of a base.
+    """True if the NPC gets only safe summaries of a base.
 
-    Whom a lock holds that names some and not others is written down the first time.
+    If the lock names some NPCs and not others, the result is stored the first time.
     """
     if not info.restricted:
         return False
@@ -53,44 +53,46 @@ def is_held(npc: NPC, info: BaseInfo) -> bool:
     if is_known or not is_held_by_lock(npc, info):
         return is_known
     if names_some(info):
-        _keep(npc, info)
+        _store_guard(npc, info)
     return True
 
 
 def is_held_by_lock(npc: NPC, info: BaseInfo) -> bool:
-    """True if the lock of a base says so now."""
-    return _allows(npc, info.locks, RESTRICTED, where_it_fails=True)
+    """True if the lock of a base makes the NPC guard it now."""
+    return _passes_lock(npc, info.locks, RESTRICTED, where_it_fails=True)
 
 
 def names_some(info: BaseInfo) -> bool:
-    """True if the base is restricted for those whom its lock says, and not for everybody."""
+    """True if a base is restricted by a lock, for some NPCs rather than for all."""
     parts = info.locks.split(";")
     return info.restricted and any(part.strip().startswith(f"{RESTRICTED}:") for part in parts)
 
 
-def notice(npc: NPC) -> None:
-    """Write down which bases the NPC must guard now; few games have one that names some."""
+def record_guards(npc: NPC) -> None:
+    """Store which bases the NPC must guard now. Few games have such bases."""
     for info in all_bases():
         if names_some(info):
             is_held(npc, info)
 
 
-def _keep(npc: NPC, info: BaseInfo) -> None:
+def _store_guard(npc: NPC, info: BaseInfo) -> None:
     try:
         hold_npc((info.key,), str(npc.id), by=THE_GAME)
-    except StoreError as error:  # it is held now, and is looked at again the next time
-        logger.log_err(f"evennia_ai: that NPC {npc.id} guards '{info.key}' is not kept: {error}")
+    except StoreError as error:  # the guard applies now, and the next check stores it
+        logger.log_err(
+            f"evennia_ai: could not store that NPC {npc.id} guards '{info.key}': {error}"
+        )
 
 
 def held_keys(npc: NPC, bases: Iterable[BaseInfo]) -> frozenset[str]:
-    """The keys of those bases that the NPC must guard."""
+    """Return the keys of the bases that the NPC must guard."""
     return frozenset(info.key for info in bases if is_held(npc, info))
 
 
-def told_before(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
-    """The bases as the NPC may be told of them: what it guards with a hint that gives nothing away.
+def bases_as_told(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
+    """Return the bases as the NPC may know them: guarded ones with a safe hint.
 
-    Warm, without a query.
+    No query once cached.
     """
     return tuple(
         replace(info, hint=safe_hint_of(info.key)) if is_held(npc, info) else info for info in bases
@@ -103,14 +105,14 @@ def _scopes(npc: NPC, conversation: ConversationRef | None) -> tuple[Scope, ...]
     return (*scopes_of(npc), Scope(kind="conversation", ref=str(conversation.id)))
 
 
-def _allows(npc: NPC, locks: str, access: str, *, where_it_fails: bool) -> bool:
+def _passes_lock(npc: NPC, locks: str, access: str, *, where_it_fails: bool) -> bool:
     if not locks:
         return True
     try:
         return bool(
             check_lockstring(npc, locks, no_superuser_bypass=True, default=True, access_type=access)
         )
-    except Exception as error:  # lock functions are the game's own code
-        problem = f"the lock {locks!r} cannot be asked for NPC {npc.id}"
+    except Exception as error:  # lock functions are a game's own code
+        problem = f"the lock {locks!r} raised an error for NPC {npc.id}"
         logger.log_err(f"evennia_ai: {problem}: {type(error).__name__}")
         return where_it_fails

@@ -1,8 +1,8 @@
-"""Mediating: a model of the role `mediator` sums up protected passages, or refuses.
+"""Mediating: a model with the role `mediator` summarises protected passages, or refuses.
 
-It is asked through the same limits, breaker and stop as any other model. Whatever goes wrong is a
-refusal with a fixed reason. What it is sent and what it writes is in no log, no trace and no error:
-watchers are told of the call without its words, and of errors the kind alone.
+Its calls obey the same limits, breaker and stop as all others. Every error becomes a refusal with a
+fixed reason. Its request and its reply appear in no log, trace or error. Watchers learn of the call
+without words, and logs name only the kind of an error.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -51,7 +51,7 @@ CALL_NAME: Final = "restricted_kb_safe_summary"
 STARTING: Final = "Starting safe summary"
 COMPLETED: Final = "Safe summary completed"
 ANSWER_TOKENS: Final = 900
-# What the task and the form of the answer take; a token is three characters at the worst.
+# The tokens of the task and the answer's form. A token has at least three characters.
 _FRAME_TOKENS: Final = 900
 _CHARACTERS_OF_TOKEN: Final = 3
 
@@ -64,34 +64,34 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mediation:
-    """What is to be summed up, for whom."""
+    """Passages to summarise, and for whom."""
 
     npc_ref: str
 
     player_ref: str
-    """Who is charged for it."""
+    """The player whose limits it counts against."""
 
     npc_limits: Mapping[str, int]
-    """What narrows what the NPC may use."""
+    """The NPC's own limits."""
 
     turn: int
     query: str
 
     chunks: tuple[PagePassage, ...]
-    """What is sent: passages, or hints to choose from."""
+    """The passages to summarise, or the hints to choose from."""
 
     secret: Protected = NOTHING_PROTECTED
-    """What must not be given away, neither at once nor together with what was told `before`."""
+    """What must not leak, neither directly nor in combination with `before`."""
 
     before: str = ""
-    """What was told in the conversation before."""
+    """What earlier summaries in the conversation said."""
 
     line: Line | None = None
-    """The line that it counts against."""
+    """The player's line that it counts against."""
 
 
 def most_characters(calls: ModelCalls) -> int:
-    """How many characters of passages the mediator can be sent."""
+    """Return the most characters of passages that the mediator can read."""
     access = calls.models.ready(ROLE)
     if access is None:
         return MOST_IN_ALL
@@ -99,20 +99,20 @@ def most_characters(calls: ModelCalls) -> int:
     return max(0, min(MOST_IN_ALL, left * _CHARACTERS_OF_TOKEN))
 
 
-def mediated(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
-    """A Deferred of what may be told; it never fails but by being cancelled."""
-    return _made(wanted, partial(_summed_up, wanted, calls))
+def summarise_safely(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
+    """Return a safe summary. The Deferred fails only if it is cancelled."""
+    return _run_mediation(wanted, partial(_summed_up, wanted, calls))
 
 
-def hinted(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
-    """The same of hints: those that a mediator chooses, or, where there is none, their words.
+def choose_hints(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
+    """Return the hints that a mediator chooses. Without a mediator, choose by words.
 
-    Nothing of what the mediator writes goes on but which hints it means.
+    Of the mediator's text only the numbers of the hints are used.
     """
-    return _made(wanted, partial(_hints_chosen, wanted, calls))
+    return _run_mediation(wanted, partial(_hints_chosen, wanted, calls))
 
 
-def _made(
+def _run_mediation(
     wanted: Mediation, make: Callable[[], Coroutine[Any, Any, SafeSummary]]
 ) -> "Deferred[SafeSummary]":
     logger.log_msg(
@@ -121,10 +121,10 @@ def _made(
         f" chunks {len(wanted.chunks)}"
     )
     if not wanted.chunks:
-        return succeed(_completed(wanted, refuse_answer(NO_CHUNKS)))
+        return succeed(_log_completed(wanted, refuse_answer(NO_CHUNKS)))
     made = Deferred.fromCoroutine(make())
-    made.addErrback(_closed)
-    return made.addCallback(partial(_completed, wanted))
+    made.addErrback(_refusal_for)
+    return made.addCallback(partial(_log_completed, wanted))
 
 
 async def _summed_up(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
@@ -148,7 +148,7 @@ async def _hints_chosen(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
 async def _answer(
     wanted: Mediation, calls: ModelCalls, task: Sequence[Message], form: type[Answer]
 ) -> Answer | None:
-    """What a mediator answers, None where none may be asked now."""
+    """Return a mediator's answer, None if no mediator may be asked now."""
     access = calls.models.ready(ROLE)
     if access is None or _is_refused(wanted, calls):
         return None
@@ -178,7 +178,7 @@ def _ask(
 
 
 def _is_refused(wanted: Mediation, calls: ModelCalls) -> bool:
-    """True if a limit of the game forbids the call."""
+    """True if a limit forbids the call."""
     refusal = calls.limits.refusal(
         npc_ref=wanted.npc_ref,
         player_ref=wanted.player_ref,
@@ -189,8 +189,8 @@ def _is_refused(wanted: Mediation, calls: ModelCalls) -> bool:
     return refusal is not None
 
 
-def _closed(failure: Failure) -> SafeSummary | Failure:
-    """A refusal for whatever went wrong, of which the kind alone is logged."""
+def _refusal_for(failure: Failure) -> SafeSummary | Failure:
+    """Return a refusal for any error. Only the kind of the error is logged."""
     if failure.check(CancelledError):
         return failure
     logger.log_err(f"evennia_ai: the mediator failed: {failure.type.__name__}")
@@ -200,7 +200,7 @@ def _closed(failure: Failure) -> SafeSummary | Failure:
     return refuse_answer(UNAVAILABLE if is_away else FAILED)
 
 
-def _completed(wanted: Mediation, summary: SafeSummary) -> SafeSummary:
+def _log_completed(wanted: Mediation, summary: SafeSummary) -> SafeSummary:
     logger.log_msg(
         f"{COMPLETED}: NPC {wanted.npc_ref}, turn {wanted.turn}, chunks {len(wanted.chunks)},"
         f" decision {summary.decision}, reason {summary.reason}, preview {summary.preview!r}"

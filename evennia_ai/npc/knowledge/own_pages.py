@@ -1,13 +1,13 @@
-"""Own pages: bases in the game's database, searched in threads, by words and by what they mean.
+"""Own pages: bases in the game's database, searched in threads, by words and by meaning.
 
-A search never holds the game up. It reads with the thread's own connection, which may write
-nothing, and has `LIMIT_SECONDS` from the moment it is asked, waiting for a thread included; then it
-fails like a wiki that does not answer, and whoever asked is told so.
+A search never blocks the game. It uses the thread's own read-only connection and has
+`LIMIT_SECONDS`, including the wait for a thread. After that it fails like an unreachable wiki, and
+the caller gets the error.
 
-With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages are found by what they mean as well: a model reads them,
-some at a time (`embedding.py`), after the first search of a base and after changes. Until it has
-read a page, that page is found by its words; where the model takes too long, all are. A weighted
-sum of both scores makes one order of them.
+With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages are also found by meaning. A model reads them, a few at a
+time (`embedding.py`), after the first search of a base and after changes. A page that is not read
+yet is found by its words. If the model takes too long, all pages are. A weighted sum of both scores
+gives the order.
 """
 
 import logging
@@ -29,7 +29,7 @@ from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.page_vectors import Near, nearest_pages
 
 LIMIT_SECONDS: Final = 0.25
-"""How long a search may take."""
+"""The most time of a search."""
 
 T = TypeVar("T")
 InThread = Callable[..., "Deferred[Any]"]
@@ -37,16 +37,17 @@ InThread = Callable[..., "Deferred[Any]"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threads:
-    """Where searches run, and the clock that bounds them."""
+    """Where searches run, and the clock for their time limit."""
 
     run: InThread
-    """Calls a function with its arguments in a thread; where no server runs, at once."""
+    """Calls a function with its arguments in a thread. Without a server, it calls it at once."""
     clock: Clock
 
     def within(self, what: str, work: Callable[[], T]) -> "Deferred[T]":
-        """What `work` returns; BackendError, which begins with `what`, where it takes too long.
+        """Return the result of `work`, within the time limit.
 
-        It is not waited for then, and nobody is told what comes of it.
+        Raises:
+            BackendError: It took too long. The message begins with `what`. The result is dropped.
         """
         told: Deferred[T] = self.run(work)
 
@@ -59,7 +60,7 @@ class Threads:
 
 
 class OwnBackend(DatabaseBackend):
-    """The knowledge base `key` in the game's database; what its searches find comes later."""
+    """The knowledge base `key` in the game's database. Searches return a Deferred."""
 
     def __init__(self, key: str, threads: Threads) -> None:
         super().__init__(key)
@@ -68,7 +69,11 @@ class OwnBackend(DatabaseBackend):
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> "Deferred[tuple[Hit, ...]]":
-        """The pages that fit the words of `query`, best first; BackendError: it took too long."""
+        """Return the pages that match the words of `query`, best first.
+
+        Raises:
+            BackendError: It took too long.
+        """
         return self.threads.within(
             f"the search in knowledge base '{self.key}'",
             partial(_read, partial(super().search, query, namespaces=namespaces, limit=limit)),
@@ -78,10 +83,10 @@ class OwnBackend(DatabaseBackend):
 log: Final = logging.getLogger(__name__)
 
 MERGED: Final = 50
-"""Pages that each of the two ways may bring."""
+"""The most pages from the search by words, and from the search by meaning."""
 
 _READING_SECONDS: Final = 60.0
-"""How long a thread may read all vectors of a base, which nobody waits for so long."""
+"""The most time for a thread to read a base's vectors. No search waits that long."""
 
 
 class MeaningBackend(OwnBackend):
@@ -103,7 +108,7 @@ class MeaningBackend(OwnBackend):
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> "Deferred[tuple[Hit, ...]]":
-        """The pages that fit the words of `query` or what it means, best first; comes later."""
+        """Return the pages that match `query` by words or meaning, best first."""
         return Deferred.fromCoroutine(self._searched(query, namespaces, limit))
 
     async def _searched(
@@ -115,7 +120,7 @@ class MeaningBackend(OwnBackend):
         try:
             model, near = await meant
         except (SentenceModelError, BackendError) as error:
-            log.warning("knowledge base %s is searched by words alone: %s", self.key, error)
+            log.warning("knowledge base %s is searched by words only: %s", self.key, error)
             return await super().search(query, namespaces=namespaces, limit=limit)
         by_both = partial(self._by_both, query, namespaces, limit, near)
         hits = await self.threads.within(f"the search {what}", partial(_read, by_both))
@@ -123,7 +128,7 @@ class MeaningBackend(OwnBackend):
         return hits
 
     def _near(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
-        """The id of the model and the pages whose meaning is near; runs in a thread."""
+        """Return the model's id and the pages with a close meaning. Runs in a thread."""
         model, vectors = self._asked((query,))
         look = partial(
             nearest_pages, self.key, model, vectors[0], namespaces=namespaces, most=MERGED
@@ -131,7 +136,7 @@ class MeaningBackend(OwnBackend):
         return model, _read(look, limit_seconds=_READING_SECONDS)
 
     def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
-        """The id of the model and its vectors of some texts; runs in a thread."""
+        """Return the model's id and its vectors of some texts. Runs in a thread."""
         model = self._model()
         return model.id, model.vectors(texts)
 
@@ -152,7 +157,7 @@ class MeaningBackend(OwnBackend):
         return tuple(_with_part(hit, places.get(hit.page.name)) for hit in hits)
 
     def _read_on(self, model: str) -> None:
-        """Have the model read what it has not read yet, unless it is at it."""
+        """Let the model read pages without vectors, unless that is already running."""
         if not self._is_reading:
             self._is_reading = True
             Deferred.fromCoroutine(self._read_all(model)).addErrback(self._stopped).addBoth(
@@ -179,12 +184,16 @@ class MeaningBackend(OwnBackend):
 
 
 def _read(work: Callable[[], T], *, limit_seconds: float = LIMIT_SECONDS) -> T:
-    """What `work` reads, in a thread; BackendError where it takes too long or cannot be read."""
+    """Call `work` in a thread, on a read-only connection.
+
+    Raises:
+        BackendError: It takes too long, or the database cannot be read.
+    """
     with backend.as_backend_errors():
         return read_limited(work, limit_seconds=limit_seconds)
 
 
 def _with_part(hit: Hit, place: int | None) -> Hit:
-    """A hit of which the nearest part is shown, where no word tells which."""
+    """Return a hit by meaning with its closest part as the passage."""
     parts = split_chunks(hit.page.body) if place is not None else ()
     return replace(hit, passage=parts[place]) if place is not None and place < len(parts) else hit

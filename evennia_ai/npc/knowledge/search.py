@@ -1,15 +1,13 @@
-"""Searching: what an NPC finds in the knowledge bases it may search, and which hints it is given.
+"""Searching: what an NPC finds in its knowledge bases, and which hints it is given.
 
-A small base that wants it is found as a whole; in others the words of the query are looked for.
-What instructs authors and what they talk about is no knowledge of anybody in the world. Pages whose
-lock does not let the NPC find them are not found. Of a base that tells nothing else all hints of
-such pages are there to choose from: a hint helps to find the words of a search, and was written to
-be told; a reply that repeats one is logged all the same.
+A small base may be returned as a whole; others are searched by the words of the query. Instructions
+for authors and talk pages are never found, nor are pages whose lock hides them from the NPC. Of a
+base with mediation by hints, all hints of visible pages are offered. A hint helps to word a search
+and is meant to be said. A reply that repeats one is logged all the same.
 
-Searches are written down as they are made, and go on where that does not work. Of a restricted base
-the passages go into its vault, if the game and the base want that; nothing else of them is written
-anywhere. What the database says of a failure may quote what it was given, so its kind alone is
-logged.
+Searches are recorded, and go on if recording fails. Passages of a restricted base go into its
+vault, if the game and the base want that, and nowhere else. An error of the database may quote its
+input, so only its kind is logged.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +24,8 @@ from evennia_ai.engine.knowledge.relevance import split_chunks
 from evennia_ai.engine.knowledge.restricted.hinting import HINTS_FIELD, page_hints, rank_hints
 from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, RetrievalMode
-from evennia_ai.npc.knowledge.backends import Backends, later
-from evennia_ai.npc.knowledge.guarding import is_held, may_search, searchable, told_before
+from evennia_ai.npc.knowledge.backends import Backends, as_deferred
+from evennia_ai.npc.knowledge.guarding import bases_as_told, is_held, may_search, searchable_bases
 from evennia_ai.npc.model_calls.watching import WatchedCall, Watcher
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
 from evennia_ai.npc.senses.presence import NPC, object_of
@@ -40,15 +38,15 @@ from evennia_ai.store.model_calls import NewCall
 
 NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
 PROTECTED_FIELD: Final = "protect"
-"""What of a page's metadata lists words that must never be told, whoever sums it up."""
+"""The metadata field of a page that lists words which no summary may contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What was found in one base or in several, the best first.
+    """The passages found in one or several bases, best first.
 
-    `names` are all the titles of the pages it comes from, `terms` what these protect by name.
-    `unread` are the keys of bases that could not be read.
+    `names` are all titles of their pages, `terms` the words that these pages protect. `unread` are
+    the keys of bases that could not be read.
     """
 
     chunks: tuple[PagePassage, ...] = ()
@@ -61,7 +59,7 @@ class Findings:
 NOTHING: Final = Findings()
 
 
-async def found(
+async def search_bases(
     npc: NPC,
     bases: Sequence[BaseInfo],
     query: str,
@@ -70,9 +68,10 @@ async def found(
     limit: int,
     most_whole: int,
 ) -> Findings:
-    """What the NPC finds in these bases; a base that cannot be read is told.
+    """Search these bases for the NPC. Bases that cannot be read are listed in the result.
 
-    `most_whole` bounds the characters of a base that is found as a whole.
+    Args:
+        most_whole: A base with at most so many characters may be returned as a whole.
     """
     each: list[Findings] = []
     for info in bases:
@@ -86,13 +85,13 @@ async def found(
         except Exception as error:  # a wiki, a database or a game's own backend
             _log_unread(info, error)
             each.append(Findings(unread=(info.key,)))
-    return merged(each, limit=limit)
+    return merge_findings(each, limit=limit)
 
 
-def merged(each: Sequence[Findings], *, limit: int) -> Findings:
-    """The findings of several bases as one: the best of each first, then the next of each.
+def merge_findings(each: Sequence[Findings], *, limit: int) -> Findings:
+    """Merge the findings of several bases: the best of each, then the second of each, and so on.
 
-    What was found as a whole stays whole.
+    If any base was returned as a whole, nothing is cut.
     """
     is_whole = any(one.mode == "direct_injection" for one in each)
     rows = zip_longest(*(one.chunks for one in each))
@@ -107,7 +106,7 @@ def merged(each: Sequence[Findings], *, limit: int) -> Findings:
 
 
 def _log_unread(info: BaseInfo, error: Exception) -> None:
-    """Say that a base cannot be read; of a restricted one the error may quote what it is about."""
+    """Log that a base cannot be read. For a restricted base, omit the error's text."""
     why = type(error).__name__ if info.restricted else f"{type(error).__name__}: {error}"
     logger.log_err(f"evennia_ai: knowledge base '{info.key}' cannot be read: {why}")
 
@@ -116,11 +115,11 @@ async def _in_base(
     npc: NPC, info: BaseInfo, backend: Backend, query: str, *, limit: int, most_whole: int
 ) -> Findings:
     most = min(info.direct_characters, most_whole)
-    if most and (whole := await later(backend.pages(most_characters=most))) is not None:
+    if most and (whole := await as_deferred(backend.pages(most_characters=most))) is not None:
         pages = [page for page in whole if _is_found(npc, page)]
         passages = [(page, part, 1.0) for page in pages for part in split_chunks(page.body)]
         return _findings(info, passages, mode="direct_injection")
-    hits = await later(backend.search(query, namespaces=NAMESPACES, limit=limit))
+    hits = await as_deferred(backend.search(query, namespaces=NAMESPACES, limit=limit))
     passages = [(hit.page, hit.passage, hit.score) for hit in hits if _is_found(npc, hit.page)]
     return _findings(info, passages, mode="rag_retrieval")
 
@@ -154,7 +153,7 @@ def _findings(
 
 
 def _protected_terms(page: Page) -> tuple[str, ...]:
-    """The words that a page protects by name: a text or a list of them."""
+    """Return the words that a page protects, given as a text or a list."""
     given = page.meta.fields.get(PROTECTED_FIELD, ())
     listed = [given] if isinstance(given, str) else given
     return tuple(str(term) for term in listed) if isinstance(listed, list | tuple) else ()
@@ -170,25 +169,27 @@ RESPONSE: Final = "Persist response"
 T = TypeVar("T")
 
 
-def begun(
+def record_search(
     new: NewSearch, chunks: tuple[PagePassage, ...], *, vaulted: tuple[PagePassage, ...] = ()
 ) -> int | None:
-    """Write down that a search began; its number, None where it is not written down."""
+    """Record that a search began. Return its number, None if it was not recorded."""
     about = f"NPC {new.conversation.npc_ref} searches, {len(chunks)} passages"
-    return _written(about, lambda: knowledge_searches.begin_search(new, chunks, vaulted=vaulted))
+    return _write_logged(
+        about, lambda: knowledge_searches.begin_search(new, chunks, vaulted=vaulted)
+    )
 
 
-def ended(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
-    """Write down what the NPC was told, if the search was written down."""
+def record_result(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
+    """Record the result that the NPC read, if the search was recorded."""
     if search is not None:
         about = f"search {search}, {len(result)} characters"
-        _written(
+        _write_logged(
             about,
             lambda: knowledge_searches.end_search(search, result, decision=decision, reason=reason),
         )
 
 
-def _written(about: str, write: Callable[[], T]) -> T | None:
+def _write_logged(about: str, write: Callable[[], T]) -> T | None:
     logger.log_msg(f"{REQUEST}: {about}")
     try:
         result = write()
@@ -199,8 +200,8 @@ def _written(about: str, write: Callable[[], T]) -> T | None:
     return result
 
 
-def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
-    """The hints of these bases for the NPC, those with most words of the query first."""
+def offer_hints(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
+    """Return the hints of these bases for the NPC, those with most words of the query first."""
     hints: list[PagePassage] = []
     unread: list[str] = []
     for info in bases:
@@ -234,26 +235,28 @@ SPEAKER: Final = "speaker"
 
 
 class HintEchoes(Watcher):
-    """Logs each reply of an NPC that repeats such a hint.
+    """Logs each reply of an NPC that repeats a hint that it guards.
 
-    Only the start of a reply can be said. It is compared in a thread: a comparison may take as long
-    as a turn of the game's own loop.
+    Only the start of a reply is compared, since only that can be said. The comparison runs in a
+    thread, because it may take long.
     """
 
     def __init__(self, in_thread: Callable[..., "Deferred[Any]"]) -> None:
         self._in_thread: Final = in_thread
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """Compare the reply with what the NPC guards, if anything is guarded in the game."""
+        """Compare the reply with the hints that the NPC guards, if any base is restricted."""
         if call.key.role != SPEAKER or not reply.text or not _is_anything_guarded():
             return
         npc = object_of(call.key.npc_ref)
         if npc is None:
             return
-        infos = [info for info in told_before(npc, searchable(npc, None)) if is_held(npc, info)]
+        infos = [
+            info for info in bases_as_told(npc, searchable_bases(npc, None)) if is_held(npc, info)
+        ]
         if infos:
             where = f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply"
-            repeated = self._in_thread(_repeated, reply.text, infos)
+            repeated = self._in_thread(_repeated_hints, reply.text, infos)
             repeated.addCallback(lambda keys: _log_repeated(where, keys))
             repeated.addErrback(
                 lambda failure: logger.log_err(f"{where} was not checked: {failure}")
@@ -264,8 +267,8 @@ def _is_anything_guarded() -> bool:
     return any(info.restricted for info in list_bases())
 
 
-def _repeated(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
-    """Return the keys of the bases whose hint the reply repeats; called in a thread."""
+def _repeated_hints(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
+    """Return the keys of the bases whose hint the reply repeats. Runs in a thread."""
     text = written_text(reply, late_end="hides_nothing")
     kinds = ((info.key, find_leak(text, protect_texts([info.hint]))) for info in infos)
     return [key for key, kind in kinds if kind in ("words", "letters")]

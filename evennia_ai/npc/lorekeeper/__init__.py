@@ -1,1 +1,1 @@
-"""Pages of a knowledge base written by a model, from a package of other pages."""
+"""The lorekeeper: a model writes pages of a knowledge base from a package of other pages."""

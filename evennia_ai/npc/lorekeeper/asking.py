@@ -1,13 +1,13 @@
-"""Asking: whatever a task of the lorekeeper asks of others - pages, two models, and Wikipedia.
+"""Asking: everything that a task of the lorekeeper requests: pages, two models, and Wikipedia.
 
-The cheap model sorts tasks, the other one writes. Both are asked as every model of the game:
-through its breaker and its queue, counted, limited for the builder who asks, and stopped with the
-game. A profile that is away is passed over for the next one of its role. Of what a restricted base
-gives, no watcher is told a word.
+The cheap model plans, the other one writes. Both are asked like all models of the game: with
+breaker and queue, counted, limited for the builder who asks, and stopped with the game. If a
+profile is unavailable, the next one of its role is asked. Watchers see no word of a restricted
+base.
 
-The assembly of a package does no I/O; here its requests meet whoever answers them. What the locks
-hide from who asks never reaches it: a `Hidden` stands in its place. Wikipedia is asked where the
-settings name its address: a page of a base may turn that off and never on.
+Assembling a package does no I/O; this module answers its requests. It replaces pages that the
+builder may not read by `Hidden`. Wikipedia is asked only if the settings name its address. A page
+of a base can turn that off, but not on.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,8 +39,8 @@ from evennia_ai.engine.knowledge.assembly.requests import (
     Step,
 )
 from evennia_ai.engine.knowledge.pages.page import Backend, BackendError, Hit, Page, PageName
-from evennia_ai.npc.knowledge.backends import later
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.knowledge.backends import as_deferred
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.model_calls.limits import CallKey, Limits
 from evennia_ai.services.endpoints import Access, Models
@@ -51,7 +51,7 @@ from evennia_ai.services.llm.structured import request_for
 from evennia_ai.services.wiki.backend import Wikipedia
 
 LOREKEEPER: Final = "lorekeeper"
-"""Who asks, where otherwise the reference of an NPC stands; also the role of who writes."""
+"""Stands for the NPC's reference in its calls, and is the role of the writer."""
 
 PLAN_TOKENS: Final = 300
 PLAN_SECONDS: Final = 20.0
@@ -60,14 +60,14 @@ RequestOf = Callable[[Access], ChatRequest]
 
 
 class NoWriterError(EvenniaAIError):
-    """No model can be asked to write."""
+    """No model may be asked to write now."""
 
 
-def writers(models: Models) -> tuple[Access, ...]:
-    """The models that write, each instead of the one before it.
+def writing_models(models: Models) -> tuple[Access, ...]:
+    """Return the models that write. Each is a fallback for the one before it.
 
     Raises:
-        NoWriterError: there is none.
+        NoWriterError: There is none.
     """
     found = models.thinking("lorekeeper")
     if not found:
@@ -79,27 +79,31 @@ def writers(models: Models) -> tuple[Access, ...]:
 
 
 def refuse_over_limit(limits: Limits, player_ref: str) -> None:
-    """NoWriterError where this builder, the lorekeeper or the game has asked enough for now."""
+    """Check the limits of the builder, the lorekeeper and the game.
+
+    Raises:
+        NoWriterError: A limit is reached.
+    """
     refusal = limits.refusal(npc_ref=LOREKEEPER, player_ref=player_ref)
     if refusal is not None:
-        raise NoWriterError(f"the lorekeeper is not asked: {refusal.told}")
+        raise NoWriterError(f"the lorekeeper may not ask a model: {refusal.told}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who asks the models; `is_protected` where their words are of a restricted base."""
+    """The person who asks the models. `is_protected`: the words are of a restricted base."""
 
     calls: ModelCalls
     player_ref: str
     is_protected: bool = False
 
     def written(self, request_of: RequestOf) -> "Deferred[ChatReply]":
-        """The reply of the model that writes. It fails with a ModelError."""
-        asked = self._in_turn(writers(self.calls.models), request_of, role="lorekeeper")
+        """Return the reply of the writing model. The Deferred fails with a ModelError."""
+        asked = self._in_turn(writing_models(self.calls.models), request_of, role="lorekeeper")
         return Deferred.fromCoroutine(asked)
 
     def planned(self, plan: AskPlanner) -> "Deferred[str | Failed]":
-        """What the planner's model wrote, or why it wrote nothing."""
+        """Return what the planning model wrote, or why it wrote nothing."""
         accesses = self.calls.models.thinking("planner")
         asked = self._in_turn(accesses, partial(_planning_request, plan), role="planner")
         reply: Deferred[Any] = Deferred.fromCoroutine(asked)
@@ -108,7 +112,7 @@ class Asker:
     async def _in_turn(
         self, accesses: tuple[Access, ...], request_of: RequestOf, *, role: ModelRole
     ) -> ChatReply:
-        """The reply of the first model that gives one, as far as another may do better."""
+        """Return the reply of the first model that gives one."""
         error: EvenniaAIError = NoWriterError(f"there is no model for the role {role}")
         key = CallKey(
             npc_ref=LOREKEEPER,
@@ -146,8 +150,10 @@ OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
 _opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
 
 
-def introduction(models: Models, address: str, entity: str) -> "Deferred[Article | Failed | None]":
-    """The introduction of the article about `entity` at this address, None where there is none."""
+def fetch_introduction(
+    models: Models, address: str, entity: str
+) -> "Deferred[Article | Failed | None]":
+    """Return the introduction of Wikipedia's article about `entity`, None if there is none."""
     if not address:
         return succeed(Failed(OFF))
     if models not in _opened:
@@ -157,14 +163,14 @@ def introduction(models: Models, address: str, entity: str) -> "Deferred[Article
 
 
 def _failed(failure: Failure, entity: str) -> Failed:
-    """What the assembly is told where Wikipedia does not answer: it goes on without it."""
+    """Return what the assembly gets if Wikipedia does not answer. It goes on without it."""
     failure.trap(BackendError)
     logger.log_warn(f"evennia_ai: no introduction of {entity!r}: {failure.value}")
     return Failed(str(failure.value))
 
 
 _BUILDERS: Final = "view:perm(Builder)"
-"""Who may read what has no lock of its own."""
+"""The lock of pages without a lock of their own."""
 
 Planning: TypeAlias = Callable[[AskPlanner], "Deferred[str | Failed]"]
 LookingUp: TypeAlias = Callable[[str], "Deferred[Article | Failed | None]"]
@@ -172,7 +178,10 @@ LookingUp: TypeAlias = Callable[[str], "Deferred[Article | Failed | None]"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Who reads, from where; `plan` asks the planner's model, `look_up` finds an introduction."""
+    """The builder who reads, and the backend to read from.
+
+    `plan` asks the planning model, `look_up` finds an introduction in Wikipedia.
+    """
 
     by: Any
     backend: Backend
@@ -180,11 +189,11 @@ class Reader:
     look_up: LookingUp
 
     def read(self, task: LoreTask, rules: AssemblyRules) -> "Deferred[Package]":
-        """The package for a task. It fails with what the assembly or the backend fails with."""
+        """Assemble the package for a task. The Deferred fails as the assembly or backend does."""
         return Deferred.fromCoroutine(self._driven(assemble_package(task, rules=rules)))
 
     async def _driven(self, steps: Step[Package]) -> Package:
-        """Send the assembly answer after answer until it comes to its package."""
+        """Answer the assembly's requests until it returns its package."""
         answer: Any = None
         while True:
             try:
@@ -201,20 +210,20 @@ class Reader:
             case PageSearch():
                 return self._found(request)
             case Links(names):
-                return later(self.backend.linking(names))
+                return as_deferred(self.backend.linking(names))
             case ListTitles(namespace):
-                return later(self.backend.listed(namespace))
+                return as_deferred(self.backend.listed(namespace))
             case AskPlanner():
                 return self.plan(request)
             case Introduction(entity):
                 return self.look_up(entity)
 
     def _fetched(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
-        found = later(self.backend.fetch(names))
+        found = as_deferred(self.backend.fetch(names))
         return found.addCallback(lambda pages: [page and self._shown(page) for page in pages])
 
     def _found(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
-        found = later(
+        found = as_deferred(
             self.backend.search(query.query, namespaces=query.namespaces, limit=query.limit)
         )
         return found.addCallback(
@@ -226,6 +235,6 @@ class Reader:
 
 
 def may_read(by: Any, locks: str) -> bool:
-    """True if the lock `view` lets `by` read it; where there is none, builders may."""
+    """True if the lock `view` lets `by` read a page. Without that lock, builders may."""
     is_said = any(part.strip().startswith("view:") for part in locks.split(";"))
-    return allows(by, locks if is_said else _BUILDERS, "view")
+    return lock_allows(by, locks if is_said else _BUILDERS, "view")

@@ -1,8 +1,8 @@
-"""Keeping: a task for the lorekeeper, from its words to an answer and the drafts in it.
+"""Keeping: a task for the lorekeeper, from its words to an answer and its drafts.
 
-The package is assembled first, from what may be read by who asks. It is stored with the request
-that is made of it, and only then the generator is asked, once. A task that only reads goes to the
-generator as well, without a package. Everything that may take time is a Deferred: the game goes on.
+First the package is assembled from pages that the builder may read. It is stored with the request
+made from it. Only then the writing model is asked, once. A task that only asks a question goes to
+the model too, without a package. Everything slow is a Deferred, so the game goes on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,14 +25,14 @@ from evennia_ai.npc.lorekeeper.asking import (
     LOREKEEPER,
     Asker,
     Reader,
-    introduction,
+    fetch_introduction,
     may_read,
     refuse_over_limit,
-    writers,
+    writing_models,
 )
 from evennia_ai.npc.lorekeeper.writing import (
     Written,
-    drafted,
+    store_drafts,
     stored_request,
     text_of_answer,
     writing_request,
@@ -49,12 +49,12 @@ from evennia_ai.store.knowledge.page_drafts import NewTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorekeeperAnswer:
-    """What came of a task.
+    """The result of a task.
 
-    `text` is what the generator wrote, `drafts` are the numbers of the pages in it, which wait for
-    a builder. `context_meta` tells, as JSON, what the generator was shown and why; it is there
-    whatever way the task went, also where no package was assembled. `notes` say what of the answer
-    was of no use. `number` is that of the stored task.
+    `text` is what the model wrote. `drafts` are the numbers of the pages in it, which wait for a
+    builder. `context_meta` says in JSON what the model was shown and why, also for a task without a
+    package. `notes` say which parts of the answer were of no use. `number` is that of the stored
+    task.
     """
 
     base: str
@@ -68,7 +68,7 @@ class LorekeeperAnswer:
 
     @property
     def draft(self) -> int | None:
-        """The number of the first draft, None where the answer has no page."""
+        """Return the number of the first draft, None if the answer has no page."""
         return self.drafts[0] if self.drafts else None
 
 
@@ -77,12 +77,12 @@ MOST_OF_A_TASK: Final = 20_000
 
 
 class LorekeeperError(EvenniaAIError):
-    """A task cannot be done; the text says why and what would do."""
+    """A task cannot be done. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """A task under way: whose it is, for which base, and with which words before it."""
+    """A running task: who asked, for which base, and the conversation before it."""
 
     task: LoreTask
     by: Any
@@ -93,7 +93,7 @@ class _Work:
 
     @property
     def asker(self) -> Asker:
-        """Who asks the models for it."""
+        """Return who asks the models for it."""
         return Asker(
             calls=self.live.calls, player_ref=str(self.by.id), is_protected=self.info.restricted
         )
@@ -108,14 +108,17 @@ def lorekeeper(
     custom_pages: Sequence[PageName] = (),
     earlier: Sequence[Message] = (),
 ) -> "Deferred[LorekeeperAnswer]":
-    """Have a task done for a knowledge base; pages in the answer are drafts that wait.
+    """Do a task for a knowledge base. Pages in the answer become drafts.
 
-    `by` is the object of the game that asks: what its locks hide from it is not read.
-    `type_override` is the key of a task type, where the planner is not to decide it; `custom_pages`
-    are shown in any case. `earlier` is what was said before in the same conversation. The Deferred
-    fails with an EvenniaAIError; no draft is stored then.
+    The Deferred fails with an EvenniaAIError, and then no draft is stored.
+
+    Args:
+        by: The object of the game that asks. Pages that its locks hide are not read.
+        type_override: The key of a task type; "" lets the planner decide.
+        custom_pages: Pages that the model is shown in any case.
+        earlier: What was said before in the same conversation.
     """
-    kept = _kept(
+    kept = _do_task(
         LoreTask(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
         base=base,
         by=by,
@@ -125,11 +128,11 @@ def lorekeeper(
     return Deferred.fromCoroutine(kept)
 
 
-async def _kept(
+async def _do_task(
     task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
 ) -> LorekeeperAnswer:
     settings = live.conf.lorekeeper
-    work = _begun(task, base=base, by=by, live=live, earlier=earlier)
+    work = _start_work(task, base=base, by=by, live=live, earlier=earlier)
     package = await _package(work)
     request = writing_request(package, placement=settings.package_placement, earlier=earlier)
     _refuse_too_long(request, live)
@@ -139,12 +142,12 @@ async def _kept(
         ask = partial(_chat_request, request, settings.reply_tokens)
         reply = await work.asker.written(ask)
     except EvenniaAIError as error:
-        _write(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
+        _write_end(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
         raise
     text = text_of_answer(reply.text)
     told = {**new.context_meta, "model": reply.model}
-    _write(number, partial(page_drafts.end_task, number, text=text, context_meta=told))
-    made = await drafted(
+    _write_end(number, partial(page_drafts.end_task, number, text=text, context_meta=told))
+    made = await store_drafts(
         Written(
             base=work.info.key,
             backend=work.backend,
@@ -155,7 +158,7 @@ async def _kept(
             request=new.request,
         )
     )
-    _write(number, partial(page_drafts.keep_drafts, number, made.numbers))
+    _write_end(number, partial(page_drafts.keep_drafts, number, made.numbers))
     return LorekeeperAnswer(
         base=work.info.key,
         task=task.text,
@@ -169,7 +172,7 @@ async def _kept(
 
 
 def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewTask:
-    """The task as it is stored before the model is asked; which model answers is known later."""
+    """Return the task as it is stored before the model is asked."""
     sha256 = sent_sha256(chat_messages(request))
     meta = package.context_meta() | {
         "base": work.info.key,
@@ -188,29 +191,35 @@ def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewT
 
 
 def _told_of(error: EvenniaAIError, work: _Work) -> str:
-    """What is written down of an error; of a restricted base it may quote what was sent."""
+    """Return an error's text for the stored task. For a restricted base, only its kind."""
     return type(error).__name__ if work.asker.is_protected else str(error)
 
 
-def _write(number: int, write: Callable[[], None]) -> None:
-    """Write down the end of a task; an answer that was paid for is there without it."""
+def _write_end(number: int, write: Callable[[], None]) -> None:
+    """Record the end of a task. Log a failure, because the answer was paid for and is returned."""
     try:
         write()
     except DATABASE_ERRORS as error:
-        what = f"the end of task {number} of the lorekeeper is not written down"
+        what = f"the end of task {number} of the lorekeeper was not recorded"
         logger.log_err(f"evennia_ai: {what} ({type(error).__name__})")
 
 
-def _begun(
+def _start_work(
     task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
 ) -> _Work:
-    """The work on a task that may be done."""
+    """Check the task and return its work.
+
+    Raises:
+        LorekeeperError: The task is empty or too long.
+        NoWriterError: No model may be asked.
+        NotStoredError: There is no such base.
+    """
     if not task.text:
-        raise LorekeeperError("the task is empty: say what is to be written")
+        raise LorekeeperError("the task is empty: say what to write")
     if len(task.text) > MOST_OF_A_TASK:
         told = f"{len(task.text)} characters and the limit is {MOST_OF_A_TASK}"
         raise LorekeeperError(f"the task has {told}")
-    writers(live.models)
+    writing_models(live.models)
     refuse_over_limit(live.limits, str(by.id))
     info = _base(base, by)
     backend = live.backends.of(info)
@@ -218,7 +227,7 @@ def _begun(
 
 
 def _base(key: str, by: Any) -> BaseInfo:
-    """The base of this key; one that may not be read is not there."""
+    """Return the base with this key. One that `by` may not read counts as missing."""
     seen = [one for one in knowledge_bases.list_bases() if may_read(by, one.locks)]
     found = next((one for one in seen if one.key == key), None)
     if found is None:
@@ -228,17 +237,21 @@ def _base(key: str, by: Any) -> BaseInfo:
 
 
 def _refuse_guarding(by: Any, info: BaseInfo) -> None:
-    """LorekeeperError where `by` is an NPC that guards the base."""
+    """Refuse an NPC that guards the base.
+
+    Raises:
+        LorekeeperError: It gets only safe summaries.
+    """
     who, is_ours = str(by.key), isinstance(by, HasMind)
     if is_ours and is_held(by, info):
         raise LorekeeperError(
-            f"knowledge base '{info.key}' is restricted, and NPC {who} is told safe summaries of"
-            " it alone: the tool knowledge_base_search gives them"
+            f"knowledge base '{info.key}' is restricted, and NPC {who} gets only safe summaries of"
+            " it, with the tool knowledge_base_search"
         )
 
 
 async def _package(work: _Work) -> Package:
-    """What the generator is shown; nothing where the assembly is switched off."""
+    """Return what the model is shown; an empty package if the assembly is switched off."""
     if not work.live.conf.lorekeeper.enabled:
         return Package(
             task=work.task,
@@ -250,14 +263,14 @@ async def _package(work: _Work) -> Package:
         by=work.by,
         backend=work.backend,
         plan=work.asker.planned,
-        look_up=partial(introduction, work.live.models, work.live.conf.knowledge_wikipedia),
+        look_up=partial(fetch_introduction, work.live.models, work.live.conf.knowledge_wikipedia),
     )
     return await reader.read(work.task, _rules(work.live))
 
 
 def _rules(live: Runtime) -> AssemblyRules:
-    """What holds where the base's own config page says nothing."""
-    settings, writer = live.conf.lorekeeper, writers(live.models)[0]
+    """Return the rules for what the base's own config page does not set."""
+    settings, writer = live.conf.lorekeeper, writing_models(live.models)[0]
     room = writer.context_tokens - settings.reply_tokens
     usual = AssemblyRules()
     budget = max(usual.reserve_tokens + 1, min(settings.budget_tokens, room))
@@ -265,8 +278,12 @@ def _rules(live: Runtime) -> AssemblyRules:
 
 
 def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
-    """LorekeeperError where the first model that writes has no room for this and a reply."""
-    writer, reply = writers(live.models)[0], live.conf.lorekeeper.reply_tokens
+    """Refuse a request that leaves the first writing model no room for a reply.
+
+    Raises:
+        LorekeeperError: It is too long.
+    """
+    writer, reply = writing_models(live.models)[0], live.conf.lorekeeper.reply_tokens
     tokens = sum(ESTIMATE.of_message(one.content) for one in request)
     if tokens + reply > writer.context_tokens:
         raise LorekeeperError(

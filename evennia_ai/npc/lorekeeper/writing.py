@@ -1,9 +1,8 @@
-"""Writing: what the generator is sent, and the drafts that the pages in its answer become.
+"""Writing: the request to the writing model, and the drafts made from its answer.
 
-A request is made once and kept with the drafts that come of it, message by message, so that it can
-be sent again as it was however the pages have changed since. A draft waits until a builder decides;
-it knows the revision it was written from. Locks are never a model's to change, and what a page says
-of itself stays where the answer says nothing of it.
+A request is made once and stored with its drafts, message by message, so it can be sent again
+unchanged after pages have changed. A draft waits for a builder's decision and names the revision it
+was written from. A model cannot change locks. Metadata that the answer does not mention stays.
 """
 
 import json
@@ -30,7 +29,7 @@ from evennia_ai.engine.knowledge.pages.page import (
 )
 from evennia_ai.engine.knowledge.settings import Placement
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.knowledge.backends import as_deferred
 from evennia_ai.npc.lorekeeper.asking import may_read
 from evennia_ai.services.llm.reasoning import without_reasoning
 from evennia_ai.store.knowledge import page_drafts
@@ -60,7 +59,7 @@ _FENCE: Final = re.compile(r"```[a-z]*\n(.*)\n```", re.DOTALL | re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenPage:
-    """A page in an answer, or the `problem` with its title."""
+    """A page in an answer. If its title is invalid, `problem` says why."""
 
     title: str
     text: str
@@ -71,10 +70,10 @@ class WrittenPage:
 def writing_request(
     package: Package, *, placement: Placement, earlier: Sequence[Message] = ()
 ) -> tuple[Message, ...]:
-    """The messages for the generator; `earlier` is what was said before in the same conversation.
+    """Return the messages for the writing model.
 
-    In a conversation the package is split whatever `placement` says, so that its beginning stays
-    the same from task to task.
+    In a conversation (`earlier`) the package is always split, so that the start of the request
+    stays the same from task to task.
     """
     prompt = f"{_PROMPT.format(world=package.world or 'this world')}\n{_FORM}"
     system, context = place_package(package, prompt, "split" if earlier else placement)
@@ -88,21 +87,21 @@ def writing_request(
 
 
 def stored_request(messages: Sequence[Message]) -> str:
-    """The messages as a text that `read_request` reads."""
+    """Return the messages as a text for `read_request`."""
     told = [[one.role, one.content] for one in messages]
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_request(stored: str) -> tuple[Message, ...]:
-    """The messages as they were sent."""
+    """Parse messages that `stored_request` wrote."""
     told = json.loads(stored)
     return tuple(Message(role=role, content=content, origin=ORIGIN) for role, content in told)
 
 
 def text_of_answer(reply: str) -> str:
-    """What a model wrote, without its reasoning and without letters that nobody sees.
+    """Return what a model wrote, without its reasoning and invisible characters.
 
-    Blanks stay as they are: metadata and lists mean something by them.
+    Blanks stay, because metadata and lists depend on them.
     """
     said = without_reasoning(reply).replace("\r\n", "\n")
     return "".join(letter for letter in said if _is_seen(letter)).strip()
@@ -113,12 +112,12 @@ def _is_seen(letter: str) -> bool:
 
 
 def page_of_answer(name: PageName, text: str) -> str:
-    """A page as an answer has it."""
+    """Return a page in the form of an answer."""
     return f"=== PAGE: {name} ===\n{text}"
 
 
 def written_pages(answer: str) -> tuple[WrittenPage, ...]:
-    """The pages in an answer, in their order; none where it is a report or a plain answer."""
+    """Return the pages in an answer, in order; none if it is a report or plain text."""
     return tuple(_pages(answer))
 
 
@@ -136,18 +135,18 @@ def _pages(answer: str) -> Iterator[WrittenPage]:
 
 
 def _unfenced(text: str) -> str:
-    """A page that a model put into a fence of code, without the fence."""
+    """Return a page without the code fence that a model may put around it."""
     found = _FENCE.fullmatch(text)
     return found[1] if found else text
 
 
 MOST_PAGES: Final = 20
-"""Pages of one answer that become drafts."""
+"""The most drafts of one answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """An answer and what it was made from: `request` is what was sent, as a stored text."""
+    """An answer and what it was made from. `request` is the stored text of the request."""
 
     base: str
     backend: Backend
@@ -160,35 +159,37 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """The numbers of the drafts in the order of their pages, and what became none and why."""
+    """The numbers of the drafts in the order of their pages, and why others became none."""
 
     numbers: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def drafted(written: Written) -> "Deferred[Drafted]":
-    """The drafts of an answer's pages, stored.
+def store_drafts(written: Written) -> "Deferred[Drafted]":
+    """Store the pages of an answer as drafts.
 
-    What cannot become one is a note: the answer is there and was paid for, whatever comes of it.
+    A page that cannot become a draft is a note, because the answer was paid for and is kept.
     """
-    return Deferred.fromCoroutine(_drafted(written))
+    return Deferred.fromCoroutine(_store_pages(written))
 
 
-async def _drafted(written: Written) -> Drafted:
+async def _store_pages(written: Written) -> Drafted:
     pages = written_pages(written.text)
-    notes = [f"'{one.title}' is no title of a page: {one.problem}" for one in pages if not one.name]
-    named = {one.name: one for one in pages if one.name}  # of two texts of a page the last counts
+    notes = [
+        f"'{one.title}' is not a valid page title: {one.problem}" for one in pages if not one.name
+    ]
+    named = {one.name: one for one in pages if one.name}  # the last text of a page wins
     if len(named) > MOST_PAGES:
         notes.append(f"of {len(named)} pages the first {MOST_PAGES} became drafts")
     names = tuple(named)[:MOST_PAGES]
     try:
-        found = await later(written.backend.fetch(names)) if names else ()
+        found = await as_deferred(written.backend.fetch(names)) if names else ()
     except EvenniaAIError as error:
         return Drafted(notes=(*notes, f"no draft was made: {error}"))
     numbers: list[int] = []
     for name, now in zip(names, found, strict=True):
         draft, problem = _draft(named[name], name, now, written)
-        number, problem = _stored(draft, written) if draft else (None, problem)
+        number, problem = _store_draft(draft, written) if draft else (None, problem)
         if number is None:
             notes.append(f"no draft of {name}: {problem}")
         else:
@@ -196,8 +197,8 @@ async def _drafted(written: Written) -> Drafted:
     return Drafted(numbers=tuple(numbers), notes=tuple(notes))
 
 
-def _stored(draft: PageDraft, written: Written) -> tuple[int | None, str]:
-    """The number of a draft, or why it could not be stored."""
+def _store_draft(draft: PageDraft, written: Written) -> tuple[int | None, str]:
+    """Store a draft. Return its number, or why it could not be stored."""
     try:
         stored = page_drafts.add_draft(
             written.base,
@@ -214,9 +215,9 @@ def _stored(draft: PageDraft, written: Written) -> tuple[int | None, str]:
 def _draft(
     page: WrittenPage, name: PageName, now: Page | None, written: Written
 ) -> tuple[PageDraft | None, str]:
-    """The draft of a page that is `now` so, or why there is none."""
+    """Return the draft of a page, or why there is none. `now` is the current page."""
     if now is not None and not may_read(written.by, now.locks):
-        return None, "it may not be read by who asked"
+        return None, "the builder who asked may not read it"
     if not page.text:
         return None, "the answer has no text for it"
     try:

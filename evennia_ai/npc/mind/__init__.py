@@ -1,1 +1,1 @@
-"""The mind of one NPC: what it attends to, what it answers, what it explains of itself."""
+"""The mind of one NPC: what it attends to, what it answers, and what it explains about itself."""

@@ -1,4 +1,4 @@
-"""Actors of the game: what an account may do now, asked again whenever it changes something."""
+"""Actors of the game: what an account may do, checked again at every change."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -8,11 +8,11 @@ from evennia.accounts.accounts import DefaultAccount
 from evennia.accounts.models import AccountDB
 
 from evennia_ai.engine.actors import Actor
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 
 MOST_NAME: Final = 200
 COMMAND: Final = "cmd"
-"""The access type of Evennia that decides who may use a command."""
+"""Evennia's access type for using a command."""
 
 
 def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Actor:
@@ -20,16 +20,16 @@ def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Act
 
     Args:
         somebody: Who changes something: an account, or the character that it plays.
-        locks: The lock string of the command or page that is used. Its access type `cmd` is asked
-            again at each change.
-        addresses: From where they are connected. Those of the sessions the account has at the
-            moment of the change are asked too.
+        locks: The lock string of the command or page. Its access type `cmd` is checked at each
+            change.
+        addresses: Their addresses. Those of the account's sessions at the moment of the change are
+            checked too.
     """
     account = _account_of(somebody)
     known = tuple(addresses)
 
     def acting() -> Any:
-        """Return who the locks are asked about: the character only while its player plays it."""
+        """Return whose locks are checked: the character only while its player plays it."""
         return somebody if _account_of(somebody) == account else account
 
     def why_not() -> str:
@@ -38,7 +38,7 @@ def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Act
                 return "who asked for it was deleted"
         elif why := _why_shut_out(account, known):
             return why
-        if not allows(acting(), locks, COMMAND):
+        if not lock_allows(acting(), locks, COMMAND):
             return (
                 "your account no longer has the permission that this needs; ask an Admin for it,"
                 " then try again"
@@ -48,7 +48,7 @@ def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Act
     return Actor(
         name=str(somebody.key)[:MOST_NAME],
         why_not=why_not,
-        passes=lambda lock, access: allows(acting(), lock, access),
+        passes=lambda lock, access: lock_allows(acting(), lock, access),
         plays=lambda ref: acting() is somebody and str(somebody.id) == ref,
     )
 
@@ -63,7 +63,7 @@ def _account_of(somebody: Any) -> Any:
 def _why_shut_out(account: Any, addresses: Iterable[str]) -> str:
     """Return why an account may not be in the game at all, "" if it may.
 
-    Evennia asks its bans only when somebody logs in, so what is open already must ask again.
+    Evennia checks bans only at login, so open connections must be checked here.
     """
     is_active = AccountDB.objects.filter(pk=account.pk).values_list("is_active", flat=True).first()
     if is_active is None:
@@ -71,7 +71,7 @@ def _why_shut_out(account: Any, addresses: Iterable[str]) -> str:
     if not is_active:
         return "your account is switched off; ask an Admin why"
     places = {*addresses, *addresses_of(*evennia.SESSION_HANDLER.sessions_from_account(account))}
-    # The game's own class may have its own bans; an account made past Evennia has no class.
+    # The game's account class may have its own bans. Some accounts have only Django's class.
     rules = account if isinstance(account, DefaultAccount) else DefaultAccount
     if rules.is_banned(username=account.username) or any(
         rules.is_banned(ip=place) for place in places

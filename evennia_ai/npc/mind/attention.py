@@ -1,8 +1,8 @@
-"""Attention: which of the things an NPC perceived it answers, and when.
+"""Attention: which of the perceived events an NPC answers, and when.
 
-`hear` commits what was perceived (`recorder`). Whether the NPC is meant (`addressing`) and who of
-several answers (`floor.bidding`) decides whether a turn is offered to the scheduler
-(`pending_answer`). What was decided last, and why, is kept for its builder.
+`hear` commits an event (`recorder`). `addressing` then decides if the NPC is meant, and
+`floor.bidding` who of several answers. `pending_answer` finally offers a turn to the scheduler. The
+last decisions and their reasons are kept for builders.
 """
 
 from collections import deque
@@ -40,7 +40,7 @@ SHOWN_CHARACTERS: Final = 80
 
 
 class Attention:
-    """What one NPC gives its mind to. All of it may be lost in a reload."""
+    """What one NPC attends to. A reload may lose all of it."""
 
     def __init__(self, mind: Mind, current: Current) -> None:
         self._mind: Final = mind
@@ -54,10 +54,10 @@ class Attention:
             consider=self._heard,
             missed=self._missed,
         )
-        # What is not answered yet and may be, by the id of its record.
+        # Answers that are pending or running, by the id of the event's record.
         self._open: dict[str, PendingAnswer] = {}
         self._engagement: Final = Engagement()
-        # With whom the NPC ended the conversation, until the answer is over in which it did.
+        # Speakers with whom the current answer ended the conversation.
         self._dismissed: set[str] = set()
         self._spoke_at = 0.0
         self._is_overflowing = False
@@ -66,23 +66,22 @@ class Attention:
 
     @property
     def unrecorded(self) -> int:
-        """How many events are not committed yet."""
+        """Return how many events are not committed yet."""
         return len(self._hearing.unrecorded)
 
     @property
     def is_busy(self) -> bool:
-        """True if something is only in memory: an event, or an answer to one."""
+        """True if an event is not committed or an answer is pending."""
         return bool(self.unrecorded or self._open)
 
     def waiting_records(self) -> frozenset[str]:
-        """Ids of the records that get an answer of their own later."""
+        """Return ids of the records that will get an answer of their own."""
         return frozenset(ref for ref, one in self._open.items() if not one.is_running)
 
     def hear(self, event: Event) -> None:
-        """Commit what was perceived, then answer it if the NPC is meant.
+        """Commit an event, then answer it if the NPC is meant.
 
-        An event that cannot be committed is kept and tried again; nothing is asked of a model
-        before.
+        An event that cannot be committed is kept and tried again. No model is asked before.
         """
         live = self._live
         event = live.floors.chains.continued(event)
@@ -90,19 +89,19 @@ class Attention:
         self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref), live.recorder)
 
     def spoke(self, text: str, *, hops: int, line: Line | None) -> None:
-        """Remember what the NPC says or does, so that an echo of it is known for one."""
+        """Remember what the NPC says or does, to recognise echoes of it."""
         ref, room_ref = self._mind.ref, room_ref_of(self._mind.npc)
         self._live.floors.chains.spoke(room_ref, text, speaker_ref=ref, hops=hops, line=line)
 
-    # What nobody waits for any more
+    # Giving up answers
 
     def drop_waiting(self, why: str) -> int:
-        """Answer nothing of what waits, and greet nobody later; how much that was."""
+        """Drop pending answers and later greetings. Return how many answers were dropped."""
         self.greeting.forget()
         return self._withdraw([one for one in self._open.values() if not one.is_running], why)
 
     def stopped(self, why: str) -> int:
-        """A person stopped the NPC: what waits is not answered, nor what is under way; how much."""
+        """Drop pending and running answers because a person stopped the NPC. Return how many."""
         self.greeting.forget()
         answers = list(self._open.values())
         self._given_up(answers, why)
@@ -112,15 +111,15 @@ class Attention:
         return len(answers)
 
     def gone(self) -> None:
-        """The NPC is somewhere else or nowhere: nobody waits for it where it was."""
+        """Drop all answers: the NPC left its room."""
         self._engagement.clear()
         self.greeting.forget()
         self._given_up(list(self._open.values()), "the NPC is gone, or somewhere else now")
 
     def speaker_left(self, speaker_ref: str) -> None:
-        """Somebody left: what waits for them alone is not answered.
+        """Drop pending answers to a speaker who left.
 
-        An answer that is under way is said if there are others who heard the question.
+        A running answer is still said if others in the room heard the question.
         """
         self._engagement.end(speaker_ref)
         self.greeting.forget(speaker_ref)
@@ -139,33 +138,33 @@ class Attention:
         return len(answers)
 
     def unanswered(self, event: Event) -> bool:
-        """Show who said or did `event` that the NPC, who was meant, does not answer it.
+        """Show the speaker that the NPC will not answer, though it was meant.
 
-        False if they were shown so within the last minute.
+        False if they saw that within the last minute.
         """
         return self._live.signs.show("lost", self._mind.npc, event)
 
     def _missed(self, event: Event) -> None:
-        """The same for an event of which nobody looked yet whether the NPC is meant."""
+        """Show the same for an event that was not judged yet, if the NPC is meant."""
         try:
             is_meant = event.private or self.is_sure(event)
-        except Exception as error:  # the database, or a game's own hooks, which may raise anything
+        except Exception as error:  # a database error, or anything from a game's own hooks
             why = on_one_line(error)
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: not known who was meant: {why}")
             return
         if is_meant:
             self.unanswered(event)
 
-    # What a turn tells
+    # Calls of turns
 
     def begun(self, heard: CommittedEvent) -> None:
-        """Something of the answer was said or done; a greeting may be said when it is over."""
+        """Note that part of the answer was said or done. A greeting may then follow its end."""
         answering = self._open.get(heard.record.id)
         if answering is not None:
             answering.begun()
 
     def answered(self, heard: CommittedEvent, settings: NPCSettings) -> None:
-        """The turn ended with a reply: whoever is answered is in conversation, unless dismissed."""
+        """Continue the conversation with the speaker after a reply, unless the reply ended it."""
         self._spoke_at = self._now()
         event = heard.event
         if event.speaker_ref in self._dismissed:
@@ -174,12 +173,12 @@ class Attention:
             self._engage(event, settings)
 
     def disengage(self, speaker_ref: str) -> None:
-        """The NPC ends the conversation with somebody, in the answer that is under way."""
+        """End the conversation with a speaker, during the answer to them."""
         self._engagement.end(speaker_ref)
         self._dismissed.add(speaker_ref)
 
     def put_back(self, heard: CommittedEvent, *, delay_seconds: float) -> None:
-        """Take the turn that answers this again later."""
+        """Run the turn that answers this event again later."""
         answering = self._open[heard.record.id]
         answering.waits_again()
         self._live.scheduler.put_back(
@@ -191,10 +190,10 @@ class Attention:
             cooldown_seconds=self._mind.settings.cooldown_seconds,
         )
 
-    # Whether the NPC is meant
+    # Deciding if the NPC is meant
 
     def consider(self, heard: CommittedEvent) -> None:
-        """Bid to answer what was committed, if the NPC is meant."""
+        """Bid to answer a committed event, if the NPC is meant."""
         if heard.event.kind == ARRIVE and self.greeting.came(heard):
             self._judged(heard, answers=True, why="it greets who comes")
             return
@@ -212,7 +211,7 @@ class Attention:
             self._missed(heard.event)
             return
         self._open[heard.record.id] = answering
-        if heard.greeting:  # when everybody has read the event, however long the turn waits
+        if heard.greeting:  # say it after everybody got the event, without waiting for the turn
             live.clock.callLater(0, answering.turn.greet)
         if rivals or address.claim is Addressed.UNDECIDED:
             live.floors.bid(heard.event, self._bid(answering), answering)
@@ -220,7 +219,7 @@ class Attention:
             answering.speak()
 
     def answer_again(self, heard: CommittedEvent, *, why: str) -> None:
-        """Answer what was answered before, whoever else hears it."""
+        """Answer an event again, without regard to other NPCs."""
         address = Address(claim=Addressed.MEANT, why=why)
         answering = self._pending(heard, address, self._mind.settings)
         self._open[heard.record.id] = answering
@@ -244,7 +243,7 @@ class Attention:
         self.consider(heard)
 
     def _offer(self, answering: PendingAnswer) -> None:
-        """It may answer: its turn waits for its time."""
+        """Offer the turn of an answer to the scheduler."""
         settings, scheduler = answering.settings, self._live.scheduler
         self._dismissed.discard(answering.event.speaker_ref)
         self._engage(answering.event, settings)
@@ -266,7 +265,7 @@ class Attention:
             self._overflowed(answering)
 
     def _older_than(self, answering: PendingAnswer) -> PendingAnswer | None:
-        """What is not answered any more so that this one can be, taken out of what waits."""
+        """Withdraw and return the older answer that must give way to this one, if any."""
         if answering.is_chatter:
             return None
         scheduler = self._live.scheduler
@@ -277,7 +276,7 @@ class Attention:
         return older
 
     def _overflowed(self, unanswered: PendingAnswer) -> None:
-        """One of what was said goes unanswered; once for many it is recorded."""
+        """Note that an event goes unanswered. Record that once for a series of them."""
         self.overflows += 1
         if not self._is_overflowing:
             self._is_overflowing = True
@@ -291,7 +290,7 @@ class Attention:
             )
 
     def _over(self, answering: PendingAnswer, why_silent: str) -> None:
-        """It was answered, or will not be."""
+        """Forget an answer that ended or will not come."""
         self._open.pop(answering.heard.record.id, None)
         if why_silent:
             self._judged(answering.heard, answers=False, why=why_silent)
@@ -335,28 +334,28 @@ class Attention:
         )
 
     def is_sure(self, event: Event) -> bool:
-        """True if the NPC answers the event whatever others do, and without asking a decider."""
+        """True if the NPC answers, whatever other NPCs do and without asking a decider."""
         claim = self._address(event, self._mind.settings).claim
         if claim in (Addressed.NONE, Addressed.UNDECIDED):
             return False
         return claim is Addressed.MEANT or not self._has_rivals(event)
 
     def _address(self, event: Event, settings: NPCSettings) -> Address:
-        """True if the NPC is meant, and may answer at all."""
+        """Return how surely the NPC is meant. If it may not answer at all, return that reason."""
         unable = self.why_unable()
         if unable:
             return Address(claim=Addressed.NONE, why=unable)
         return address_of(event, self._listener(event, settings))
 
     def _show_stopped(self, event: Event, settings: NPCSettings) -> None:
-        """While the NPCs of the game are stopped, show it to a person who means this one."""
+        """While all NPCs are stopped, show that to a person who means this one."""
         if is_stopped() and is_on(self._mind.npc):
             claim = address_of(event, self._listener(event, settings)).claim
             if claim is Addressed.MEANT:
                 self._live.signs.show("stopped", self._mind.npc, event)
 
     def why_unable(self) -> str:
-        """Why the NPC may not answer anybody, "" where it may."""
+        """Return why the NPC may answer nobody, "" if it may."""
         npc = self._mind.npc
         if npc.pk is None:
             return "the NPC is gone"
@@ -382,17 +381,17 @@ class Attention:
         )
 
     def _has_rivals(self, event: Event) -> bool:
-        """True if another NPC that hears it may answer instead."""
+        """True if another NPC in the room may answer instead."""
         if event.private:
             return False
         return any(is_npc(who) and is_on(who) for who in self._others_than(event.speaker_ref))
 
     def _others_than(self, speaker_ref: str) -> list[Any]:
-        """Who is there beside the speaker."""
+        """Return the characters in the room except the speaker."""
         return [who for who in bystanders(self._mind.npc) if str(who.id) != speaker_ref]
 
     def _engage(self, event: Event, settings: NPCSettings) -> None:
-        """Be in conversation with the speaker, here, for a while."""
+        """Begin or renew the conversation with the speaker."""
         self.greeting.forget(event.speaker_ref)
         own = settings.engagement_seconds
         lasts = self._live.conf.engagement_seconds if own is None else own

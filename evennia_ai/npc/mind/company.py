@@ -1,9 +1,8 @@
-"""Company: what the minds of a room begin with, read for all of them at once.
+"""Reads for all NPCs of a room at once what a new mind needs.
 
-Evennia reads each Attribute and the tags of each object when it is first asked for them, and the
-store each NPC's rows. Who enters a room with twenty NPCs of which nobody knew anything yet would
-wait for hundreds of small queries. So the first mind that is made in a room has those beside it
-made with it.
+Evennia reads each Attribute and tag at its first use, and the store each NPC's rows. A player who
+enters a room of twenty unused NPCs would wait for hundreds of small queries. Therefore the first
+mind created in a room creates those of the NPCs around it.
 """
 
 from collections.abc import Sequence
@@ -22,17 +21,17 @@ from evennia_ai.store import memories
 from evennia_ai.store.authored import cards
 
 READ: Final = (ATTRIBUTE, "ai_enabled", "ai_partner", RELATIONS, GOALS)
-"""The Attributes of an NPC that whatever it perceives asks for, and each of its turns."""
+"""The Attributes of an NPC that every event and every turn reads."""
 
 
 def company_of(npc: NPC) -> list[NPC]:
-    """The NPC and those beside it whose minds are not made yet."""
+    """Return the NPC and the others in its room that have no mind yet."""
     beside = [one for one in npcs_in(npc.location) if one != npc and MIND not in vars(one)]
     return [npc, *beside]
 
 
 def read_together(npcs: Sequence[NPC]) -> None:
-    """Read what these NPCs begin with; what cannot be read now each reads for itself."""
+    """Read what the minds of these NPCs need. After an error each reads for itself."""
     refs = [str(npc.id) for npc in npcs]
     try:
         memories.names_known_by.load_missing(refs)
@@ -44,7 +43,7 @@ def read_together(npcs: Sequence[NPC]) -> None:
 
 
 def _take_in_attributes(npcs: Sequence[NPC]) -> None:
-    """Have Evennia know the Attributes, as it knows them once it was asked, absent ones too."""
+    """Fill Evennia's Attribute caches, absent Attributes included."""
     of_objects: Any = ObjectDB.db_attributes.through
     rows = of_objects.objects.filter(
         objectdb_id__in=[npc.id for npc in npcs],
@@ -59,7 +58,7 @@ def _take_in_attributes(npcs: Sequence[NPC]) -> None:
 
 
 def _take_in_tags(npcs: Sequence[NPC]) -> None:
-    """Have Evennia know their tags, aliases and permissions, as it knows them once it was asked."""
+    """Fill Evennia's caches of tags, aliases and permissions."""
     of_objects: Any = ObjectDB.db_tags.through
     rows = of_objects.objects.filter(
         objectdb_id__in=[npc.id for npc in npcs], tag__db_model="objectdb"

@@ -1,8 +1,8 @@
-"""Deciding: a cheap model is asked whether an NPC of the mode `decide` answers what it heard.
+"""Deciding: a cheap model decides if an NPC of mode `decide` answers an event.
 
-It sees the newest lines and says yes or no. What it is asked is committed before, by the records
-of the lines themselves. Where it cannot be asked, or says nothing of use in time, the NPC is
-silent: whoever names it is answered without any decider.
+It reads the newest lines and says yes or no. Its request is committed before it is sent, as
+references to the records of the lines. If it cannot be asked or gives no useful answer in time, the
+NPC is silent. An NPC that is called by name needs no decider.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from evennia_ai.store.history.windows import windows
 
 DECIDE_SECONDS: Final = 5.0
 MOST_LINES: Final = 8
-"""Lines of the conversation that the decider sees, the one it decides about last."""
+"""The most lines that the decider reads; the last one is the line in question."""
 ANSWER_TOKENS: Final = 40
 
 _TASK: Final = (
@@ -46,13 +46,16 @@ _QUESTION: Final = "Does {name} answer the last line?"
 
 
 class WillAnswer(BaseModel):
-    """What a decider says."""
+    """The answer of a decider."""
 
     answer: bool
 
 
-def decided(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
-    """Why the NPC does not want to answer, "" if it does; it never fails but by being cancelled."""
+def ask_decider(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
+    """Return why the NPC does not want to answer, "" if it does.
+
+    The Deferred fails only if it is cancelled.
+    """
     accesses = live.models.thinking("decider")
     if not accesses:
         return succeed("no model decides")
@@ -70,9 +73,9 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
         if refusal is not None:
             live.watch.refused(mind.ref, refusal)
             return succeed(refusal.told)
-        asked, schema = _committed(access, mind, heard)
+        asked, schema = _commit_question(access, mind, heard)
     except (*DATABASE_ERRORS, ReplayError) as error:
-        return succeed(_failed(mind, f"the decider was not asked: {error}"))
+        return succeed(_log_failed(mind, f"the decider was not asked: {error}"))
     messages = chat_messages(asked.messages)
     request = access.request(
         messages, max_tokens=ANSWER_TOKENS, most_seconds=DECIDE_SECONDS, schema=schema
@@ -83,10 +86,10 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
     return answer.addBoth(partial(_written_down, mind, heard, asked))
 
 
-def _committed(
+def _commit_question(
     access: Access, mind: Mind, heard: CommittedEvent
 ) -> tuple[ModelRequest, AnswerSchema | None]:
-    """The question, committed, and the form of the answer where the server takes one."""
+    """Commit the question. Return it, with the schema of the answer if the server takes one."""
     name = shorten_name(mind.view().char_name)
     instructions, schema = request_for((), WillAnswer, native=access.is_held_to_schemas)
     form = [Message(role="system", content=said.content) for said in instructions]
@@ -103,7 +106,7 @@ def _committed(
 
 
 def _lines(heard: CommittedEvent) -> Sequence[str]:
-    """The ids of the records of the newest lines up to the event."""
+    """Return the record ids of the newest lines up to the event."""
     history, event = windows(heard.conversation.id).history, heard.record.id
     lines: list[str] = []
     index = history.stop
@@ -119,7 +122,7 @@ def _lines(heard: CommittedEvent) -> Sequence[str]:
 def _written_down(
     mind: Mind, heard: CommittedEvent, asked: ModelRequest, answer: ChatReply | Failure
 ) -> str | Failure:
-    """Write down what came of it; why the NPC does not want to answer, "" if it does."""
+    """Commit the decision. Return why the NPC does not want to answer, "" if it does."""
     if isinstance(answer, Failure):
         why, reply = f"the decider failed: {answer.getErrorMessage() or answer.type.__name__}", ""
     else:
@@ -129,19 +132,19 @@ def _written_down(
             heard.conversation, asked, outcome=why or "answers", reply=reply
         )
     except DATABASE_ERRORS as error:
-        logger.log_err(f"evennia_ai: NPC {mind.ref}: a decision is not written down: {error}")
+        logger.log_err(f"evennia_ai: NPC {mind.ref}: a decision was not recorded: {error}")
     if isinstance(answer, Failure):
-        return answer if answer.check(CancelledError) else _failed(mind, why)
+        return answer if answer.check(CancelledError) else _log_failed(mind, why)
     return why
 
 
 def _why_not(answer: ChatReply) -> str:
     got = read_answer(answer.text, WillAnswer)
     if got.answer is None:
-        return f"the decider's answer is of no use: {got.problem}"
+        return f"the decider's answer cannot be read: {got.problem}"
     return "" if got.answer.answer else "the decider says no"
 
 
-def _failed(mind: Mind, why: str) -> str:
+def _log_failed(mind: Mind, why: str) -> str:
     logger.log_warn(f"evennia_ai: NPC {mind.ref}: {why}")
     return why

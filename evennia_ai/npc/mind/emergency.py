@@ -1,8 +1,7 @@
-"""The emergency stop: a person halts an NPC or the whole game, and lets go of it again.
+"""The emergency stop: a person stops one NPC or all of them, and releases them again.
 
-First the halt is written down, so that it holds whatever happens next; then what waits is dropped
-and what is under way is given up. That NPCs ask no model from then on is `game.models.calls`'s
-matter.
+First the halt is committed, so that it outlasts everything else. Then pending answers are dropped
+and running ones given up. `npc.model_calls.calls` makes sure that stopped NPCs ask no model.
 """
 
 import time
@@ -19,15 +18,19 @@ from evennia_ai.store.model_calls import GAME_REF, Halt, add_halt, remove_halt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What came of a stop: answers that were waited for, and calls of models under way."""
+    """The result of a stop: how many answers were dropped and how many calls given up."""
 
     dropped: int
     given_up: int
 
 
 def stop_all(*, by: Actor, reason: str = "") -> Stopped:
-    """Stop the whole game's NPCs until `start_all`. StoreError: nothing was stopped."""
-    why = _halted(GAME_REF, by=by, reason=reason)
+    """Stop all NPCs until `start_all`.
+
+    Raises:
+        StoreError: Nothing was stopped.
+    """
+    why = _halt_npcs(GAME_REF, by=by, reason=reason)
     live = runtime()
     under_way = tuple(live.calls.under_way)
     busy = map(object_of, live.scheduler.busy_keys)
@@ -36,24 +39,36 @@ def stop_all(*, by: Actor, reason: str = "") -> Stopped:
 
 
 def start_all(*, by: Actor) -> bool:
-    """Let the game's NPCs answer again; whether they were stopped. StoreError: nothing changed."""
-    return _released(GAME_REF, by=by)
+    """Let all NPCs answer again. Return False if they were not stopped.
+
+    Raises:
+        StoreError: Nothing changed.
+    """
+    return _release_npcs(GAME_REF, by=by)
 
 
 def pause(npc: NPC, *, by: Actor, reason: str = "") -> Stopped:
-    """Have one NPC ask no model until `resume`. StoreError: it goes on."""
+    """Stop one NPC until `resume`.
+
+    Raises:
+        StoreError: The NPC was not stopped.
+    """
     ref = str(npc.id)
-    why = _halted(ref, by=by, reason=reason)
+    why = _halt_npcs(ref, by=by, reason=reason)
     under_way = runtime().calls.of_npc(ref)
     return _given_up(under_way, why, dropped=npc.ai.attention.stopped(why))
 
 
 def resume(npc: NPC, *, by: Actor) -> bool:
-    """Let a paused NPC go on; whether it was paused. StoreError: it stays paused."""
-    return _released(str(npc.id), by=by)
+    """Let a paused NPC answer again. Return False if it was not paused.
+
+    Raises:
+        StoreError: It stays paused.
+    """
+    return _release_npcs(str(npc.id), by=by)
 
 
-def _halted(npc_ref: str, *, by: Actor, reason: str) -> str:
+def _halt_npcs(npc_ref: str, *, by: Actor, reason: str) -> str:
     new = Halt(npc_ref=npc_ref, halted_by=by.name, halted_at=time.time(), reason=reason)
     add_halt(new, by=by)
     logger.log_warn(f"evennia_ai: {_whose(npc_ref)} {new}")
@@ -61,13 +76,13 @@ def _halted(npc_ref: str, *, by: Actor, reason: str) -> str:
 
 
 def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stopped:
-    """Give up these calls, of which some have ended with the turn that was dropped."""
+    """Give up these calls. Some may have ended already, with the dropped turns."""
     for call in calls:
         call.give_up(why)
     return Stopped(dropped=dropped, given_up=len(calls))
 
 
-def _released(npc_ref: str, *, by: Actor) -> bool:
+def _release_npcs(npc_ref: str, *, by: Actor) -> bool:
     was_halted = remove_halt(npc_ref, by=by)
     if was_halted:
         logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")

@@ -1,10 +1,10 @@
-"""Greeting: with what an NPC speaks first in a conversation, and who of those that come hears it.
+"""Greeting: what an NPC says first in a conversation, and which newcomers it greets.
 
-A conversation that somebody opens is opened with the greeting before they are answered. In a room
-it greets who comes as well, each person once since it began anew there; all who are there hear it.
-Of a crowd that comes one by one the first is greeted, and the others together when half a minute is
-over, if they are still there and did not speak with the NPC meanwhile. Who waits for that is known
-in memory alone; after a reload it is told by the records of who came (`unanswered`).
+If somebody opens a conversation, the NPC says its greeting before it answers. In a room it also
+greets newcomers, each person once since the current segment of the conversation began; everybody
+present hears it. If several come within half a minute, the first is greeted at once and the others
+together afterwards, if they are still present and have not spoken with the NPC. Waiting newcomers
+are known in memory only. After a reload they are found in the records (`unanswered`).
 """
 
 from collections.abc import Callable, Sequence
@@ -31,13 +31,13 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import greeted_people, windows
 
 GREETING_SECONDS: Final = 30.0
-"""How long after it greeted somebody who came an NPC greets nobody else who comes."""
+"""The pause between two greetings of newcomers."""
 BUSY_SECONDS: Final = 3.0
-"""How long it waits where an answer is under way when they are over."""
+"""How long to wait again if an answer is running at the end of the pause."""
 
 
 class Greeting:
-    """What one NPC opens conversations with. All of it may be lost in a reload."""
+    """The greetings of one NPC. A reload may lose all of it."""
 
     def __init__(
         self,
@@ -47,21 +47,26 @@ class Greeting:
         is_sure: Callable[[Event], bool],
         why_unable: Callable[[], str],
     ) -> None:
-        """`is_sure` tells whether it answers an event, `why_unable` why it may answer nobody."""
+        """Start with no one waiting.
+
+        Args:
+            is_sure: Returns True if the NPC will answer an event.
+            why_unable: Returns why the NPC may answer nobody, "" if it may.
+        """
         self._mind: Final = mind
         self._current: Final = current
         self._is_sure: Final = is_sure
         self._why_unable: Final = why_unable
         self._greets_from = 0.0
-        # Who came meanwhile, by their references, in the order in which they did.
+        # Newcomers who wait for a greeting, by reference, in order of arrival.
         self._waiting: dict[str, CommittedEvent] = {}
         self._is_set = False
 
     def opening(self, conversation: ConversationRef, event: Event) -> NewRecord | None:
-        """The greeting, where this event is the first the NPC answers in the conversation.
+        """Return the greeting, if this event is the first that the NPC answers in the conversation.
 
-        Only where it is sure to answer: a greeting goes before what it answers. Who comes is
-        greeted whether it answers or not.
+        The NPC must be sure to answer, because the greeting precedes the answer. A newcomer is
+        greeted in any case.
         """
         is_arrival = event.kind == ARRIVE
         has_begun = windows(conversation.id).first_reply is not None
@@ -72,28 +77,28 @@ class Greeting:
         return self._spoken(event)
 
     def came(self, heard: CommittedEvent) -> bool:
-        """Somebody came: say the greeting that was committed with it; whether there is one.
+        """Say the greeting that was committed with an arrival. Return False if there is none.
 
-        Who comes too soon after another one waits for it.
+        A newcomer during the pause waits for its end.
         """
         clock = self._current.runtime.clock
         if heard.greeting:
             self._greets_from = clock.seconds() + GREETING_SECONDS
-            clock.callLater(0, self._say, heard, heard.greeting)  # when all have seen them come
+            clock.callLater(0, self._say, heard, heard.greeting)  # after everybody saw the arrival
             return True
         if clock.seconds() < self._greets_from:
             self.greet_later(heard)
         return False
 
     def greet_later(self, heard: CommittedEvent) -> None:
-        """Greet who came as soon as it greets again, if they are still there and nobody has."""
+        """Greet a newcomer after the pause, if they are still there and nobody has greeted them."""
         if not _is_person(heard.event) or not self._has_one():
             return
         self._waiting[heard.event.speaker_ref] = heard
         self._look_again(self._greets_from - self._current.runtime.clock.seconds())
 
     def forget(self, speaker_ref: str = "") -> None:
-        """Somebody left or is in conversation already, or nobody is to be greeted any more."""
+        """Greet this person no more, or nobody: they left or are in conversation already."""
         if speaker_ref:
             self._waiting.pop(speaker_ref, None)
         else:
@@ -105,7 +110,7 @@ class Greeting:
             self._current.runtime.clock.callLater(max(seconds, 0.0), self._greet_those_there)
 
     def _greet_those_there(self) -> None:
-        """The pause is over: one greeting for all who wait for it and are there."""
+        """After the pause, say one greeting for all who wait and are still present."""
         self._is_set = False
         live = self._current.runtime
         if self._waiting and live.scheduler.in_flight(self._mind.ref):
@@ -122,13 +127,13 @@ class Greeting:
             )
 
     async def _greet(self, came: Sequence[CommittedEvent]) -> None:
-        """Commit the greeting of these, and say it; nothing where all of them have heard it."""
+        """Commit and say the greeting, unless all of these heard it already."""
         record = self._spoken(came[0].event) if came else None
         if record is None:
             return
         live, first = self._current.runtime, came[0]
         try:
-            is_said = await live.writer.write(partial(_committed, came, record))
+            is_said = await live.writer.write(partial(_commit_greeting, came, record))
         except DATABASE_ERRORS as error:
             why = on_one_line(error)
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: not recorded, not greeted: {why}")
@@ -148,22 +153,24 @@ class Greeting:
         return assigned is not None and assigned.greeting is not None
 
     def _welcomes(self, conversation: ConversationRef, event: Event) -> bool:
-        """True if it greets who comes now."""
+        """True if the NPC greets this newcomer now."""
         is_pausing = self._current.runtime.clock.seconds() < self._greets_from
         if not _is_person(event) or is_pausing or self._why_unable():
             return False
         return event.known_ref not in greeted_people(conversation)
 
     def _spoken(self, event: Event) -> NewRecord | None:
-        return gather.opening(self._mind.npc, self._mind.view(), heard.key_of(event), event)
+        return gather.opening_greeting(
+            self._mind.npc, self._mind.view(), heard.key_of(event), event
+        )
 
 
 def _is_person(event: Event) -> bool:
     return bool(event.speaker_ref) and event.speaker_rank != "NPC" and not event.hops
 
 
-def _committed(came: Sequence[CommittedEvent], record: NewRecord) -> bool:
-    """Commit the greeting of these; whether one of them has not heard it yet."""
+def _commit_greeting(came: Sequence[CommittedEvent], record: NewRecord) -> bool:
+    """Commit the greeting. Return False if all of these have heard it already."""
     where = came[0].conversation
     has_heard = greeted_people(where)
     if all(one.event.known_ref in has_heard for one in came):

@@ -1,4 +1,4 @@
-"""AIHandler: the mind of one NPC, `npc.ai`: hears, answers when it is meant, explains itself."""
+"""AIHandler: the mind of one NPC (`npc.ai`), which hears, answers and explains itself."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from evennia_ai.npc.recording.heard import ConversationKey, Lately
 from evennia_ai.npc.runtime import Current
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.labels import label_of
-from evennia_ai.npc.senses.perception import client_of, heard_text, perceived
+from evennia_ai.npc.senses.perception import client_of, event_from_message, heard_text
 from evennia_ai.npc.senses.presence import NPC, is_on, known_ref, rank_of, room_ref_of, scopes_of
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.views.view import NPCView, char_name_of, sources_of, view_of
@@ -39,10 +39,10 @@ from evennia_ai.store.memories import NewlyNamed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How an NPC is doing.
+    """The state of an NPC.
 
-    `breaker` is "" where there is none, `waits_because` where nothing waits; `conversations` counts
-    by kind.
+    `breaker` is "" without a circuit breaker, `waits_because` is "" if nothing waits.
+    `conversations` counts them by kind.
     """
 
     enabled: bool
@@ -61,7 +61,7 @@ class Status:
 
 
 class AIHandler:
-    """The mind of `npc`. What it knows lasts in the store; here is only what a reload may lose."""
+    """The mind of `npc`. Everything lasting is in the store; a reload may lose what is here."""
 
     def __init__(self, npc: NPC, current: Current) -> None:
         self.npc = npc
@@ -69,18 +69,18 @@ class AIHandler:
         self._stored_settings: Any = None
         self._settings: tuple[NPCSettings, tuple[str, ...]] = (USUAL, ())
         self.known_view: NPCView | None = None
-        """What the last turn was composed from."""
+        """The view of the last turn."""
 
         self._current: Final = current
         self.lately: Final = Lately(self.ref)
         self.foreseen_names: OrderedDict[str, dict[str, bool]] = OrderedDict()
-        """Folded name -> references of those seen under it, in order, while nothing is settled.
+        """Folded name -> references of people seen with it, in order, until they are stored.
 
-        True: it is being written.
+        True: it is being stored.
         """
 
         self.attention: Final = Attention(self, current)
-        # What it perceives, and what a turn tells it, is all for its attention.
+        # Events and calls of turns go to the attention.
         self.hear: Final = self.attention.hear
         self.spoke: Final = self.attention.spoke
         self.gone: Final = self.attention.gone
@@ -94,24 +94,24 @@ class AIHandler:
 
     @property
     def enabled(self) -> bool:
-        """True if the NPC answers; never while a player plays it."""
+        """True if the NPC answers. False while a player plays it."""
         return is_on(self.npc)
 
     @property
     def settings(self) -> NPCSettings:
-        """What is set for this NPC alone; warm, reading it makes no query."""
+        """Return the settings of this NPC. No query once cached."""
         return self._read_settings()[0]
 
     @property
     def settings_problems(self) -> tuple[str, ...]:
-        """What of the settings cannot be and is left out, for the NPC's builder."""
+        """Return which settings are invalid and ignored, for builders."""
         return self._read_settings()[1]
 
     def _read_settings(self) -> tuple[NPCSettings, tuple[str, ...]]:
-        """Both, read again where the Attribute holds something else; what is wrong is logged."""
+        """Return settings and problems. Parse again if the Attribute changed, and log problems."""
         attribute = self.npc.attributes.get(ATTRIBUTE, return_obj=True)
         stored = None if attribute is None else attribute.db_value
-        # Whatever changes an Attribute gives it a new value object, in-place changes too.
+        # Every change of an Attribute, also in place, gives it a new value object.
         if stored is not self._stored_settings:
             self._stored_settings = stored
             self._settings = settings_in(stored)
@@ -121,25 +121,25 @@ class AIHandler:
 
     @property
     def fallback_line(self) -> str:
-        """What the NPC says when there is no reply."""
+        """Return what the NPC says if there is no reply."""
         return self.npc.fallback_line or self._current.runtime.conf.fallback_line
 
     def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]":
-        """Have written down who bears which name, before what is perceived from now on."""
+        """Store who bears which name, before later events are committed."""
         return self._current.runtime.writer.write(partial(memories.settle_names, new))
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """What the NPC is called: by its card where that can be read, and by the game."""
+        """Return the names of the NPC: from its card, if that can be read, and from the game."""
         key, view = plain_name(self.npc.key), self.known_view
         try:
             return (char_name_of(key, self.ref) if view is None else view.char_name), key
-        except (StoreError, DatabaseError):  # told by the turn, which needs the view and is put off
+        except (StoreError, DatabaseError):  # the turn needs the view too and reports the error
             return (key,)
 
     @property
     def is_busy(self) -> bool:
-        """True if something of it is only in memory: a turn, or an event not committed yet."""
+        """True if a turn is running or something is not committed yet."""
         return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
 
     def enable(self) -> None:
@@ -147,14 +147,15 @@ class AIHandler:
         self.npc.ai_enabled = True
 
     def disable(self) -> None:
-        """Let the NPC be silent; it still remembers what it hears."""
+        """Silence the NPC. It still remembers what it hears."""
         self.npc.ai_enabled = False
         self.attention.drop_waiting("the NPC was switched off")
 
     def view(self, settings: NPCSettings | None = None) -> NPCView:
-        """What turns are composed from, made anew where something of it was changed.
+        """Return the view that turns are composed from, made again if a source changed.
 
-        A turn has read the `settings` already.
+        Args:
+            settings: The NPC's settings, if the caller has read them.
         """
         settings, live = settings or self.settings, self._current.runtime
         sources = sources_of(
@@ -176,11 +177,11 @@ class AIHandler:
     # Hearing
 
     def receive(self, text: Any, from_obj: Any) -> None:
-        """Take in a message the NPC was sent; the arguments are those of `at_msg_receive`."""
+        """Hear a message that the NPC was sent. The arguments are those of `at_msg_receive`."""
         if self.npc.has_account:
             return
         try:
-            event = perceived(self.npc, text, from_obj)
+            event = event_from_message(self.npc, text, from_obj)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self.ref}: not heard, nothing can be read: {error}")
             return
@@ -188,21 +189,24 @@ class AIHandler:
             self.hear(event)
 
     def prompted(self, stored: StoredTurn) -> None:
-        """The prompt of this turn is about to be sent."""
-        if stored.npc_ref == self.ref:  # of what is rehearsed nobody is told
+        """Report a prompt that is about to be sent to watchers."""
+        if stored.npc_ref == self.ref:  # rehearsals are not reported
             self._current.runtime.watch.prompted(stored)
 
     # Explaining
 
     def preview(self, question: str | None = None, speaker: Any = None) -> Prompt:
-        """The prompt as it would be sent now if `speaker` said `question` in the room.
+        """Return the prompt that would be sent if `speaker` said `question` in the room.
 
-        Nothing is committed or changed by looking. BudgetError: the turn would fail with it.
+        Nothing is committed or changed.
+
+        Raises:
+            BudgetError: The turn would fail with it.
         """
         return compose(self.foreseen(question, speaker))
 
     def foreseen(self, question: str | None = None, speaker: Any = None) -> Inputs:
-        """What that prompt is composed from; a screen shows it by `minds.looking.foreseen`."""
+        """Return the inputs of `preview`. `views.looking.foreseen_report` shows them on a page."""
         room_ref = room_ref_of(self.npc)
         talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
         event = None if question is None else self._imagined(question, speaker, room_ref)
@@ -221,9 +225,10 @@ class AIHandler:
         )
 
     def last_report(self) -> Report | None:
-        """The account of the last prompt that was sent, from its stored turn; None without one.
+        """Return the report of the last prompt that was sent, None without one.
 
-        ReplayError: its words were erased on request.
+        Raises:
+            ReplayError: Its words were erased on request.
         """
         stored = turns.last_turn(self.ref)
         if stored is None:
@@ -232,15 +237,15 @@ class AIHandler:
         return turn_report(stored.manifest, shown)
 
     def why(self, item: str) -> list[str]:
-        """Everything about one component, entry, note or message of the last prompt.
+        """Explain one component, entry, note or message of the last prompt.
 
-        Before the first turn it is the prompt that would be sent now.
+        Before the first turn, explain the prompt that would be sent now.
         """
         report = self.last_report() or make_report(self.preview())
         return explain_lines(report, item, names=names_of(self.view().books))
 
     def status(self) -> Status:
-        """How the NPC is doing."""
+        """Return the state of the NPC."""
         live, settings = self._current.runtime, self.settings
         last = turns.last_turn(self.ref)
         kinds = [known.kind for known in conversations.conversations_of(self.ref)]

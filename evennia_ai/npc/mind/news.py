@@ -1,13 +1,13 @@
-"""News: what goes wrong with models, told to builders at once.
+"""News: reports problems with models to builders at once.
 
-Builders who asked for it (`ai/tell on`) are told in one line each that a call failed, that a limit
-was reached, or that a prompt began otherwise than the one before, so that a provider's cache is of
-no use. Of the same thing one line a minute is told, and a few in all, so that a model that is away
-floods nobody. Whoever asked for it has a tag, which stays.
+Builders who asked for it (`ai/tell on`) read one line for each failed call, each reached limit, and
+each prompt whose start changed so that the provider's cache is of no use. One problem is reported
+at most once a minute, and all together a few times, so an unreachable model floods nobody. A tag
+marks these builders permanently.
 
-Two things are told without being asked for. A builder who spoke to an NPC reads why it has no
-answer. Builders in the room of an NPC read once that its prompts are cut, and that it failed
-several times in a row for the same reason.
+Two things are reported to others too. A builder who spoke to an NPC reads why it has no answer.
+Builders in the NPC's room read once that its prompts are cut, and that it failed several times in a
+row for the same reason.
 """
 
 import re
@@ -36,26 +36,26 @@ from evennia_ai.store.model_calls import NewCall
 
 TELL: Final = "tell"
 TAGS: Final = "evennia_ai"
-"""Category of the tag of those who are told."""
+"""The category of the tag of builders who asked for news."""
 SECONDS: Final = 60.0
 MOST: Final = 5
-"""Lines in so many seconds, whatever they are about."""
+"""The most lines in `SECONDS`, about all problems together."""
 IN_A_ROW: Final = frozenset({3, 10, 100, 1000})
-"""After so many failures in a row all builders in the room are told."""
+"""After so many failures in a row, all builders in the room are told."""
 
 _NUMBERS: Final = re.compile(r"[0-9.,]+")
 
-# How prompts begin otherwise in the course of any conversation.
+# Changes of the prompt's start that happen in every conversation.
 _USUAL: Final = frozenset({"append", "dynamic", "moving", "lore", "compaction", "control"})
 
 
 def is_told(person: Any) -> bool:
-    """True if somebody asked to be told."""
+    """True if a person asked for news."""
     return bool(person.tags.has(TELL, category=TAGS))
 
 
 def set_told(person: Any, told: bool) -> None:
-    """Tell somebody from now on, or no longer; it stays so through reloads."""
+    """Switch news for a person on or off. The choice survives reloads."""
     if told:
         person.tags.add(TELL, category=TAGS)
     else:
@@ -63,23 +63,27 @@ def set_told(person: Any, told: bool) -> None:
 
 
 class Tell(Protocol):
-    """Tells a line to builders who are in the game."""
+    """A function that sends a line to builders in the game."""
 
     def __call__(
         self, line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
     ) -> int:
-        """Tell it to those who asked for news and to those in the room of the object `near`.
+        """Send a line to builders who asked for news and to builders in the room of `near`.
 
-        How many read it is returned. `but` is left out. With `to` only the builder with this
-        reference is told, if it is one, and with `knows` only if it did not ask for news, which
-        were told already.
+        Args:
+            but: The reference of a builder who does not get it.
+            to: Send it only to the builder with this reference.
+            knows: With `to`, skip a builder who asked for news, because they got a line already.
+
+        Returns:
+            How many people got the line.
         """
 
 
 def tell_builders(
     line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
 ) -> int:
-    """Tell the builders that `Tell` says; return how many were told."""
+    """Send a line to builders; for the arguments see `Tell`. Return how many got it."""
     count = 0
     people = {puppet.id: puppet for puppet in _puppets()}
     if to:
@@ -99,7 +103,7 @@ def tell_builders(
 
 
 def _told_among(refs: Iterable[int]) -> Iterable[int]:
-    """Who of these asked to be told, in one query: for who has no such tag Evennia asks anew."""
+    """Yield who of these asked for news. One query, since Evennia does not cache missing tags."""
     tagged = ObjectDB.objects.filter(db_tags__db_key=TELL, db_tags__db_category=TAGS)
     return tagged.filter(id__in=list(refs)).order_by("id").values_list("id", flat=True)
 
@@ -111,14 +115,14 @@ def _puppets() -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Failures:
-    """How often in a row an NPC failed for one reason."""
+    """How many times in a row an NPC failed for one reason."""
 
     reason: str
     times: int
 
 
 class News(Watcher):
-    """Makes lines of what happens; `now` gives seconds."""
+    """Turns problems into lines for builders. `now` returns seconds."""
 
     def __init__(self, *, now: Callable[[], float], tell: Tell = tell_builders) -> None:
         self._now: Final = now
@@ -127,10 +131,12 @@ class News(Watcher):
         self._lately: deque[float] = deque()
         self._untold = 0
         self._failures: dict[str, _Failures] = {}
-        self._cut: dict[tuple[str, str], int] = {}  # NPC and endpoint: what the server read
+        self._cut: dict[
+            tuple[str, str], int
+        ] = {}  # by NPC and endpoint: the tokens that the server read
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """A reply to a prompt of which the server read only a part."""
+        """Report once that a server read only part of a prompt."""
         about = (call.key.npc_ref, call.endpoint)
         if row.whole_tokens is None:
             if row.input_tokens > self._cut.get(about, row.input_tokens):
@@ -146,7 +152,7 @@ class News(Watcher):
         self._tell(f"[ai] {name} ({call.name}): {told}", near=call.key.npc_ref)
 
     def turn_failed(self, npc_ref: str, speaker_ref: str, error: Exception) -> None:
-        """A turn without a reply: whoever spoke reads why, and others if it goes on so."""
+        """Report a turn without a reply to its speaker, and to others if failures repeat."""
         name, why = _name(npc_ref), on_one_line(error)
         reason = _NUMBERS.sub("", why)  # seconds and counts differ each time
         before = self._failures.get(npc_ref)
@@ -162,33 +168,33 @@ class News(Watcher):
             self._tell(line, near=npc_ref, but=speaker_ref)
 
     def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
-        """An answer ends the row of failures."""
+        """Reset the count of failures after an answer."""
         if outcome == "answered":
             self._failures.pop(turn.npc_ref, None)
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """A call that no person gave up."""
+        """Report a failed call, unless a person gave it up."""
         if isinstance(error, ModelStopped | CancelledError) or call.key.role == CHECK:
             return
         name = _name(call.key.npc_ref)
-        # Whoever spoke is told by the turn, unless another model answers it.
+        # The turn reports it to the speaker, unless another model answers.
         self._line(
             ("failed", call.endpoint),
             f"a call for {name} ({call.name}) failed: {on_one_line(error)}; ai/log {name}",
         )
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """A limit."""
+        """Report that a limit was reached."""
         name = _name(npc_ref)
         self._line((refusal.limit, npc_ref), f"{name} asks no model: {refusal.told}; ai/limits")
 
     def prompted(self, turn: StoredTurn) -> None:
-        """A prompt that shares less with the one before than it could have."""
+        """Report a prompt that shares less with the previous one than it could have."""
         reason = turn.manifest.break_reason
         if reason is None or reason in _USUAL:
             return
         name = _name(turn.npc_ref)
-        # Not of which book or entry: its lock may hide that from some who read this.
+        # Name no book or entry: its lock may hide it from some of the readers.
         kind = (turn.manifest.broken_by or "").partition(":")[0]
         self._line(
             ("cache", turn.npc_ref),
@@ -206,7 +212,7 @@ class News(Watcher):
         self._told_at = {key: at for key, at in self._told_at.items() if at > now - SECONDS}
         self._told_at[about] = now
         self._lately.append(now)
-        more = f" ({self._untold} more were not told)" if self._untold else ""
+        more = f" ({self._untold} more lines were left out)" if self._untold else ""
         self._untold = 0
         self._tell(f"[ai] {text}{more}")
 

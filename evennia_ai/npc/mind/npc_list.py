@@ -1,9 +1,8 @@
-"""The list of the NPCs: by name, a page of it at a time, however many there are.
+"""The list of all NPCs: searched, sorted and shown page by page.
 
-Nothing here looks at all of them. What is counted and sorted are `MOST_LISTED` at most; where there
-are more, the list says so, stands in the order in which they were made, which the database need not
-sort, and ends with as many: who looks for one of a hundred thousand searches. No object is made of
-a row. Only a search for a name has the database look at every row.
+It stays fast with any number of NPCs. At most `MOST_LISTED` are counted and sorted. If there are
+more, the list says so, shows that many, and keeps the order of creation, which the database need
+not sort. No object is loaded. Only a search by name makes the database read every row.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,15 +20,15 @@ from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import builder_of, npc_of
 
 MOST_LISTED: Final = 10_000
-"""So many NPCs are counted, sorted and paged through."""
+"""The most NPCs that are counted, sorted and shown."""
 MOST_CALLED: Final = 200
-"""So many of those with a name in theirs are looked at for the one that is called so."""
+"""The most rows that are compared when a name is searched."""
 _COLUMNS: Final = ("id", "db_key", "db_location__db_key", "db_typeclass_path")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedNPC:
-    """An NPC by name and room."""
+    """An NPC in the list: its name and room."""
 
     id: int
     name: str
@@ -38,15 +37,15 @@ class ListedNPC:
 
     @property
     def ref(self) -> str:
-        """The NPC's reference."""
+        """Return the NPC's reference."""
         return str(self.id)
 
 
 class NPCList:
-    """The NPCs with `part` in their name or in that of their room; those of `first_refs` first.
+    """The NPCs whose name or room contains `part`.
 
-    `among` are the references of those that may be in it, None for all; `without_turn` leaves those
-    that never had one.
+    `first_refs` come first. `among` restricts the list to these references. `without_turn` keeps
+    only NPCs that never had a turn.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class NPCList:
     ) -> None:
         rows = _rows()
         if part:
-            rows = rows.filter(_has(part))
+            rows = rows.filter(_name_or_room_has(part))
         if among is not None:
             rows = rows.filter(pk__in=_ids(among))
         if without_turn:
@@ -69,7 +68,7 @@ class NPCList:
 
     @property
     def count(self) -> int:
-        """How many are in it, `MOST_LISTED` at most."""
+        """Return how many NPCs are listed, at most `MOST_LISTED`."""
         return min(self._counted, MOST_LISTED)
 
     @property
@@ -83,24 +82,25 @@ class NPCList:
         return counted
 
     def page(self, number: int, *, size: int) -> tuple[ListedNPC, ...]:
-        """The page of this number, from 1 on; two queries at most beside that of the count."""
+        """Return a page; the first is 1. At most two queries, besides the one for the count."""
         start = (number - 1) * size
         end = min(start + size, self.count)
         led = self._listed(self._rows.filter(pk__in=self._first_ids)) if self._first_ids else []
         others = self._rows.exclude(pk__in=self._first_ids) if self._first_ids else self._rows
         before, after = max(0, start - len(led)), max(0, end - len(led))
         rest = self._listed(others)[before:after] if after > before else []
-        return tuple(_listed(*row) for row in (*led[start:end], *rest))
+        return tuple(_npc_from_row(*row) for row in (*led[start:end], *rest))
 
     def _listed(self, rows: QuerySet) -> Any:
         order = ("pk",) if self.are_more else (Lower("db_key"), "pk")
         return rows.order_by(*order).values_list(*_COLUMNS)
 
 
-def named(refs: Collection[str]) -> Mapping[str, str]:
-    """Return the names of these NPCs and branches by their references, with one query.
+def npc_names(refs: Collection[str]) -> Mapping[str, str]:
+    """Return the names of these NPCs and branches by reference. One query.
 
-    A branch is called by its NPC and its builder. What is no NPC, or no longer one, has no name.
+    A branch is named after its NPC and its builder. References of other or deleted objects are left
+    out.
     """
     wanted = {part for ref in refs for part in (npc_of(ref), builder_of(ref))}
     rows = ObjectDB.objects.filter(pk__in=_ids(wanted)).order_by()
@@ -108,7 +108,7 @@ def named(refs: Collection[str]) -> Mapping[str, str]:
     names = {str(key): plain_name(name) for key, name, _ in found}
     with_mind = frozenset(paths_with_mind())
     npcs = {str(key) for key, _, path in found if path in with_mind}
-    return {ref: _called(ref, names) for ref in refs if npc_of(ref) in npcs}
+    return {ref: _name_with_branch(ref, names) for ref in refs if npc_of(ref) in npcs}
 
 
 def object_names(refs: Collection[str]) -> Mapping[str, str]:
@@ -117,15 +117,15 @@ def object_names(refs: Collection[str]) -> Mapping[str, str]:
     return {str(key): plain_name(name) for key, name in rows}
 
 
-def _called(ref: str, names: Mapping[str, str]) -> str:
+def _name_with_branch(ref: str, names: Mapping[str, str]) -> str:
     name, builder = names[npc_of(ref)], builder_of(ref)
     return f"{name}, branch of {names.get(builder, f'#{builder}')}" if builder else name
 
 
-def called(text: str) -> tuple[str, ...]:
-    """The references of the NPCs that are called so, or have this number, as in "#12".
+def npcs_called(text: str) -> tuple[str, ...]:
+    """Return the references of the NPCs with this name or number ("#12").
 
-    What stands in a name to colour it is no part of it.
+    Colour codes in names are ignored.
     """
     wanted = text.strip()
     if not wanted:
@@ -147,14 +147,14 @@ def _rows() -> QuerySet:
     return ObjectDB.objects.filter(db_typeclass_path__in=paths_with_mind()).order_by()
 
 
-def _has(part: str) -> Q:
+def _name_or_room_has(part: str) -> Q:
     return _in_any_case("db_key__icontains", part) | _in_any_case(
         "db_location__db_key__icontains", part
     )
 
 
 def _in_any_case(lookup: str, text: str) -> Q:
-    """The text however it is written; SQLite itself knows the cases of Latin letters alone."""
+    """Return a query that ignores case. SQLite only knows the case of ASCII letters."""
     found = Q(**{lookup: text})
     if not text.isascii():
         for written in {text.lower(), text.upper(), text.capitalize()}:
@@ -163,11 +163,11 @@ def _in_any_case(lookup: str, text: str) -> Q:
 
 
 def _ids(refs: Collection[str]) -> list[int]:
-    """The ids of references; what is none, or none of a row, is left out."""
+    """Return the ids of references. Anything else is left out."""
     return [int(ref) for ref in refs if ref.isascii() and ref.isdigit() and len(ref) < 10]
 
 
-def _listed(key: int, name: str, room: str | None, typeclass: str) -> ListedNPC:
+def _npc_from_row(key: int, name: str, room: str | None, typeclass: str) -> ListedNPC:
     return ListedNPC(
         id=key,
         name=plain_name(name),

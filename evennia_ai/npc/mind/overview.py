@@ -1,10 +1,10 @@
-"""The overview: how NPCs of the game's list are doing, however many there are.
+"""The overview: the state of the listed NPCs, however many there are.
 
-What is in the database is read for those that are shown, in one query each; the rest is in memory.
+One query per table reads what is stored about the NPCs on a page; the rest is in memory.
 
-Whom the locks of restricted bases hold is looked at before anybody changes it: when a base changes,
-when the server starts, and before and after an NPC gets or loses a tag or a permission. What any
-builder can take away ends no guard then; whatever else a lock asks is looked at in each turn.
+This module also records which NPCs guard restricted bases: when a base changes, when the server
+starts, and before and after an NPC gets or loses a tag or permission. Otherwise any builder could
+end a guard by removing a tag. Other conditions of a lock are checked in each turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import Attribute, AttributeProperty
 
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
-from evennia_ai.npc.knowledge.guarding import is_held, names_some, notice
+from evennia_ai.npc.knowledge.guarding import is_held, names_some, record_guards
 from evennia_ai.npc.mind.npc_list import ListedNPC, NPCList
 from evennia_ai.npc.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.npc.runtime import Runtime
-from evennia_ai.npc.senses.presence import NPC, HasMind, class_with_mind, minds
-from evennia_ai.npc.senses.witness import safely
+from evennia_ai.npc.senses.presence import NPC, HasMind, class_with_mind, objects_with_mind
+from evennia_ai.npc.senses.witness import call_safely
 from evennia_ai.services.llm.resilience import BreakerState
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
@@ -37,9 +37,9 @@ ENABLED: Final = "ai_enabled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCRow:
-    """How an NPC is doing.
+    """The state of an NPC.
 
-    `answering_seconds` is None while it answers nobody; `calls` and `tokens` are those of today.
+    `answering_seconds` is None if it is not answering. `calls` and `tokens` are today's.
     """
 
     found: ListedNPC
@@ -52,7 +52,7 @@ class NPCRow:
     waits_because: str
     last: TurnLine | None
     cut: NewCall | None
-    """The call of its last turn whose prompt did not arrive whole."""
+    """The call of its last turn, if the server read only part of the prompt."""
     calls: int
     tokens: int
     refused: int
@@ -61,7 +61,7 @@ class NPCRow:
 
     @property
     def state(self) -> str:
-        """What it does, in a word; whoever cannot answer says why first."""
+        """Return the state in a word. Reasons why it cannot answer come first."""
         if self.is_played:
             return "played"
         if not self.is_on:
@@ -76,12 +76,13 @@ class NPCRow:
 
     @property
     def silent_because(self) -> str:
-        """Why it may say nothing where somebody expects an answer, "" where nothing is known."""
+        """Return why the NPC may not answer, "" if nothing is known."""
         why = {
             "a player plays it": self.is_played,
             "it is switched off": not self.is_on,
             "it is paused": self.is_paused,
-            f"its model {self.model} failed repeatedly and is left alone": self.breaker == "open",
+            f"its model {self.model} failed repeatedly and is not asked for a while": self.breaker
+            == "open",
             f"what it heard waits: {self.waits_because}": bool(self.waits_because),
             f"{self.refused} answers were refused today by limits": bool(self.refused),
             "its last turn failed": self.last is not None and self.last.state == "failed",
@@ -91,7 +92,7 @@ class NPCRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """How the game is doing; `calls` and `tokens` are those of today."""
+    """The state of the game; `calls` and `tokens` are today's."""
 
     npcs: int
     are_more: bool
@@ -104,9 +105,9 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What of NPCs is in the database: their Attributes by id and name, their newest turns.
+    """What the database holds about NPCs: Attributes by id and name, newest turns.
 
-    `cut` are the calls of these turns whose prompts did not arrive whole, by NPC as the turns are.
+    `cut` are calls of these turns whose prompt was read only in part, by NPC.
     """
 
     attributes: Mapping[int, Mapping[str, Any]]
@@ -115,21 +116,21 @@ class Stored:
 
 
 def stored_of(shown: Sequence[ListedNPC]) -> Stored:
-    """What of these NPCs is to be read, in any thread; as many queries for one as for a hundred."""
+    """Read what the database holds about these NPCs. Any thread may call it."""
     newest = past_turns.newest_of_each([one.ref for one in shown])
     cut = model_calls.newest_cut_calls({ref: line.number for ref, line in newest.items()})
     return Stored(attributes=_attributes(shown), newest=newest, cut=cut)
 
 
 def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[NPCRow, ...]:
-    """How these NPCs are doing."""
+    """Return the states of these NPCs."""
     return rows_from(live, shown, stored_of(shown), now=now)
 
 
 def rows_from(
     live: Runtime, shown: Sequence[ListedNPC], stored: Stored, *, now: float
 ) -> tuple[NPCRow, ...]:
-    """The same of what was read: nothing is asked of the database."""
+    """Return the states of these NPCs from what was read. No query."""
     played = {session.puid for session in evennia.SESSION_HANDLER.values()}
     return tuple(
         _row(
@@ -145,8 +146,8 @@ def rows_from(
     )
 
 
-def totals(live: Runtime, npcs: NPCList) -> Totals:
-    """How the game of these NPCs is doing; no query but for their count."""
+def game_totals(live: Runtime, npcs: NPCList) -> Totals:
+    """Return the state of the game. The only query counts the NPCs."""
     used = live.limits.reading("game")
     return Totals(
         npcs=npcs.count,
@@ -194,15 +195,15 @@ def _row(
 
 
 def _is_on_by_default(path: str) -> bool:
-    """True if NPCs of this typeclass answer where nobody said whether they shall."""
+    """True if NPCs of this typeclass answer without an Attribute that says so."""
     found = class_with_mind(path)
-    # Asked of the class itself: the property would look for an Attribute of an object.
+    # Read it from the class: the property itself would look for an object's Attribute.
     enabled = getattr_static(found, ENABLED, False)
     return bool(enabled._default if isinstance(enabled, AttributeProperty) else enabled)
 
 
 def _attributes(shown: Sequence[ListedNPC]) -> dict[int, dict[str, Any]]:
-    """What is stored of these NPCs, by id and name."""
+    """Return the stored Attributes of these NPCs, by id and name."""
     rows = Attribute.objects.filter(
         objectdb__id__in=[one.id for one in shown],
         db_key__in=(ENABLED, ATTRIBUTE),
@@ -215,16 +216,16 @@ def _attributes(shown: Sequence[ListedNPC]) -> dict[int, dict[str, Any]]:
 
 
 def look_at_everybody() -> None:
-    """Write down whom the locks of restricted bases hold now."""
+    """Record which NPCs guard which restricted bases now."""
     for info in list_bases():
         look_at_all(info)
 
 
 def look_at_all(info: BaseInfo) -> None:
-    """The same for one base; nothing where it is restricted for nobody or for everybody."""
+    """Record which NPCs guard a base now, unless it is restricted for nobody or everybody."""
     if not names_some(info):
         return
-    for key, *_ in minds():
+    for key, *_ in objects_with_mind():
         npc: NPC = ObjectDB.objects.get_id(key)
         if npc is not None:
             is_held(npc, info)
@@ -232,12 +233,12 @@ def look_at_all(info: BaseInfo) -> None:
 
 @receiver(m2m_changed, sender=ObjectDB.db_tags.through, dispatch_uid="evennia_ai.guards")
 def _tags_change(instance: Any, action: str, **_: Any) -> None:
-    """Notice what an NPC guards with the tags and permissions it has, before it has others."""
+    """Record what an NPC guards before and after its tags and permissions change."""
     if not isinstance(instance, HasMind):
         return
     npc: Any = instance
-    if action == "post_add":  # Evennia's caches do not know the new one yet
+    if action == "post_add":  # Evennia's caches do not hold the new one yet
         npc.tags.reset_cache()
         npc.permissions.reset_cache()
     if action in ("pre_add", "post_add", "pre_remove", "pre_clear"):
-        safely(npc, notice, npc)
+        call_safely(npc, record_guards, npc)

@@ -1,7 +1,7 @@
-"""A pending answer: one event an NPC may answer, from its bid for the floor to the end of its turn.
+"""A pending answer: an event that an NPC may answer, from its bid to the end of its turn.
 
-What became of it is told once: answered, or silent and why. Before the turn begins it is asked
-whether the NPC may speak at all: it may be paused, or a limit reached.
+Its end is reported once: answered, or silent and why. Before the turn begins, it checks that the
+NPC may speak: it may be paused, or a limit may be reached.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from evennia_ai.engine.history.records import fallback_record
 from evennia_ai.npc.floor.addressing import Address
 from evennia_ai.npc.inputs.mind import Mind
-from evennia_ai.npc.mind.decider import decided
+from evennia_ai.npc.mind.decider import ask_decider
 from evennia_ai.npc.model_calls.limits import Refusal, why_halted
 from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
@@ -30,7 +30,7 @@ from evennia_ai.store.history import conversations
 
 
 class PendingAnswer:
-    """An event, and whether and how it is answered; itself a `Bidder` and a `Work`."""
+    """An event and its answer. Implements `Bidder` and `Work`."""
 
     def __init__(
         self,
@@ -43,18 +43,23 @@ class PendingAnswer:
         offer: "Callable[[PendingAnswer], None]",
         over: "Callable[[PendingAnswer, str], None]",
     ) -> None:
-        """`offer` has its turn wait for its time; `over` is told why it is silent, or ""."""
+        """Prepare the answer; `speak` begins it.
+
+        Args:
+            offer: Gives the turn to the scheduler.
+            over: Called once at the end, with why the NPC is silent or "".
+        """
         self.heard: Final = heard
         self.event: Final = heard.event
         self.address: Final = address
         self.settings: Final = settings
-        """What was set for the NPC when it heard the event; its turn reads anew."""
+        """The NPC's settings when it heard the event. The turn reads them again."""
 
         self.is_chatter: Final = heard.event.hops > 0 or heard.event.kind == TICK
         """True if no person waits for it."""
 
         self.owner: Final = "" if self.is_chatter else heard.event.speaker_ref
-        """Whose share of the NPC's time it takes, "" where no person waits for it."""
+        """The person whose share of turns it uses, "" if no person waits for it."""
 
         self.turn: Final = Turn(mind, heard, live)
         self.is_waiting = False
@@ -71,7 +76,7 @@ class PendingAnswer:
     # As a bidder
 
     def speak(self, *, ended: Callable[[], None] | None = None) -> None:
-        """Answer when the NPC has time for it; at a limit it takes no place among what waits."""
+        """Answer when it is the NPC's turn. At a limit, do not queue."""
         if self._is_over:
             if ended is not None:
                 ended()
@@ -86,27 +91,27 @@ class PendingAnswer:
         refusal = self._refusal(self.settings)
         if refusal is None:
             self._offer(self)
-        else:  # when everybody has read what was said
+        else:  # after everybody got the event
             self._live.clock.callLater(0, self._refused, refusal)
 
     def _refused(self, refusal: Refusal) -> None:
-        """A limit is reached: say so, unless it is answered by nobody meanwhile."""
+        """End the answer because a limit is reached, unless it has ended already."""
         if not self._is_over:
             self._over(self._why_nobody() or self._why_refused(refusal))
 
     def keep_silent(self, why: str) -> None:
-        """Do not answer; what was said stays heard."""
+        """Do not answer. The event stays in the history."""
         self._over(why)
 
     def decide(self) -> "Deferred[str]":
-        """Why it does not want to answer, "" if it does."""
+        """Return why the NPC does not want to answer, "" if it does."""
         if self._is_over:
             return succeed("nobody waits for it any more")
-        self._decision = decided(self._mind, self.heard, self._live)
+        self._decision = ask_decider(self._mind, self.heard, self._live)
         return self._decision
 
     def withdraw(self, why: str) -> None:
-        """Do not answer any more; a turn that is under way is given up."""
+        """Do not answer. Cancel a running turn."""
         if self.is_running:
             self.turn.cancel(why)
             return
@@ -118,12 +123,12 @@ class PendingAnswer:
     # As work
 
     def run(self) -> "Deferred[None] | None":
-        """Take the turn, if the NPC may."""
+        """Run the turn, if the NPC may speak."""
         self.is_waiting = False
         try:
             why_not = self._why_not_now()
         except Exception:  # a game's own hooks may raise anything
-            self._over("whether it may be answered is not known")
+            self._over("checking whether it may answer failed")
             raise
         if why_not:
             self._over(why_not)
@@ -133,11 +138,11 @@ class PendingAnswer:
         return maybeDeferred(self.turn.run).addBoth(self._ran)
 
     def waits_again(self) -> None:
-        """The turn could not begin and is taken again later."""
+        """Note that the turn could not begin and runs again later."""
         self.is_waiting = True
 
     def begun(self) -> None:
-        """Something of the answer was said or done."""
+        """Note that part of the answer was said or done."""
         self._live.gestures.ended(self.heard.record.id)
 
     def _ran(self, outcome: Failure | None) -> Failure | None:
@@ -158,7 +163,7 @@ class PendingAnswer:
         return "" if refusal is None else self._why_refused(refusal)
 
     def _why_nobody(self) -> str:
-        """Why the NPC may not speak, or nobody is there to hear it."""
+        """Return why the NPC may not speak or nobody is there to hear it, "" otherwise."""
         why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
         return why_not or self._live.lines.why_spent(self.event)
 
@@ -167,9 +172,10 @@ class PendingAnswer:
         return refusal.told
 
     def _refusal(self, settings: NPCSettings | None = None) -> Refusal | None:
-        """Which limit is reached; none where that cannot be read, for then nothing is asked.
+        """Return which limit is reached, None if none is.
 
-        The offline responder costs nothing and is asked however often.
+        None too if limits cannot be read, because then no model is asked anyway. The offline
+        responder costs nothing and has no limits.
         """
         live = self._live
         try:
@@ -186,9 +192,9 @@ class PendingAnswer:
             return None
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Report it to builders; the NPC says it once a minute to each player.
+        """Report the refusal to builders. The NPC tells each player once a minute.
 
-        What the NPC says is in the history before anybody hears it.
+        What the NPC says is committed before anybody hears it.
         """
         ref, payer, live = self._mind.ref, payer_of(self.event), self._live
         live.watch.refused(ref, refusal)

@@ -1,4 +1,4 @@
-"""Who looks: what the game answers about somebody whose eyes a screen is for."""
+"""Viewers: what a person who looks at a command's output or a page may see."""
 
 from typing import Any, Final
 
@@ -11,11 +11,12 @@ from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.npc.views.withheld.viewer import Viewer
 
 HEARS_WHISPERS: Final = "view:perm(Admin)"
-"""Who may read what was said to NPCs in private."""
+"""The lock for reading what was said to NPCs in private."""
 
 
-def allows(looker: Any, locks: str, access: str) -> bool:
-    """True if a lock string lets `looker` do this; what it does not mention is allowed.
+def lock_allows(looker: Any, locks: str, access: str) -> bool:
+    """True if a lock string allows `looker` this access. Types that it does not mention are
+    allowed.
 
     A superuser passes every lock.
     """
@@ -23,16 +24,16 @@ def allows(looker: Any, locks: str, access: str) -> bool:
         return True
     try:
         return bool(check_lockstring(looker, locks, default=True, access_type=access))
-    except Exception:  # lock functions are the game's own code: what fails lets nobody in
-        logger.log_trace(f"evennia_ai: the lock {locks!r} cannot be asked; it lets nobody in")
+    except Exception:  # lock functions are a game's own code; after an error nobody passes
+        logger.log_trace(f"evennia_ai: the lock {locks!r} raised an error; nobody passes it")
         return False
 
 
 def viewer_of(looker: Any) -> Viewer:
-    """An object or account of the game as somebody who looks."""
+    """Return an object or account of the game as a viewer."""
     return Viewer(
-        may_view=lambda locks: allows(looker, locks, "view"),
-        hears_whispers=allows(looker, HEARS_WHISPERS, "view"),
+        may_view=lambda locks: lock_allows(looker, locks, "view"),
+        hears_whispers=lock_allows(looker, HEARS_WHISPERS, "view"),
         note_reading=lambda what: logger.log_sec(
             f"evennia_ai: {looker.key} reads {what}, said in private"
         ),
@@ -42,5 +43,5 @@ def viewer_of(looker: Any) -> Viewer:
 
 
 def seer_for(looker: Any, npc_ref: str) -> Seer:
-    """What an object or account of the game may see of one NPC."""
+    """Return what an object or account of the game may see of one NPC."""
     return Seer(viewer_of(looker), npc_ref)

@@ -1,9 +1,8 @@
-"""Window watch: builders learn that a server's window is too small before a prompt is cut.
+"""Window watch: warns builders of a server's small context window before it cuts a prompt.
 
-After the first reply of a profile its server is asked how many tokens it reads at once, because
-some servers only tell it of a model that is loaded. Where no builder is near to read it, it is told
-at the first reply that finds one. Hosted servers (https) are not asked: they
-refuse a prompt that is too long.
+After the first reply of a profile, its server is asked how many tokens it reads at once, because
+some servers report that only for a loaded model. If no builder is present, the warning waits until
+one is. Hosted servers (https) are not asked, because they refuse prompts that are too long.
 """
 
 from typing import Final
@@ -22,7 +21,7 @@ from evennia_ai.store.model_calls import NewCall
 
 
 class WindowWatch(Watcher):
-    """Looks at the window of each profile's server once, and tells builders of a small one."""
+    """Checks the window of each profile's server once, and warns builders of a small one."""
 
     def __init__(self, calls: ModelCalls, *, tell: Tell = tell_builders) -> None:
         self._calls: Final = calls
@@ -31,7 +30,7 @@ class WindowWatch(Watcher):
         self._untold: set[str] = set()
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """A reply; the first one of a profile has its server asked."""
+        """Check the server after a profile's first reply, and repeat a warning that nobody read."""
         name = call.key.profile
         if name in self._untold:
             self._tell_of(name, call.key.npc_ref)
@@ -59,4 +58,4 @@ class WindowWatch(Watcher):
 
 
 def _log_unknown(failure: Failure) -> None:
-    logger.log_err(f"evennia_ai: a server's window is not known\n{failure.getTraceback()}")
+    logger.log_err(f"evennia_ai: a server's window could not be read\n{failure.getTraceback()}")

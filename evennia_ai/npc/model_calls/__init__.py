@@ -1,1 +1,1 @@
-"""The models of the game: where they are, who may ask how much, the stop, and every call."""
+"""The models of the game: limits, the stop, and every call."""

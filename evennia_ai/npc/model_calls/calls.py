@@ -1,14 +1,13 @@
-"""Calls: what every call of a model in this process goes through, whoever asks and what for.
+"""Calls: the common path of every call of a model in this process.
 
-A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
-watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
-what comes of a call asks with a `CountedCall` and writes its `row` there
-(`store.model_calls.add_call`); everybody else asks with `ModelCalls.asked`, which writes the row
-itself.
+A call is refused while its NPC is paused. It counts against the limits while it runs, is reported
+to watchers, and can be given up. At its end it becomes a row. A caller with a transaction of its
+own uses `CountedCall` and writes `row` there (`store.model_calls.add`). Everybody else uses
+`ModelCalls.asked`, which writes the row itself.
 
-Of a protected call watchers are told that it was made, how long its texts were, what it cost and
-how it ended; no word of a request, of a reply or of an error, which may quote either. What a
-mediator decided is told in our words for it, and of its texts how long each is.
+Watchers of a protected call learn that it was made, how long its texts were, what it cost and how
+it ended. They get no word of its request, reply or error, which could quote the others. A
+mediator's decision is reported by its name and the lengths of its texts.
 """
 
 import json
@@ -40,16 +39,16 @@ REDACTED: Final = "[redacted]"
 
 
 class ProtectedCallError(ModelError):
-    """A protected call gave no usable reply; only the kind of the failure is told."""
+    """A protected call gave no usable reply. Only the kind of error is reported."""
 
     def __init__(self, endpoint: str, kind: str) -> None:
-        super().__init__(endpoint, f"failed with {kind}; more is not told of a protected call")
+        super().__init__(endpoint, f"failed with {kind}; details of a protected call stay hidden")
 
 
 def redacted_request(request: ChatRequest) -> ChatRequest:
-    """The request without a word of its messages."""
+    """Return the request with its messages replaced by their lengths."""
     messages = tuple(
-        ChatMessage(role=message.role, content=_told(message.content))
+        ChatMessage(role=message.role, content=_length_only(message.content))
         for message in request.messages
     )
     return replace(
@@ -66,30 +65,30 @@ def redacted_request(request: ChatRequest) -> ChatRequest:
 
 
 def redacted_reply(reply: ChatReply) -> ChatReply:
-    """The reply without a word of it; of a mediator's answer what it decides, in our words."""
+    """Return the reply with its text replaced by a mediator's decision or the text's length."""
     objects = json_objects(reply.text).objects
     text = _decision(objects[0]) if len(objects) == 1 else ""
-    return replace(reply, text=text or _told(reply.text), tool_calls=(), thoughts=None)
+    return replace(reply, text=text or _length_only(reply.text), tool_calls=(), thoughts=None)
 
 
 def _decision(answer: dict[str, Any]) -> str:
-    """A mediator's answer as JSON without its texts, "" where it is no such answer."""
-    told = closed_choices(answer, hidden=_told)
+    """Return a mediator's answer as JSON without its texts, "" if it is something else."""
+    told = closed_choices(answer, hidden=_length_only)
     return json.dumps(told, separators=(",", ":")) if told else ""
 
 
 def redacted_error(error: BaseException, *, endpoint: str) -> ProtectedCallError:
-    """An error that tells of which kind the real one is."""
+    """Return an error that names only the kind of the real one."""
     return ProtectedCallError(endpoint, type(error).__name__)
 
 
-def _told(text: str) -> str:
+def _length_only(text: str) -> str:
     return f"{REDACTED} {len(text)} characters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCalls:
-    """The models of one process, and what counts and watches their calls."""
+    """The models of one process, with everything that counts and watches their calls."""
 
     models: Models
     limits: Limits
@@ -110,7 +109,7 @@ class ModelCalls:
         prompt: Sequence[Message] = (),
         listener: Listener | None = None,
     ) -> Deferred[ChatReply]:
-        """The model's reply to a request that belongs to no turn; its row is written at its end.
+        """Return the reply to a request that belongs to no turn, and write its row.
 
         A row that cannot be written now is written later.
         """
@@ -118,22 +117,24 @@ class ModelCalls:
 
         def kept(outcome: ChatReply | Failure) -> ChatReply | Failure:
             if call.row is not None:
-                doing = f"NPC {key.npc_ref}: a call of {access.name} is not written down"
+                doing = f"NPC {key.npc_ref}: a call of {access.name} was not recorded"
                 self.writer.until_written(partial(model_calls.add_call_alone, call.row), doing)
             return outcome
 
         return call.ask(request, prompt=prompt, listener=listener).addBoth(kept)
 
     def of_npc(self, npc_ref: str) -> tuple["CountedCall", ...]:
-        """The calls that are under way for an NPC."""
+        """Return the running calls for an NPC."""
         return tuple(call for call in self.under_way if call.npc_ref == npc_ref)
 
 
 class CountedCall:
-    """One call of a model, asked once."""
+    """One call of a model."""
 
     def __init__(self, calls: ModelCalls, access: Access, key: CallKey) -> None:
-        """`key` may leave out what the access and the request say; no prompt tokens: estimated."""
+        """Prepare the call. `access` and the request complete `key`; without tokens they are
+        estimated.
+        """
         self.npc_ref: Final = key.npc_ref
         self._calls: Final = calls
         self._access: Final = access
@@ -142,7 +143,7 @@ class CountedCall:
         self._asking: Deferred[ChatReply] | None = None
         self._given_up = ""
         self.row: NewCall | None = None
-        """What is to be written down, once it has ended."""
+        """The row to write, once the call has ended."""
 
     def ask(
         self,
@@ -151,13 +152,16 @@ class CountedCall:
         listener: Listener | None = None,
         prompt: Sequence[Message] = (),
     ) -> Deferred[ChatReply]:
-        """The model's reply. `prompt` are the messages before they were fitted to the model.
+        """Return the model's reply. The Deferred fails with ModelStopped if the NPC is stopped.
 
-        It fails with ModelStopped where the NPC is paused or the game is stopped. StoreError is
-        raised at once: what was used today cannot be read.
+        Args:
+            prompt: The messages before they were adapted to the model, for watchers.
+
+        Raises:
+            StoreError: At once, if today's use cannot be read.
         """
         calls, access = self._calls, self._access
-        self._key = key = _filled(self._key, request)
+        self._key = key = _complete_key(self._key, request)
         call = WatchedCall(key=key, endpoint=access.name, provider=access.profile.client)
         started = calls.limits.begun(key)
         if key.is_protected:
@@ -170,7 +174,7 @@ class CountedCall:
         return self._asking.addBoth(self._ended, call, started, request)
 
     def give_up(self, why: str) -> None:
-        """Have it fail with ModelStopped, if it is under way."""
+        """Cancel the call if it is running. It fails with ModelStopped."""
         if self._asking is not None:
             self._given_up = why
             self._asking.cancel()
@@ -181,7 +185,7 @@ class CountedCall:
         return self._access.model.complete(request, listener=listener)
 
     def _timed(self, listener: Listener, started_at: float) -> Listener:
-        """The listener, and when it heard the first piece."""
+        """Return a listener that also notes when the first part of the reply arrived."""
         clock = self._calls.clock
 
         def heard(piece: str) -> None:
@@ -220,7 +224,7 @@ class CountedCall:
         return outcome
 
     def _tell(self, outcome: ChatReply | Failure, call: WatchedCall, row: NewCall) -> None:
-        """Tell who watches how it ended, without its words where they are protected."""
+        """Report the end to watchers, without words if the call is protected."""
         watch, is_protected = self._calls.watch, call.key.is_protected
         if isinstance(outcome, Failure):
             error = outcome.value
@@ -230,8 +234,8 @@ class CountedCall:
             watch.answered(call, redacted_reply(outcome) if is_protected else outcome, row)
 
 
-def _filled(key: CallKey, request: ChatRequest) -> CallKey:
-    """The key with what the request says."""
+def _complete_key(key: CallKey, request: ChatRequest) -> CallKey:
+    """Return the key completed from the request."""
     tokens = key.prompt_tokens or sum(
         ESTIMATE.of_message(message.content) for message in request.messages
     )

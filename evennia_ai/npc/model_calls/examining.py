@@ -1,7 +1,7 @@
-"""Examining: a profile's server is tried in the running game, and its window is looked at once.
+"""Examining: tests a profile's server in the running game, and reads its context window.
 
-The reactor waits for nothing: requests go through the thread of the models, calls are counted,
-watched and written down as all others are.
+The reactor never waits: requests run in the thread of the models. The calls are counted, watched
+and recorded like all others.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from evennia_ai.services.llm.probes import Answer, Fetch, Probe, send_probes
 from evennia_ai.services.llm.windows import list_address, window_of
 
 CHECK: Final = "check"
-"""The role of calls that only try whether a model answers."""
+"""The role of calls that only test whether a model answers."""
 
 WINDOW_SECONDS: Final = 2.0
 RESTART: Final = (
@@ -29,10 +29,10 @@ RESTART: Final = (
 
 
 async def examined(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
-    """Try the server of a profile, past its breaker and queue; return what was found."""
+    """Test the server of a profile, without its breaker and queue. Return the findings."""
     profile, client = access.profile, access.client
     if isinstance(client, NotReady):
-        told = f"the profile cannot be asked: {client.reason}"
+        told = f"the profile cannot be used: {client.reason}"
         return (Finding(about="profile", state="FAIL", told=told),)
     trial = access if client is None else replace(access, model=client)
     key = CallKey(npc_ref="", role=CHECK)
@@ -49,7 +49,7 @@ async def examined(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
 
 
 async def small_window(calls: ModelCalls, access: Access) -> str:
-    """Return what is to be told of a window that is smaller than the profile counts on, or ""."""
+    """Return a warning if the server's window is smaller than the profile assumes, else ""."""
     profile, fetch = access.profile, _fetching(calls, access.client)
     (listed,) = await fetch([Probe(address=list_address(profile))], WINDOW_SECONDS)
     found = finding_of_window(profile, await window_of(profile, listed, fetch, WINDOW_SECONDS))
@@ -57,7 +57,7 @@ async def small_window(calls: ModelCalls, access: Access) -> str:
 
 
 def _fetching(calls: ModelCalls, client: object) -> Fetch:
-    """What sends probes to the server of a client, with its key."""
+    """Return a function that sends probes to the client's server, with its key."""
 
     def fetch(probes: Sequence[Probe], seconds: float) -> "Deferred[tuple[Answer, ...]]":
         headers = client.headers() if isinstance(client, RemoteChat) else {}

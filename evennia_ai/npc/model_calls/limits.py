@@ -1,11 +1,10 @@
-"""Whether a model may be asked: the stop of a person, and how much may be asked of models at all.
+"""Decides if a model may be asked: stops by a person, and limits.
 
-Halts are in the database, so they hold over a reload, and are read without a query; what is under
-way is given up by `game.mind.emergency`. Calls and tokens are limited by the minute and the day
-(`evennia_ai.services.llm.quotas`), for players, NPCs and the whole game. They are counted in
-memory; what was used today is read from the table of calls once, so that a reload gives nobody a
-new day. A refusal is said to the player by the NPC, in character and now and then only, and to
-builders in numbers.
+Halts are in the database, so they outlast a reload, and are cached. `npc.mind.emergency` gives up
+running calls. Calls and tokens are limited per minute and day (`services.llm.quotas`), for each
+player, each NPC and the whole game. They are counted in memory. Today's use is read once from the
+table of calls, so a reload does not reset the day. The NPC tells a player of a refusal in character
+and only now and then. Builders read the numbers.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from typing import Final, Literal
 from evennia.utils import logger
 
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.npc.jobs.counting import estimated
+from evennia_ai.npc.jobs.counting import estimate_usage
 from evennia_ai.npc.senses.events import Line
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.services.llm.chat import Usage
@@ -45,17 +44,16 @@ _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
 ReadUsed = Callable[[float], DayUsed]
-"""What was used since a moment, by NPC and by player."""
+"""Returns what was used since a moment, by NPC and by player."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallKey:
-    """Which call of a model it is.
+    """What identifies a call for limits, logs and watchers.
 
-    `player_ref` is whose words it answers, or who began the chain of answers, "" where nobody's
-    alone; `turn` the number of the turn it belongs to; `name` what logs call it, "" for its role.
-    `prompt_tokens` and `reply_tokens` are what it may take, and are reserved. Of one that
-    `is_protected` nobody is told the words.
+    `player_ref` is the player whose words led to it, "" for nobody. `turn` is the number of its
+    turn. `name` is its name in logs, "" for its role. `prompt_tokens` and `reply_tokens` are the
+    most it may use; they are reserved. Nobody reads the words of a call that `is_protected`.
     """
 
     npc_ref: str
@@ -69,14 +67,14 @@ class CallKey:
     reply_tokens: int = 0
     is_protected: bool = False
     is_offline: bool = False
-    """True if no model is asked at all: then nothing is used."""
+    """True for the offline responder, which uses up nothing."""
     line: Line | None = None
-    """The line that the call belongs to, where it is one's."""
+    """The player's line that the call counts against, if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedCall:
-    """A call that is under way since a moment, in seconds since 1970."""
+    """A running call, and its start in seconds since 1970."""
 
     key: CallKey
     started_at: float
@@ -84,7 +82,7 @@ class StartedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why no model is asked now; `told` is for builders."""
+    """The reason why no model may be asked now. `told` is its text for builders."""
 
     scope: LimitScope
     ref: str
@@ -92,10 +90,10 @@ class Refusal:
     told: str
     retry_in_seconds: float
     at: float = 0.0
-    """When, in seconds since 1970."""
+    """When it was refused, in seconds since 1970."""
 
     def row(self, *, npc_ref: str, player_ref: str, event_record: str) -> NewCall:
-        """What is written down of it: the call that was not made, for which words."""
+        """Return the row for the call that was not made."""
         return NewCall(
             npc_ref=npc_ref,
             player_ref=player_ref,
@@ -108,7 +106,7 @@ class Refusal:
 
 
 class Limits:
-    """What was used and may still be. `now` gives seconds since 1970."""
+    """What was used and may still be used. `now` returns seconds since 1970."""
 
     def __init__(
         self,
@@ -126,13 +124,13 @@ class Limits:
         self._workers: Mapping[tuple[LimitScope, str], QuotaUse] = {}
 
     def workers_took(self, taken: Mapping[str, QuotaUse]) -> None:
-        """What workers took in this minute by NPC, GAME_REF for the game: it counts as well."""
+        """Set what workers used in this minute, by NPC and with GAME_REF for the game."""
         self._workers = {
             ("game" if ref == GAME_REF else "npc", ref): use for ref, use in taken.items()
         }
 
     def made_elsewhere(self, call: NewCall) -> None:
-        """A worker's call, which is written down; it counts for the day from now on."""
+        """Count a recorded call of a worker towards the day."""
         now = self._today()
         if is_counted(call.outcome):
             for scope in _scopes(call.npc_ref, call.player_ref):
@@ -147,10 +145,11 @@ class Limits:
         npc_limits: Mapping[str, int] = _NO_LIMITS,
         tokens: int = 0,
     ) -> Refusal | None:
-        """Why nothing may be asked for this NPC because of this player's words, None if it may.
+        """Return why no model may be asked for this NPC and player, None if one may.
 
-        `npc_limits` narrow what the NPC may use, and widen nothing; `tokens` is what the call
-        would take, where that is known.
+        Args:
+            npc_limits: The NPC's own limits, which can only be tighter.
+            tokens: What the call would use, if known.
         """
         now, quotas = self._today(), self.quotas
         narrowed = replace(quotas, npc=quotas.npc.narrowed(npc_limits)) if npc_limits else quotas
@@ -164,7 +163,7 @@ class Limits:
         return None
 
     def begun(self, key: CallKey) -> StartedCall:
-        """A call begins: it counts from now on, its tokens are reserved."""
+        """Count a call that begins, and reserve its tokens."""
         now = self._today()
         if key.line is not None and not key.is_offline:
             key.line.calls += 1
@@ -183,16 +182,16 @@ class Limits:
         reply_tokens: int = 0,
         first_piece_seconds: float | None = None,
     ) -> NewCall:
-        """A call ended: what it took, as the row to write down.
+        """Count what a call used, and return its row. Call it once per call.
 
-        One that no model was asked does not count any more.
-        Where the provider told no usage, the prompt and `reply_tokens` are counted by us. To be
-        called once a call.
+        A call that never reached a model is no longer counted. If the provider reports no usage,
+        the prompt and `reply_tokens` are estimates.
         """
         now, key = self._today(), call.key
         row = _row(
             call,
-            usage or estimated(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
+            usage
+            or estimate_usage(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
             is_estimated=usage is None,
             seconds=max(0.0, now - call.started_at),
             first_piece_seconds=first_piece_seconds,
@@ -208,29 +207,29 @@ class Limits:
         return row
 
     def quota(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Quota:
-        """What one of a kind may use; an NPC's own limits narrow it."""
+        """Return what a player, an NPC or the game may use. An NPC's own limits make it tighter."""
         quota: Quota = getattr(self.quotas, scope)
         return quota.narrowed(npc_limits) if scope == "npc" else quota
 
     def reading(self, scope: LimitScope, ref: str = "") -> QuotaUse:
-        """What one of a kind has used."""
+        """Return what a player, an NPC or the game has used."""
         now = self._today()
         meter = self._meters.get((scope, ref))
         return meter.reading(now) if meter is not None else QuotaUse()
 
     def refused(self, npc_ref: str) -> int:
-        """How often today something was refused to this NPC, as far as this process knows."""
+        """Return how often this process refused this NPC something today."""
         self._today()
         return self._refused.get(npc_ref, 0)
 
     @property
     def midnight(self) -> float:
-        """When this day began, in seconds since 1970."""
+        """Return when this day began, in seconds since 1970."""
         now = self._now()
         return now - now % DAY_SECONDS
 
     def at_limit(self) -> tuple[tuple[LimitScope, str, QuotaReached], ...]:
-        """The players and NPCs that are at a limit of the game now, and which it is."""
+        """Return the players and NPCs that have reached a limit, and which."""
         now = self._today()
         found = []
         for (scope, ref), meter in self._meters.items():
@@ -240,9 +239,12 @@ class Limits:
         return tuple(found)
 
     def _today(self) -> float:
-        """The time; at the first question of a day what is over is forgotten.
+        """Return the time. On the first call of a day, forget the previous day.
 
-        At the very first one what was used today before is read. StoreError: it cannot be read.
+        The very first call reads what was used earlier today.
+
+        Raises:
+            StoreError: It cannot be read.
         """
         now = self._now()
         day = int(now // DAY_SECONDS)
@@ -274,14 +276,14 @@ class Limits:
             scope=scope,
             ref=ref,
             limit=reached.limit,
-            told=_told(scope, ref, reached),
+            told=_describe_refusal(scope, ref, reached),
             retry_in_seconds=reached.retry_in_seconds,
             at=self._now(),
         )
 
 
 def _scopes(npc_ref: str, player_ref: str) -> tuple[tuple[LimitScope, str], ...]:
-    """Whom a call counts for, the narrowest first."""
+    """Return whom a call counts for, the narrowest first."""
     player: tuple[tuple[LimitScope, str], ...] = (("player", player_ref),) if player_ref else ()
     return (*player, ("npc", npc_ref), ("game", ""))
 
@@ -319,7 +321,7 @@ def _row(
     )
 
 
-def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
+def _describe_refusal(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
     who = {"player": f"player #{ref}", "npc": f"NPC #{ref}", "game": "the game"}[scope]
     what = reached.limit.replace("_", " ")
     own = "ai/set limits or " if scope == "npc" else ""
@@ -330,26 +332,26 @@ def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
 
 
 def is_stopped() -> str:
-    """Who stopped the whole game and why, in words; "" while it runs."""
+    """Return who stopped the whole game and why, in words; "" while it runs."""
     return why_halted(GAME_REF)
 
 
 def is_paused(npc: NPC) -> bool:
-    """True if this NPC alone is paused."""
+    """True if this NPC itself is paused."""
     return str(npc.id) in _in_force()
 
 
 def why_halted(npc_ref: str) -> str:
-    """Why this NPC may ask no model now: "stopped by Mira: ...", "paused by ..."; "" if it may."""
+    """Return why this NPC may ask no model, such as "stopped by Mira: ..."; "" if it may."""
     known = _in_force()
     halt = known.get(GAME_REF) or known.get(npc_ref)
     return str(halt) if halt is not None else ""
 
 
 def _in_force() -> Mapping[str, Halt]:
-    """The halts; where the database cannot be read, what was asked is not refused."""
+    """Return the halts. If the database cannot be read, return none, so nothing is refused."""
     try:
         return halts()
     except StoreError as error:
-        logger.log_err(f"evennia_ai: it is not known whether NPCs are stopped: {error}")
+        logger.log_err(f"evennia_ai: cannot read whether NPCs are stopped: {error}")
         return {}

@@ -1,4 +1,4 @@
-"""The identifier of this game, which tells it from other games at one model router."""
+"""The identifier of this game, which tells it from other games at a shared model router."""
 
 from secrets import token_hex
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from evennia.server.models import ServerConfig
 
 GAME_ID: Final = "evennia_ai_game_id"
-"""Under which name Evennia's `ServerConfig` keeps it."""
+"""Its name in Evennia's `ServerConfig`."""
 
 
 def game_id() -> str:
-    """A random name, made when it is first asked for and kept."""
+    """Return a random identifier, created at the first call and stored."""
     found: str | None = ServerConfig.objects.conf(GAME_ID)
     if found is None:
         found = token_hex(16)

@@ -1,7 +1,7 @@
-"""Watching: what happens to turns and calls of models, told to whoever was set up to watch.
+"""Watching: reports turns and calls of models to watchers.
 
-The request log, metrics and traces are watchers. Without any nothing is made and nothing costs;
-one that fails is logged and passed over: to be watched never changes a turn.
+The request log, metrics and traces are watchers. Without watchers nothing is built, so it costs
+nothing. An error of a watcher is logged and never changes a turn.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,9 +23,9 @@ TurnOutcome = Literal["answered", "failed", "dropped", "refused"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedCall:
-    """A call of a model; `id` is what its request and its reply have in common.
+    """A call of a model. Its request and its reply are reported with the same `id`.
 
-    `provider` is the kind of client that asks, `endpoint` the name of the model in our words.
+    `provider` is the kind of client, `endpoint` our name of the model.
     """
 
     key: CallKey
@@ -35,13 +35,13 @@ class WatchedCall:
 
     @property
     def name(self) -> str:
-        """What is asked for: "speaker", "summariser", ..."""
+        """Return the purpose of the call: "speaker", "summariser", ..."""
         return self.key.name or self.key.role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedTurn:
-    """A turn that is under way: an NPC has at most one."""
+    """A running turn. An NPC has at most one."""
 
     npc_ref: str
     npc_name: str
@@ -51,72 +51,72 @@ class WatchedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkGauges:
-    """How the work of workers stands."""
+    """The state of the work that workers do."""
 
     workers: int
-    """How many gave a sign of life lately."""
+    """Workers with a recent heartbeat."""
     waiting: Mapping[str, int]
     """Jobs that wait for a worker, by kind."""
     taken: Mapping[str, int]
-    """Jobs that a worker does just now, by kind."""
+    """Jobs that a worker is doing, by kind."""
     lag_seconds: float
-    """How long the oldest waits already."""
+    """How long the oldest job has waited."""
     set_aside: int
     unsent: int
-    """Jobs that wait here, as the queue is away."""
+    """Jobs that wait in this process because the queue is unreachable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """How things stand: what waits, what is under way, each model's breaker, is all stopped."""
+    """The state of the game: waiting and running turns, breakers, and the stop."""
 
     waiting: int
     in_flight: int
     breakers: Mapping[str, str]
     is_stopped: bool
     work: WorkGauges | None = None
-    """None where the game itself does what workers could."""
+    """None if there are no workers."""
 
 
 class Watcher:
-    """Somebody who is told; each overrides what it wants to know."""
+    """The base class of watchers. A subclass overrides the methods it needs."""
 
     def open(self) -> None:
-        """The server has started."""
+        """Called when the server has started."""
 
     def asked(self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message]) -> None:
-        """A model is asked; `prompt` are the messages before they were fitted to it, if known."""
+        """Called when a model is asked. `prompt` are the messages before their adaptation."""
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """It replied."""
+        """Called when a model replied."""
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """It did not, or the call was given up."""
+        """Called when a call failed or was given up."""
 
     def turn_began(self, turn: WatchedTurn) -> None:
-        """A turn begins."""
+        """Called when a turn begins."""
 
     def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
-        """A turn has ended."""
+        """Called when a turn has ended."""
 
     def turn_failed(self, npc_ref: str, speaker_ref: str, error: Exception) -> None:
-        """A turn that answers this speaker fails for this reason; nobody wanted it to end."""
+        """Called when the answer to this speaker fails through an error."""
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """A limit was reached: no turn began."""
+        """Called when a limit was reached, so no turn began."""
 
     def dropped(self, npc_ref: str, count: int, why: str) -> None:
-        """So much that waited for an answer will have none."""
+        """Called when `count` pending answers are dropped."""
 
     def prompted(self, turn: StoredTurn) -> None:
-        """A prompt is committed; its manifest tells what it shares with the one before."""
+        """Called when a prompt is committed. Its manifest compares it with the previous one."""
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """Called when the server stops."""
 
 
 class Watch:
-    """Tells all watchers; `now` gives seconds since 1970."""
+    """Reports to all watchers. `now` returns seconds since 1970."""
 
     def __init__(self, watchers: Iterable[Watcher] = (), *, now: Callable[[], float]) -> None:
         self._watchers = tuple(watchers)
@@ -124,25 +124,25 @@ class Watch:
         self._turns: Final[dict[str, WatchedTurn]] = {}
 
     def add(self, watcher: Watcher) -> None:
-        """Tell one more, such as a game's own."""
+        """Add a watcher, for example one of the game."""
         self._watchers = (*self._watchers, watcher)
 
     def asked(
         self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message] = ()
     ) -> None:
-        """A model is asked."""
+        """Report that a model is asked."""
         self._tell(lambda watcher: watcher.asked(call, request, prompt))
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """It replied."""
+        """Report a reply."""
         self._tell(lambda watcher: watcher.answered(call, reply, row))
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """It did not reply."""
+        """Report a failed call."""
         self._tell(lambda watcher: watcher.failed(call, error, row))
 
     def turn_began(self, npc_ref: str, *, npc_name: str, conversation: int) -> None:
-        """A turn of the NPC begins; `conversation` is the number of the one it is in."""
+        """Report that a turn of the NPC begins. `conversation` is the id of its conversation."""
         if self._watchers:
             turn = WatchedTurn(
                 npc_ref=npc_ref,
@@ -154,41 +154,41 @@ class Watch:
             self._tell(lambda watcher: watcher.turn_began(turn))
 
     def turn_ended(self, npc_ref: str, outcome: TurnOutcome) -> None:
-        """The turn of the NPC has ended; one that did not begin tells nobody."""
+        """Report that the turn of the NPC has ended, if its beginning was reported."""
         turn = self._turns.pop(npc_ref, None)
         if turn is not None:
             now = self._now()
             self._tell(lambda watcher: watcher.turn_ended(turn, outcome, now))
 
     def turn_failed(self, npc_ref: str, *, speaker_ref: str, error: Exception) -> None:
-        """Tell that a turn fails; `speaker_ref` is "" where nobody spoke."""
+        """Report that a turn fails. `speaker_ref` is "" if nobody spoke."""
         self._tell(lambda watcher: watcher.turn_failed(npc_ref, speaker_ref, error))
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """A limit was reached."""
+        """Report that a limit was reached."""
         self._tell(lambda watcher: watcher.refused(npc_ref, refusal))
 
     def dropped(self, npc_ref: str, *, count: int, why: str) -> None:
-        """So much that waited for an answer will have none."""
+        """Report that `count` pending answers are dropped."""
         if count:
             self._tell(lambda watcher: watcher.dropped(npc_ref, count, why))
 
     def prompted(self, turn: StoredTurn) -> None:
-        """A prompt is committed."""
+        """Report that a prompt is committed."""
         self._tell(lambda watcher: watcher.prompted(turn))
 
     def open(self) -> None:
-        """The server has started."""
+        """Report that the server has started."""
         self._tell(lambda watcher: watcher.open())
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """Report that the server stops."""
         self._tell(lambda watcher: watcher.close())
 
     def _tell(self, tell: Callable[[Watcher], None]) -> None:
         for watcher in self._watchers:
             try:
                 tell(watcher)
-            except Exception as error:  # a watcher is somebody else's library
+            except Exception as error:  # a watcher may be foreign code and raise anything
                 kind = type(watcher).__name__
-                logger.log_err(f"evennia_ai: {kind} could not tell what happened: {error!r}")
+                logger.log_err(f"evennia_ai: the watcher {kind} raised an error: {error!r}")

@@ -1,1 +1,1 @@
-"""What was perceived is committed before anything else happens."""
+"""Commits what was perceived before anything else happens."""

@@ -1,15 +1,15 @@
-"""The recorder: what NPCs perceived is committed before anything is answered, a little at a time.
+"""The recorder: commits what NPCs perceived before anything is answered.
 
-An event that cannot be committed is kept and tried again; what is more than may be kept is lost,
-and that something was is itself recorded, once.
+An event that cannot be committed is kept and tried again. If too many wait, some are dropped, and
+one record notes that.
 
-An NPC that opens a conversation speaks first in it, so its greeting is committed before the event
-that made it speak, both or neither: records are never put in another order later. Who comes is
-greeted when they have come.
+The greeting of an NPC that opens a conversation is committed in one transaction with the event that
+caused it, and before it, because records are never reordered. The greeting of a newcomer follows
+their arrival.
 
-One line that fifty people hear is fifty records. Written at once they would hold the whole game up,
-and one by one they would be fifty transactions; so a few are written together, and then everything
-else has its turn. They are written in the order in which they were perceived.
+A line that fifty NPCs hear is fifty records. One transaction for all would block the game, and
+fifty transactions would be slow. Therefore a few are committed together, then other work runs. The
+order is that of perception.
 """
 
 from collections import Counter, deque
@@ -28,11 +28,11 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.npc.recording.heard import (
     CommittedEvent,
     ConversationKey,
+    cached_conversation,
     event_record,
     key_of,
     minute_of,
-    read,
-    read_already,
+    read_conversation,
 )
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS, RETRY_SECONDS
 from evennia_ai.npc.recording.writer import Writer
@@ -47,12 +47,12 @@ from evennia_ai.store.history.windows import windows
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
 
 Opening = Callable[[ConversationRef, Event], NewRecord | None]
-"""The greeting an NPC opens a conversation with because of an event, None where it does not."""
+"""Returns the greeting with which an event opens a conversation, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """An event, what is written down of it, and the greeting beside it: nothing more is read."""
+    """An event with its record and its greeting, ready to be committed without more reads."""
 
     conversation: ConversationRef
     event: Event
@@ -60,24 +60,27 @@ class Prepared:
     greeting: NewRecord | None
 
 
-def committed(ready: Prepared) -> CommittedEvent:
-    """The event as what the NPC heard, in a transaction of its own or the current one."""
+def commit_event(ready: Prepared) -> CommittedEvent:
+    """Commit an event and its greeting. Return it with its record and earlier history.
+
+    Uses the current transaction, if there is one.
+    """
     if ready.greeting is None:
-        return _appended(ready)
+        return _append_event(ready)
     with one_transaction(f"opening {ready.conversation} with a greeting"):
         if ready.event.kind == ARRIVE:
-            heard = _appended(ready, greeting=ready.greeting.body)
+            heard = _append_event(ready, greeting=ready.greeting.body)
             conversations.append_records(ready.conversation, [ready.greeting])
             return heard
         conversations.append_records(ready.conversation, [ready.greeting])
-        return _appended(ready, greeting=ready.greeting.body)
+        return _append_event(ready, greeting=ready.greeting.body)
 
 
-def committed_each(ready: Sequence[Prepared]) -> list[CommittedEvent]:
-    """The same for events in different conversations, all of them or none."""
+def commit_events(ready: Sequence[Prepared]) -> list[CommittedEvent]:
+    """Commit events of different conversations, all or none."""
     if any(one.greeting is not None for one in ready):
         with one_transaction("recording what NPCs perceived"):
-            return [committed(one) for one in ready]
+            return [commit_event(one) for one in ready]
     appended = conversations.append_each([(one.conversation, one.record) for one in ready])
     return [
         CommittedEvent(event=one.event, conversation=one.conversation, record=record, before=before)
@@ -85,7 +88,8 @@ def committed_each(ready: Sequence[Prepared]) -> list[CommittedEvent]:
     ]
 
 
-def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
+def _append_event(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
+    """Append the event's record and return the event with the history before it."""
     before = windows(ready.conversation.id).history
     (record,) = conversations.append_records(ready.conversation, [ready.record])
     return CommittedEvent(
@@ -100,7 +104,7 @@ def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
 Doing = Callable[[], Awaitable[None] | None]
 
 AT_ONCE: Final = 16
-"""Events that are committed together, before anything else has its turn."""
+"""How many events are committed together before other work runs."""
 
 
 class Hearing:
@@ -114,21 +118,27 @@ class Hearing:
         consider: Callable[[CommittedEvent], None],
         missed: Callable[[Event], None],
     ) -> None:
-        """`missed` is called with an event that a fault kept from being answered."""
+        """Start with no events.
+
+        Args:
+            opening: Returns the greeting for an event that opens a conversation.
+            consider: Called with each committed event.
+            missed: Called with an event that will not be answered because of a fault.
+        """
         self._npc_ref: Final = npc_ref
         self._opening: Final = opening
         self._consider: Final = consider
         self._missed: Final = missed
         self.unrecorded: deque[Event] = deque()
-        """What is not committed yet."""
+        """Events that are not committed yet, oldest first."""
         self._lost = 0
         self._lost_of: dict[str, Event] = {}
-        """The newest event of each speaker that was not kept while the database was away."""
+        """The newest dropped event of each speaker."""
         self._recorder: Recorder
         self._retry: DelayedCall | None = None
 
     def hear(self, event: Event, recorder: "Recorder") -> None:
-        """Have what was perceived committed, soon or when the database is back."""
+        """Queue an event to be committed, now or when the database is back."""
         self._recorder = recorder
         if len(self.unrecorded) >= recorder.queue_limit:
             given_up = self._made_room(event)
@@ -141,9 +151,9 @@ class Hearing:
         recorder.then(self)
 
     def _made_room(self, event: Event) -> Event | None:
-        """Give up the newest event of somebody of whom much more is kept; None if nobody has more.
+        """Drop the newest event of the speaker with most events; None if nobody has many more.
 
-        The oldest of all is never given up, because it may be about to be committed.
+        The oldest event is never dropped, because it may be about to be committed.
         """
         kept = Counter(known.speaker_ref for known in self.unrecorded)
         ((speaker, most),) = kept.most_common(1)
@@ -157,9 +167,8 @@ class Hearing:
     # What the recorder asks for
 
     async def prepared(self) -> Prepared | None:
-        """The oldest event, ready to be committed; None: it cannot be, or there is none any more.
-
-        It cannot while the database is away.
+        """Return the oldest event, ready to be committed. None if there is none, or while the
+        database is away.
         """
         if not self.unrecorded or self._is_waiting:
             return None
@@ -170,7 +179,7 @@ class Hearing:
             return None
 
     def took(self, heard: CommittedEvent) -> None:
-        """The oldest event is committed."""
+        """Remove the oldest event, which is committed, and pass it on."""
         self.unrecorded.popleft()
         try:
             self._consider(heard)
@@ -186,7 +195,7 @@ class Hearing:
         try:
             try:
                 heard = await self._committed_first()
-            except HistoryConflictError:  # another process was first; who spoke is asked anew
+            except HistoryConflictError:  # another process wrote first: read again, try once more
                 heard = await self._committed_first()
         except DATABASE_ERRORS as error:
             self._record_later(error)
@@ -195,10 +204,10 @@ class Hearing:
 
     async def _committed_first(self) -> CommittedEvent:
         ready = await self._prepared_first()
-        return await self._recorder.writer.write(partial(committed, ready))
+        return await self._recorder.writer.write(partial(commit_event, ready))
 
     async def _prepared_first(self) -> Prepared:
-        """The oldest event, with its conversation opened and read and the greeting before it."""
+        """Return the oldest event with its conversation, its record and its greeting."""
         event = self.unrecorded[0]
         conversation = await self._read(key_of(event))
         return Prepared(
@@ -210,16 +219,18 @@ class Hearing:
 
     @property
     def _is_waiting(self) -> bool:
-        """True if it is waited for the database."""
+        """True while a retry is scheduled."""
         return self._retry is not None and self._retry.active()
 
     async def _read(self, talk: ConversationKey) -> ConversationRef:
-        """The conversation, opened, and its history in memory: a long one is read by the writer."""
-        known = read_already(self._npc_ref, talk)
-        return known or await self._recorder.writer.write(partial(read, self._npc_ref, talk))
+        """Return the conversation with its history in memory. The writer reads a long one."""
+        known = cached_conversation(self._npc_ref, talk)
+        return known or await self._recorder.writer.write(
+            partial(read_conversation, self._npc_ref, talk)
+        )
 
     async def _record_all(self) -> None:
-        """All that was kept, before anything of it is answered."""
+        """Commit everything that was kept."""
         self._retry = None
         while self.unrecorded and not self._is_waiting:
             await self.record_alone()
@@ -229,12 +240,12 @@ class Hearing:
             return self._opening(conversation, event)
         except DATABASE_ERRORS:
             raise
-        except Exception:  # what was said is recorded all the same
+        except Exception:  # a game's hook failed; record the event without a greeting
             _log_trace(self._npc_ref, "no greeting")
             return None
 
     def _record_lost(self, conversation: ConversationRef) -> None:
-        """Note once that more was heard than could be kept while the database was away."""
+        """Record once that events were dropped, after all kept ones are committed."""
         if self._lost and not self.unrecorded:
             logger.log_err(
                 f"evennia_ai: NPC {self._npc_ref}: {self._lost} events were not recorded"
@@ -251,7 +262,7 @@ class Hearing:
         self._retry = self._recorder.clock.callLater(RETRY_SECONDS, again)
 
     def record_overflow(self, conversation: ConversationRef) -> None:
-        """Commit that more was said than will be answered."""
+        """Commit a note that more was said than will be answered."""
         limit = self._recorder.queue_limit
         note = NewRecord(
             kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
@@ -269,7 +280,7 @@ def _log_trace(npc_ref: str, problem: str) -> None:
 
 
 class Recorder:
-    """Commits for all NPCs, first come first served."""
+    """The queue in which the events of all NPCs are committed, first come first served."""
 
     def __init__(
         self, clock: Clock, writer: Writer, *, queue_limit: int, time_suffix: TimeSuffix
@@ -277,20 +288,22 @@ class Recorder:
         self.clock: Final = clock
         self.writer: Final = writer
         self.queue_limit: Final = queue_limit
-        """How many events of one NPC are kept that are not committed yet."""
+        """The most uncommitted events of one NPC."""
         self.time_suffix: Final = time_suffix
-        """Which time prompts show with what is heard, "" for none."""
+        """The clock (real or game) whose minute is recorded with events, "" for none."""
         self._waiting: deque[Hearing | Doing] = deque()
         self._call: DelayedCall | None = None
         self._is_writing = False
 
     def then(self, one: Hearing | Doing) -> None:
-        """Have an NPC's oldest event committed, or something done, after all that waits now."""
+        """Queue an NPC's oldest event or a function after everything that waits now."""
         self._waiting.append(one)
         self._soon()
 
     def flush(self) -> None:
-        """Commit all that waits, at once: the server stops, and the writer has ended."""
+        """Commit everything that waits, at once. For the stop of the server, after the writer
+        ended.
+        """
         while self._waiting:
             Deferred.fromCoroutine(self._step())
 
@@ -310,11 +323,11 @@ class Recorder:
             self._soon()
 
     async def _step(self) -> None:
-        """Do what is first, with what may be committed together with it."""
+        """Commit the first events that may be committed together, or call the first function."""
         batch: list[Hearing] = []
         while self._waiting and len(batch) < AT_ONCE:
             first = self._waiting[0]
-            # What an NPC heard later may hang on what it heard before.
+            # An NPC's next event may depend on its previous one, so they go into different batches.
             if callable(first) or first in batch:
                 break
             batch.append(first)
@@ -327,19 +340,21 @@ class Recorder:
         assert callable(do)
         try:
             await maybeDeferred(do)
-        except Exception:  # a game's own hooks may raise anything; what waits is committed
+        except Exception:  # a game's hooks may raise anything; keep committing what waits
             told = Failure().getTraceback()
-            logger.log_err(f"evennia_ai: nobody may answer what was just said\n{told}")
+            logger.log_err(
+                f"evennia_ai: events were recorded, but deciding who answers failed\n{told}"
+            )
 
     async def _record(self, batch: Sequence[Hearing]) -> None:
-        """Commit one event of each together; where that cannot be, each alone."""
-        # All of them begin before one is waited for: what they have to read is read together.
+        """Commit one event of each NPC together. If that fails, commit each by itself."""
+        # Start all before waiting for any, so that their reads run together.
         preparing = [(one, Deferred.fromCoroutine(one.prepared())) for one in batch]
         ready = [(one, its) for one, prepared in preparing if (its := await prepared) is not None]
         if not ready:
             return
         try:
-            heard = await self.writer.write(partial(committed_each, [its for _, its in ready]))
+            heard = await self.writer.write(partial(commit_events, [its for _, its in ready]))
         except DATABASE_ERRORS:
             for one, _ in ready:
                 await one.record_alone()

@@ -1,8 +1,8 @@
-"""What an NPC heard: what was committed of an event, and the conversation it belongs to.
+"""What an NPC heard: a committed event and the conversation it belongs to.
 
-A conversation is told apart by a `ConversationKey` before it is opened; a `CommittedEvent` is what
-a turn answers. What an NPC lately lived through are its conversations in rooms, newest first: what
-one person whispered is shown to nobody else, and to that person it is the conversation itself.
+A `ConversationKey` identifies a conversation before it is opened. A `CommittedEvent` is what a turn
+answers. An NPC's recent past is its conversations in rooms, newest first. A whisper is part of the
+private conversation with that person and is shown in no other.
 """
 
 import time
@@ -29,7 +29,7 @@ from evennia_ai.store.history.windows import windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationKey:
-    """Which conversation is meant, by what tells it apart."""
+    """The kind, partner and place that identify a conversation."""
 
     kind: ConversationKind
     partner_ref: str = ""
@@ -37,17 +37,17 @@ class ConversationKey:
 
     @property
     def seed(self) -> str:
-        """What its dice are seeded with, the same before it is opened and after."""
+        """The seed of the conversation's dice, equal before and after it is opened."""
         return f"{self.kind}/{self.partner_ref or self.place_ref}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedEvent:
-    """An event that is committed: its record, and the history as it was before it.
+    """A committed event: its record, and the history before it.
 
-    `greeting` is what the NPC opened the conversation with because of it, "" where it did not; it
-    is committed, the newest message of the history, and not said yet. Who comes is greeted after
-    it, and `before` has no greeting.
+    `greeting` is the greeting with which the event opened the conversation, "" for none. It is
+    committed as the newest message of the history and not yet said. A newcomer's greeting is
+    committed after the event, and `before` does not hold it.
     """
 
     event: Event
@@ -56,18 +56,18 @@ class CommittedEvent:
     before: History
     greeting: str = ""
     hint: str = ""
-    """What a builder asks of this answer alone, "" for nothing."""
+    """A builder's instruction for this answer only, "" for none."""
 
 
 def key_of(event: Event) -> ConversationKey:
-    """The conversation an event belongs to: private with its speaker, else that of the room."""
+    """Return the key of an event's conversation: private with its speaker, else the room's."""
     if event.private:
         return ConversationKey(kind="private", partner_ref=event.known_ref)
     return ConversationKey(kind="room", place_ref=event.room_ref or "nowhere")
 
 
-def opened(npc_ref: str, talk: ConversationKey) -> ConversationRef:
-    """The conversation, opened when it is new."""
+def open_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef:
+    """Return the conversation. Open it if it is new."""
     return conversations.get_or_open_conversation(
         npc_ref,
         kind=talk.kind,
@@ -76,23 +76,23 @@ def opened(npc_ref: str, talk: ConversationKey) -> ConversationRef:
     )
 
 
-def read(npc_ref: str, talk: ConversationKey) -> ConversationRef:
-    """The conversation, opened when it is new, with its history in memory."""
-    conversation = opened(npc_ref, talk)
+def read_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef:
+    """Return the conversation with its history in memory. Open it if it is new."""
+    conversation = open_conversation(npc_ref, talk)
     windows(conversation.id)
     return conversation
 
 
-def read_already(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
-    """The same where nothing has to be read or written for it."""
+def cached_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
+    """Return the conversation if it and its history are in memory, else None."""
     known = conversations.conversation_in_memory(
         npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
     )
     return known if known is not None and windows.get_committed(known.id) is not None else None
 
 
-def found(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
-    """The conversation if it was ever opened; nothing is written."""
+def find_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
+    """Return the conversation if it was ever opened, else None. Write nothing."""
     wanted = (talk.kind, talk.partner_ref, talk.place_ref)
     for known in conversations.conversations_of(npc_ref):
         if (known.kind, known.partner_ref, known.place_ref) == wanted:
@@ -101,12 +101,12 @@ def found(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
 
 
 def real_minute() -> str:
-    """The date and the minute, in UTC."""
+    """Return date and minute in UTC."""
     return f"{datetime.fromtimestamp(time.time(), tz=UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def game_time() -> datetime | None:
-    """The moment of Evennia's game time, None for one that no calendar has."""
+    """Return the moment of Evennia's game time, None if no calendar has it."""
     try:
         return datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
     except (OSError, OverflowError, ValueError):
@@ -114,29 +114,29 @@ def game_time() -> datetime | None:
 
 
 def game_minute() -> str:
-    """The date and the minute of it, "" for one that no calendar has."""
+    """Return date and minute of the game time, "" if no calendar has it."""
     now = game_time()
     return "" if now is None else f"{now:%Y-%m-%d %H:%M}"
 
 
 def game_moment() -> str:
-    """The moment of game time as ISO 8601 with its zone, "" for one that no calendar has."""
+    """Return the game time in ISO 8601 with its zone, "" if no calendar has it."""
     now = game_time()
     return "" if now is None else now.isoformat(timespec="seconds")
 
 
 def minute_of(suffix: TimeSuffix) -> str:
-    """The minute as the setting wants it beside what is said, "" for none."""
+    """Return the minute that the setting wants recorded with events, "" for none."""
     if not suffix:
         return ""
     return real_minute() if suffix == "real" else game_minute()
 
 
 def event_record(event: Event, *, minute: str = "") -> NewRecord:
-    """What is written down of an event: who, and what was said or done, and the minute if told.
+    """Return the record of an event: who said or did what, and the minute if given.
 
-    Somebody's own words are a record of kind `user` and of their name. What happened is one of kind
-    `event` and of nobody's, so that a prompt shows it without a label: nobody can say it.
+    Words of a character are a record of kind `user` with their name. A happening is of kind `event`
+    and has no name, so a prompt shows it without a label, which no speaker can imitate.
     """
     body = f"*{event.text}*" if event.kind == "pose" else event.text
     meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
@@ -159,31 +159,31 @@ def event_record(event: Event, *, minute: str = "") -> NewRecord:
 
 
 MOST_ROOMS: Final = 5
-"""Conversations that are looked at; their histories stay in memory."""
+"""How many room conversations an NPC remembers; their histories stay in memory."""
 
 
 def newest_rooms(npc_ref: str) -> tuple[ConversationRef, ...]:
-    """The conversations in rooms that an NPC is to remember, the newest first."""
+    """Return the room conversations that an NPC remembers, newest first."""
     return conversations.newest_rooms(npc_ref, most=MOST_ROOMS)
 
 
 class Lately:
-    """The rooms that one NPC was in lately. Warm, none of it asks the database."""
+    """The rooms in which one NPC was lately. Once read, no method queries the database."""
 
     def __init__(self, npc_ref: str) -> None:
         self._npc_ref: Final = npc_ref
         self.read: tuple[ConversationRef, ...] | None = None
-        """The rooms, None as long as they were not read."""
+        """The room conversations, newest first; None until they are read."""
         self._gone: Final[set[str]] = set()
 
     def rooms(self) -> tuple[ConversationRef, ...]:
-        """The conversations in rooms, the newest first."""
+        """Return the room conversations, newest first."""
         if self.read is None:
             self.read = newest_rooms(self._npc_ref)
         return self.read
 
     def heard(self, conversation: ConversationRef) -> None:
-        """Something was recorded in this conversation."""
+        """Move this conversation to the front: something was recorded in it."""
         if self.read is None or conversation.kind != "room":
             return
         if self.read[:1] != (conversation,):
@@ -191,7 +191,7 @@ class Lately:
             self.read = (conversation, *others)[:MOST_ROOMS]
 
     def place_name(self, npc: NPC, place_ref: str) -> str:
-        """What `npc` calls the room of a conversation, "" where there is none any more."""
+        """Return what `npc` calls the room of a conversation, "" if the room is gone."""
         room = None if place_ref in self._gone else object_of(place_ref)
         if room is None:
             self._gone.add(place_ref)
@@ -200,7 +200,7 @@ class Lately:
 
 
 def records_of_room(room: ConversationRef) -> Iterator[Record]:
-    """What was said and done in a conversation and is kept in memory, the newest first."""
+    """Yield the records of a room conversation that are in memory, newest first."""
     history = windows(room.id).history
     for index in range(history.stop - 1, history.earlier - 1, -1):
         record = record_of(history[index])

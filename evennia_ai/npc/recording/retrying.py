@@ -1,7 +1,7 @@
-"""Retrying: what the database did not take is tried again until it does.
+"""Retrying: tries again what the database refused, until it succeeds.
 
-A turn that stays open looks as if it were still running, so its end is tried again until it is
-written; after a stop of the server the next start closes what is left.
+A turn without an end looks as if it still ran, so its end is retried until it is written. After a
+stop of the server, the next start closes turns that are still open.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from evennia_ai.services.llm.resilience import Clock
 
 RETRY_SECONDS: Final = 5.0
 DATABASE_ERRORS: Final = (StoreError, DatabaseError)
-"""What the store raises, and what Evennia's own reads do, while the database is away."""
+"""Errors of the store and of Evennia's own reads while the database is away."""
 
 
 def until_done(do: Callable[[], object], doing: str, *, clock: Clock) -> "Deferred[None]":
-    """Call `do` now, and again every few seconds as long as the database refuses.
+    """Call `do` now, and again every few seconds while the database refuses.
 
-    It may return a Deferred. The one that is returned fires when it is done, or fails as `do` does
-    for any other reason. A turn that somebody else has ended meanwhile needs no end any more.
+    `do` may return a Deferred. The returned Deferred fires when `do` succeeds, and fails if `do`
+    fails for any other reason. A turn that is already closed counts as success.
     """
     trying = _Trying(do, doing, clock)
     trying.attempt()
@@ -32,7 +32,7 @@ def until_done(do: Callable[[], object], doing: str, *, clock: Clock) -> "Deferr
 
 
 class _Trying:
-    """Something that is tried until the database takes it; no closures, which would be a cycle."""
+    """A call that is repeated until the database accepts it. Closures would form a cycle."""
 
     def __init__(self, do: Callable[[], object], doing: str, clock: Clock) -> None:
         self.done: Final[Deferred[None]] = Deferred()

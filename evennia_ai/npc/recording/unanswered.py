@@ -1,10 +1,10 @@
-"""Unanswered: what people said to NPCs before the server stopped, and nobody had answered yet.
+"""Words that NPCs heard before the server stopped and had not answered.
 
-And who came to NPCs that greet, and was not greeted yet.
+It also finds newcomers whom a greeting NPC had not greeted yet.
 
-Who was named, spoken to or whispered to less than a minute before the start answers now; a reload
-then costs nobody their answer. What is older is left: an answer to it would come out of nowhere.
-Only that is known which is in the records: who was in conversation with whom is not.
+An NPC answers now what was said to it less than a minute before the start, so a reload costs nobody
+their answer. Older words stay unanswered, because an answer would surprise everybody. Only the
+records are known: who was in conversation with whom is lost.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ LOOKED_BACK_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenUp:
-    """How much is answered now, and how much that was meant for an NPC is not any more."""
+    """How many unanswered words NPCs answer now, and how many are too old."""
 
     answered: int = 0
     dropped: int = 0
@@ -46,18 +46,19 @@ class TakenUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What was said to NPCs before the process started and not answered, and who came then."""
+    """What was said to NPCs before the start and not answered, and who arrived then."""
 
     started_at: float
-    """Since 1970."""
+    """In seconds since 1970."""
     said: Sequence[tuple[ConversationRef, Record]]
     came: Sequence[tuple[ConversationRef, Record]]
 
 
 def look_back(*, started_at: float) -> Before:
-    """Read what was before the start, and the conversations in which it was, in any thread.
+    """Read what happened before the start, with its conversations. Any thread may call it.
 
-    StoreError or DatabaseError: it cannot be read.
+    Raises:
+        StoreError, DatabaseError: The database cannot be read.
     """
     since = started_at - LOOKED_BACK_SECONDS
     said = past_turns.unanswered_words(since=since, before=started_at)
@@ -68,11 +69,11 @@ def look_back(*, started_at: float) -> Before:
 
 
 def take_up(before: Before) -> TakenUp:
-    """Answer what was said to NPCs just before the process started."""
+    """Let NPCs answer what was said to them shortly before the start."""
     answered = dropped = 0
     for where, record in before.said:
         npc = object_of(where.npc_ref)
-        heard = _said(npc, where, record) if issubclass(type(npc), HasMind) else None
+        heard = _words_from_record(npc, where, record) if issubclass(type(npc), HasMind) else None
         if heard is None or not npc.ai.attention.is_sure(heard.event):
             continue
         is_fresh = record.created_at >= before.started_at - FRESH_SECONDS
@@ -84,14 +85,14 @@ def take_up(before: Before) -> TakenUp:
     _greet_later(before.came)
     if answered or dropped:
         logger.log_msg(
-            "evennia_ai: said to NPCs before the server stopped:"
-            f" {answered} answered now, {dropped} not any more"
+            "evennia_ai: lines to NPCs from before the server stopped:"
+            f" {answered} answered now, {dropped} too old to answer"
         )
     return TakenUp(answered=answered, dropped=dropped)
 
 
 def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
-    """Have NPCs greet who came just before the stop, and has heard no greeting and said nothing."""
+    """Let NPCs greet recent newcomers who got no greeting and said nothing."""
     for where, record in came:
         npc = object_of(where.npc_ref)
         if not issubclass(type(npc), HasMind) or _spoke_since(where, record):
@@ -102,7 +103,7 @@ def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
 
 
 def _spoke_since(where: ConversationRef, came: Record) -> bool:
-    """True if who came said something there, or the coming does not count any more."""
+    """True if the newcomer spoke there since, or the record left the history."""
     known = [record for message in windows(where.id).history if (record := record_of(message))]
     later = [record for record in known if int(record.id) >= int(came.id)]
     speaker = came.meta.get("speaker")
@@ -110,8 +111,8 @@ def _spoke_since(where: ConversationRef, came: Record) -> bool:
     return spoke or not any(one.id == came.id for one in later)
 
 
-def _said(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
-    """What a person said to the NPC; None where no person did, or it does not count any more."""
+def _words_from_record(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
+    """Return the record as a person's words; None if it is not, or left the history."""
     before, meta = windows(where.id).history, record.meta
     if meta.get("event") not in SPOKEN or meta.get("hops"):
         return None
@@ -122,9 +123,10 @@ def _said(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | 
 def heard_again(
     npc: NPC, where: ConversationRef, record: Record, *, hint: str = ""
 ) -> CommittedEvent | None:
-    """What the record says that the NPC perceived; None where who did it is gone for good.
+    """Return the record as the event that the NPC perceived; None if its actor is gone.
 
-    `hint` is what a builder asks of the answer.
+    Args:
+        hint: A builder's instruction for the answer.
     """
     meta, speaker_ref = record.meta, str(record.meta.get("speaker") or "")
     speaker = object_of(speaker_ref) if speaker_ref else None

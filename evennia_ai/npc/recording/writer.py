@@ -1,18 +1,17 @@
-"""The writer: what NPCs perceive and say is committed in a thread of its own, some of it together.
+"""The writer: commits what NPCs perceive and say in a thread of its own.
 
-A database that another process has locked, and a disk that is slow, hold up who waits for their own
-commit, and nobody else in the game. What is asked of a model and what is said waits for it as ever:
-a Deferred fires when it is committed, on the reactor's thread.
+A locked database or a slow disk then delays only those who wait for their own commit. Nothing is
+asked of a model or said before its commit: a Deferred fires in the reactor's thread.
 
-A job is a function over plain values that calls the store, and touches no object of the game. Jobs
-are done in the order in which they were given. Several that wait become one transaction without
-savepoints, which on PostgreSQL were three statements of four. Where one of them fails, or the
-transaction does, nothing of it was written, and each is done once more alone, but for one that
-failed by itself: so no job fails because of another. A job that reads is done between two
-transactions, in its place.
+A job is a function over plain values that calls the store and touches no object of the game. Jobs
+run in the order in which they were given. Several waiting jobs become one transaction without
+savepoints, which saves three of four statements on PostgreSQL. If a job or the transaction fails,
+nothing was written. Each job is then repeated in a transaction of its own, except one that failed
+by itself. No job fails because of another. A job that reads runs between two transactions, in its
+place.
 
-There is a thread while a server runs on a database that can be read while it is written. Else, and
-in commands, scripts and tests, a job is done where it is given.
+The thread runs while a server runs on a database that can be read during a write. Otherwise, and in
+commands, scripts and tests, a job runs at once in the caller's thread.
 """
 
 import time
@@ -47,15 +46,16 @@ from evennia_ai.store.core.snapshots import all_or_nothing
 T = TypeVar("T")
 
 MOST_TOGETHER: Final = 32
+"""The most jobs of one transaction."""
 TOGETHER_SECONDS: Final = 0.005
-"""How long a transaction takes in more jobs."""
+"""For how long a transaction accepts more jobs."""
 
 STOPPING_SECONDS: Final = 5.0
-"""How long the stop of the server waits for what is not committed yet."""
+"""How long the stop of the server waits for commits."""
 
 
 class _Job(Generic[T]):
-    """Something to write, who waits for it, and how it went."""
+    """A function to run in the writer's thread, its Deferred and its outcome."""
 
     def __init__(self, write: Callable[[], T], *, is_reading: bool = False) -> None:
         self.waiting: Final[Deferred[T]] = Deferred(lambda _: None)
@@ -63,78 +63,78 @@ class _Job(Generic[T]):
         self._write: Final = write
         self._outcome: T | Failure
         self.has_failed_by_itself = False
-        """True if it failed in a transaction of several as it would have failed alone."""
+        """True if it failed in a shared transaction for a reason of its own."""
 
     def do(self) -> bool:
-        """Read, or write in the current transaction, which is to be given up where this fails.
+        """Read, or write in the current transaction. Return False if it failed.
 
-        Whether it did not fail.
+        After a failure the caller must roll the transaction back.
         """
         try:
             self._outcome = self._write()
-        except Exception as error:  # whatever it is belongs to who waits for it
+        except Exception as error:  # the caller who waits gets every error
             self._fail_with(error)
             self.has_failed_by_itself = not _was_refused(error)
             return False
         return True
 
     def do_alone(self) -> None:
-        """Write in a transaction of its own, all or nothing."""
+        """Write in a transaction of its own."""
         try:
             with transaction.atomic():
                 self._outcome = self._write()
-        except Exception as error:  # whatever it is belongs to who waits for it
+        except Exception as error:  # the caller who waits gets every error
             self._fail_with(error)
 
     def _fail_with(self, error: Exception) -> None:
-        """Keep the current exception as what came of it, with nothing that its frames had in hand.
+        """Keep the current exception as the outcome, without the values in its frames.
 
-        A frame of Django's keeps the error whose traceback refers to it; the prompt that was to be
-        written would stay in memory until the collector finds the two.
+        Django keeps the error in a frame that its traceback refers to. Without clearing, the prompt
+        that was to be written would stay in memory until the garbage collector runs.
         """
         clear_frames(error.__traceback__)
         self._outcome = Failure()
 
     @property
     def has_failed(self) -> bool:
-        """True if the last try raised an error."""
+        """True if the last attempt raised an error."""
         return isinstance(self._outcome, Failure)
 
     @property
     def is_locked_out(self) -> bool:
-        """True if another process has locked what it writes or reads."""
+        """True if another process holds a lock on what the job reads or writes."""
         return isinstance(self._outcome, Failure) and is_lock(self._outcome.value)
 
     def fail(self, error: Exception) -> None:
         self._outcome = Failure(error)
 
     def tell(self) -> None:
-        """Tell who waits for it, on the reactor's thread.
+        """Fire the Deferred. Call in the reactor's thread.
 
-        The outcome is handed over, not kept: a failure's traceback refers to this job.
+        The outcome is not kept, because a failure's traceback refers to this job.
         """
         outcome = self._outcome
         del self._outcome
-        if not self.waiting.called:  # else nobody waits any more
+        if not self.waiting.called:  # it was called if the caller cancelled it
             self.waiting.callback(outcome)
 
 
 class Writer:
-    """Commits what the game loop of one process writes."""
+    """Commits everything that the NPCs of one process write."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock: Final = clock
         self._thread: Thread | None = None
         self._given: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._done: SimpleQueue[_Job[Any]] = SimpleQueue()
-        self._behind: _Job[Any] | None = None  # one that reads, behind what is being written
+        self._behind: _Job[Any] | None = None  # a read job that follows the current transaction
         self._under_way: Final[set[_Job[Any]]] = set()
         self._is_given_up = False
         self.locked_out: Final = LockedOut(_log_error)
-        """True while it waits for a lock that another process has."""
+        """Reports waiting for a lock of another process, and its end."""
 
     def begin(self) -> None:
-        """Write in a thread from now on, where the database and the clock are made for it."""
+        """Start the thread, if the database and the clock allow one."""
         if self._thread is None and _is_read_while_written() and self._has_threads:
             self._is_given_up = False
             _begin_with_the_lock()
@@ -144,15 +144,18 @@ class Writer:
 
     @property
     def is_at_work(self) -> bool:
-        """True if something is given that nobody was told of yet."""
+        """True if the caller of some job waits for it."""
         return bool(self._under_way)
 
     def write(self, job: Callable[[], T]) -> Deferred[T]:
-        """What `job` returns once it is committed. It fails as `job` does, or with StoreError."""
+        """Return what `job` returns, once it is committed.
+
+        The Deferred fails with the error of `job`, or with StoreError.
+        """
         return self._taken_on(job)
 
     def read(self, job: Callable[[], T]) -> Deferred[T]:
-        """What `job` reads once all that was given before it is committed; it holds no lock."""
+        """Return what `job` reads, after all earlier jobs are committed. It holds no lock."""
         return self._taken_on(job, is_reading=True)
 
     def _taken_on(self, job: Callable[[], T], *, is_reading: bool = False) -> Deferred[T]:
@@ -164,13 +167,13 @@ class Writer:
         return given.waiting
 
     def until_written(self, job: Callable[[], object], doing: str) -> "Deferred[None]":
-        """Have `job` written, and again every few seconds as long as the store refuses."""
+        """Write `job`, and repeat it every few seconds while the store refuses."""
         return until_done(partial(self.write, job), doing, clock=self.clock)
 
     def end(self) -> None:
-        """Commit what waits, and what comes of it; from now on jobs are done where they are given.
+        """Commit what waits and stop the thread. Later jobs run in the caller's thread.
 
-        For the stop of the server. What a lock keeps from being written is given up.
+        Called when the server stops. Jobs that a lock holds up fail after a few seconds.
         """
         thread, until = self._thread, time.monotonic() + STOPPING_SECONDS
         if thread is None:
@@ -196,7 +199,7 @@ class Writer:
         return IReactorFromThreads.providedBy(self.clock)
 
     def _tell_next(self) -> None:
-        """Tell of one job, and of the next when everybody else had their turn."""
+        """Fire one job's Deferred now, and the next after other work of the reactor."""
         with suppress(Empty):
             self._tell(self._done.get_nowait())
         if not self._done.empty():
@@ -209,7 +212,7 @@ class Writer:
     # In the writer's thread
 
     def _live(self) -> None:
-        """The thread's whole life."""
+        """Run the thread."""
         notice_locks()
         _begin_with_the_lock()
         try:
@@ -219,11 +222,13 @@ class Writer:
             connection.close()
 
     def _read_before_the_next(self) -> _Job[Any] | None:
-        """The next job to write, after those before it that read; None: the thread ends."""
+        """Run the read jobs at the front. Return the next write job; None: end the thread."""
         while (job := self._behind or self._given.get()) is not None and job.is_reading:
             self._behind = None
             self._until_unlocked(job, job.do)
-            if job.has_failed and not connection.is_usable():  # it was away; another is opened
+            if (
+                job.has_failed and not connection.is_usable()
+            ):  # lost connection; the next job opens another
                 connection.close()
             self._done.put(job)
             self._tell_from_thread()
@@ -231,7 +236,7 @@ class Writer:
         return job
 
     def _write_with(self, first: _Job[Any]) -> None:
-        """Write a job, and with it those that wait behind it."""
+        """Write a job together with those that wait after it."""
         jobs: list[_Job[Any]] = []
         try:
             with all_or_nothing():
@@ -241,10 +246,10 @@ class Writer:
                         transaction.set_rollback(True)
                         break
                 is_written = not connection.needs_rollback
-        except Exception as error:  # whatever it is, each job is told of it by a try of its own
+        except Exception as error:  # each job is repeated by itself and gets its own error
             if is_lock(error):
                 self.locked_out.waits()
-            if not connection.is_usable():  # the database was away; another connection is opened
+            if not connection.is_usable():  # lost connection; the next job opens another
                 connection.close()
             is_written = False
         for job in jobs or [first]:
@@ -258,7 +263,7 @@ class Writer:
         reactor.callFromThread(self._tell_next)
 
     def _with_those_waiting(self, first: _Job[Any]) -> Iterator[_Job[Any]]:
-        """It and what waits behind it, for a few milliseconds, up to a job that reads."""
+        """Yield `first` and waiting write jobs, for a few milliseconds, up to a read job."""
         until = time.monotonic() + TOGETHER_SECONDS
         yield first
         for _ in range(MOST_TOGETHER - 1):
@@ -277,7 +282,7 @@ class Writer:
             yield job
 
     def _until_unlocked(self, job: _Job[Any], attempt: Callable[[], object]) -> None:
-        """Call `attempt`, which reads or writes `job`, until no other process locks it out."""
+        """Call `attempt` again until no other process locks the job out."""
         attempt()
         while job.is_locked_out and not self._is_given_up:
             self.locked_out.waits()
@@ -292,16 +297,16 @@ def _log_error(line: str) -> None:
 
 
 def _begin_with_the_lock() -> None:
-    """Have the transactions of this thread's connection wait for the lock before they read.
+    """Make transactions of this thread's connection take the lock before they read.
 
-    On SQLite one that reads first is refused where another connection writes meanwhile.
+    On SQLite a transaction that reads first fails if another connection writes meanwhile.
     """
     if connection.vendor == "sqlite":
         connection.transaction_mode = "IMMEDIATE"
 
 
 def _is_read_while_written() -> bool:
-    """True if a second connection can read while another writes."""
+    """True if one connection can read while another writes."""
     if connection.vendor != "sqlite":
         return True
     with connection.cursor() as cursor:
@@ -310,10 +315,10 @@ def _is_read_while_written() -> bool:
 
 
 def _was_refused(error: BaseException | None) -> bool:
-    """True if an error, or what it came from, is a statement that the database did not take.
+    """True if the database refused a statement, here or in an error that led to this one.
 
-    Also where somebody caught the first refusal and went on in a transaction that was lost. A row
-    that is there already is no refusal: that is for whoever wrote to tell.
+    That includes code that caught the refusal and went on in a lost transaction. A duplicate row
+    does not count, because the author of the job must handle it.
     """
     if is_lock(error):
         return True

@@ -1,11 +1,11 @@
-"""Events: what an NPC perceived, as a value.
+"""Events: what an NPC perceived, as values.
 
-An event carries everything a turn needs to know of the moment it was heard, so that a second
-speaker can never change the one that is being answered.
+An event carries everything that a turn needs to know about the moment in which it was heard. A
+later speaker therefore cannot change the event that is being answered.
 
-It belongs to the line that led to it. What an NPC says because of a line belongs to that line, and
-so does what other NPCs answer; all of it counts against the line (`Lines`): the NPCs that answer,
-and every call of a model. NPCs that hear the same line share its count.
+Each event belongs to the line of the player that led to it. Everything that NPCs say because of
+that line belongs to it too. `Lines` limits how many NPCs may answer one line and how many calls of
+models it may cause. NPCs that hear the same line share its count.
 """
 
 from collections import OrderedDict, deque
@@ -16,34 +16,34 @@ from typing import Any, Final
 from evennia_ai.engine.text.words import split_words
 
 Kind = str
-"""What sort of thing was perceived: one of the words below, or a game's own."""
+"""The kind of an event: one of the words below, or a word of the game."""
 
 SPOKEN: Final = frozenset({"say", "whisper", "talk"})
 HEARD: Final = SPOKEN | {"pose"}
-"""Said or posed by somebody, in their own words. Everything else happened, in the game's words."""
+"""Kinds in the speaker's own words. All other kinds happened, in the words of the game."""
 
 ARRIVE: Final = "arrive"
 TICK: Final = "tick"
 ERRAND: Final = "errand"
 NOBODYS: Final = frozenset({TICK, ERRAND})
-"""What nobody does, whoever the conversation is with."""
+"""Kinds of events without an actor."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Line:
-    """Something a person said or did, with all that it set off; counted while it goes on."""
+    """A line of a player and the count of what it caused."""
 
     player_ref: str = ""
-    """Who began it, "" where that was nobody."""
+    """The player who typed the line, "" if there was none."""
     calls: int = 0
-    """Of models."""
+    """How many calls of models it caused."""
     npcs: set[str] = field(default_factory=set)
-    """Those that answered."""
+    """References of the NPCs that answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something an NPC heard or saw. Where nobody did it, who did and their name are ""."""
+    """Something that an NPC perceived. Without an actor, the speaker fields are ""."""
 
     kind: Kind
     speaker_ref: str
@@ -51,35 +51,35 @@ class Event:
     speaker_rank: str = "Player"
     """The speaker's permission in words, "NPC" for one of ours."""
     text: str
-    """What was said, without markup and without the frame around it, or what happened; one line."""
+    """What was said (without markup and without `says, "..."`) or what happened, on one line."""
     room_ref: str
     to_ref: str = ""
-    """Whom it was said or done to, "" where that was nobody in particular."""
+    """The person it was said or done to, "" for nobody in particular."""
     private: bool = False
-    """True if it belongs to the conversation with its speaker alone."""
+    """True if it belongs to the private conversation with its speaker."""
     alone: bool = False
-    """True if nobody but the speaker was there to be meant."""
+    """True if the speaker and the NPC were alone."""
     hops: int = 0
-    """The NPC replies in a row that led to it; 0 is a person."""
+    """How many NPC replies in a row led to it; 0 for the words of a person."""
     known_ref: str = ""
-    """The reference of whom the NPC takes the speaker for: what it knows is asked for by it."""
+    """The speaker as the NPC knows them: the person, or the guise that they wear."""
     unplayed: bool = field(default=False, compare=False)
-    """True if nobody plays the speaker, and it is no NPC of ours: a thing, a scripted character."""
+    """True for a thing or a scripted character: no player plays it and it has no mind."""
     language: str = ""
     volume: str = ""
-    """As the game calls them, "" where it told none."""
+    """Words of the game, "" if it named none."""
     item: str = ""
     """The name of the thing it is about."""
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Facts of the game's own, as JSON values."""
+    """More facts that the game reported, as JSON values."""
     wants_answer: bool = False
-    """True if what happened is addressed to the NPC."""
+    """True if the game wants the NPC to answer what happened."""
     by_rote: bool = False
-    """True if an NPC said what no model chose."""
+    """True if an NPC said it without a model, for example its fallback line."""
     client: str = field(default="", compare=False)
-    """The client at which who says or poses it types; "" for nobody, and for what happened."""
+    """The client of the player who said or posed it, "" otherwise."""
     line: Line | None = field(default=None, compare=False, repr=False)
-    """What led to it, however many replies of NPCs ago; None where that is not known."""
+    """The line that it is, or that led to it through replies of NPCs; None if unknown."""
 
     def __post_init__(self) -> None:
         if not self.known_ref:
@@ -92,20 +92,24 @@ class Event:
 
     @property
     def is_happening(self) -> bool:
-        """True if it happened, rather than being said or posed."""
+        """True if it happened. False if it was said or posed."""
         return self.kind not in HEARD
 
 
 def utterance_key(event: Event) -> tuple[str, ...]:
-    """What events of one utterance have in common; words garbled for some count by language."""
+    """Return a key that all events of one utterance share.
+
+    Listeners may get the words garbled, so the language replaces the text where there is one.
+    """
     said = event.language or event.text
     return (event.room_ref, event.speaker_ref, event.kind, said)
 
 
 def payer_of(event: Event) -> str:
-    """The person who is charged for an answer: who said or did it, or began what led to it.
+    """Return the reference of the player whose limits an answer counts against.
 
-    "" where it was nobody or an NPC by itself.
+    That is the player who said or did it, or whose line led to it. "" if nobody did, or an NPC
+    acted by itself.
     """
     if event.hops:
         return event.line.player_ref if event.line is not None else ""
@@ -113,15 +117,17 @@ def payer_of(event: Event) -> str:
 
 
 def began_by(event: Event) -> str:
-    """Who said or did it, or began what led to it, NPCs too: whom calls are written down for."""
+    """Return who is named in the log of calls: a player as in `payer_of`, or an NPC."""
     return payer_of(event) if event.hops else event.speaker_ref
 
 
 def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:
-    """Why something that happened should be answered, None where it should not.
+    """Return why the NPC should answer something that happened, None if it should not.
 
-    `react_to` are the kinds the NPC answers though they are not addressed to it. For speech and
-    poses this is None: addressing decides about them.
+    Speech and poses return None, because addressing decides about them.
+
+    Args:
+        react_to: Kinds that the NPC answers even if they are not addressed to it.
     """
     if not event.is_happening:
         return None
@@ -131,14 +137,14 @@ def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:
 
 
 SAME_SECONDS: Final = 5.0
-"""How long after a line somebody may hear it late: the recorder is slow, never that slow."""
+"""Within these seconds, equal words of one speaker count as the same line."""
 
 MOST_KNOWN: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A line that was just heard, and by whom."""
+    """A recent line and the NPCs that heard it."""
 
     line: Line
     at: float
@@ -146,7 +152,7 @@ class _Known:
 
 
 class Lines:
-    """The lines of this moment; `most_npcs` and `most_calls` are what one of them may set off."""
+    """The recent lines of players, and the limits on what one line may cause."""
 
     def __init__(self, *, seconds: Callable[[], float], most_npcs: int, most_calls: int) -> None:
         self._seconds: Final = seconds
@@ -155,7 +161,7 @@ class Lines:
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
 
     def traced(self, event: Event, *, npc_ref: str) -> Event:
-        """The event as this NPC perceives it, with the line that it is, or that led to it."""
+        """Return the event with its line: the line that it is, or that led to it."""
         if event.line is not None:
             return event
         if event.kind in NOBODYS or event.hops:
@@ -171,14 +177,14 @@ class Lines:
         return replace(event, line=known.line)
 
     def why_spent(self, event: Event) -> str:
-        """Why no model is asked any more because of the line, "" while one may be."""
+        """Return why the line may cause no more calls of models, "" if it may."""
         line = event.line
         if line is None or line.calls < self._most_calls:
             return ""
         return f"one line set off {line.calls} calls of models already (EVENNIA_AI_LINE_CALLS)"
 
     def why_silent(self, event: Event, *, npc_ref: str) -> str:
-        """Why this NPC does not answer what the line led to; "": it does, and counts."""
+        """Return why this NPC may not answer the line. If it may, count it and return ""."""
         line = event.line
         if line is None:
             return ""
@@ -193,18 +199,18 @@ class Lines:
 MOST_ROOMS: Final = 4096
 
 MOMENT_SECONDS: Final = 5.0
-"""How soon after an NPC an unplayed speaker in the same room continues what the NPC said."""
+"""An unplayed speaker that speaks within these seconds after an NPC continues its line."""
 
 MOST_SPOKEN: Final = 64
-"""How many lines of NPCs are compared with what unplayed speakers say."""
+"""How many recent lines of NPCs are compared with the words of unplayed speakers."""
 
 _SHORTEST_ECHO: Final = 3
-"""Words from which on a line is known for a repetition of another one."""
+"""Shorter texts, in words, never count as a repetition."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Spoken:
-    """What an NPC said or did, or what continued it."""
+    """Recent words or an act of an NPC, or of an unplayed speaker that continued them."""
 
     at: float
     room_ref: str
@@ -214,7 +220,7 @@ class _Spoken:
     line: Line | None
 
     def is_echoed_by(self, text: str) -> bool:
-        """True if one of both texts has all words of the other in a row."""
+        """True if one of the two texts contains all words of the other in a row."""
         both = (split_words(self.text.casefold()), split_words(text.casefold()))
         longer, shorter = sorted(both, key=len, reverse=True)
         return (
@@ -229,7 +235,7 @@ class _Chain:
 
 
 class Chains:
-    """The conversations of NPCs in all rooms; `budget_seconds` is how long one goes on by itself.
+    """The conversations that NPCs have among themselves, by room.
 
     In a room NPCs answer each other, and what nobody plays, for a while without a person saying
     anything. A person's word begins a new chain, and so does the first word after a long silence.
@@ -249,13 +255,13 @@ class Chains:
     def spoke(
         self, room_ref: str, text: str, *, speaker_ref: str, hops: int, line: Line | None
     ) -> None:
-        """Remember what an NPC says or does, before anybody perceives it."""
+        """Remember what an NPC says or does. Call before anybody perceives it."""
         said = _Spoken(self._seconds(), room_ref, speaker_ref, text, hops, line)
-        if not self._spoken or self._spoken[-1] != said:  # all NPCs of a room perceive a line
+        if not self._spoken or self._spoken[-1] != said:  # each NPC of the room reports it
             self._spoken.append(said)
 
     def continued(self, event: Event) -> Event:
-        """Return the event with the replies and the line that it continues, if it continues any."""
+        """Return the event with the hops and the line that it continues, if it continues any."""
         if not event.unplayed or event.hops or event.kind == ARRIVE:
             return event
         now = self._seconds()
@@ -292,6 +298,6 @@ class Chains:
             self._of_room.popitem(last=False)
 
     def is_over(self, room_ref: str) -> bool:
-        """True if the NPCs there have talked long enough by themselves."""
+        """True if the NPCs of the room have talked long enough among themselves."""
         known = self._of_room.get(room_ref)
         return known is not None and self._seconds() - known.began_at > self._budget_seconds

@@ -1,7 +1,7 @@
-"""Happenings: what NPCs see happen; a game tells its own by `happened`.
+"""Happenings: what NPCs see happen. A game reports its own with `happened`.
 
-Every happening becomes a record of each NPC that could see it, whether it is answered or not. Its
-text is data for the NPC: one line, without markup, cut where it is too long.
+Every happening becomes a record of each NPC that could see it, even if no NPC answers. For the NPC
+its text is data: one line, without markup, cut if it is too long.
 """
 
 import re
@@ -29,17 +29,17 @@ from evennia_ai.npc.senses.presence import (
     rank_of,
     room_ref_of,
 )
-from evennia_ai.npc.senses.text import one_line, plain_name, unmarked
+from evennia_ai.npc.senses.text import one_line, plain_name, strip_markup
 from evennia_ai.npc.senses.utterance import hops_of, line_of
 
 MAX_DATA: Final = 4000
-"""Characters of the JSON of a happening's data."""
+"""The most characters of a happening's data as JSON."""
 
 MAX_ITEM: Final = 300
-"""Characters of the names of things that are told at once."""
+"""The most characters of an item that is given as a text."""
 
 UNSEEN: Final = "something"
-"""What an NPC is told of a thing it cannot see."""
+"""The name of a thing that the NPC cannot see."""
 
 _KIND: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _NAMED: Final = re.compile(r"\{(actor|item|to)\}")
@@ -47,15 +47,15 @@ _TAKEN: Final = HEARD | {TICK, ERRAND}
 
 
 class HappeningError(EvenniaAIError):
-    """A game told of something in a way that cannot be recorded."""
+    """A game reported a happening that cannot be recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """Something that happens, before it is known who sees it.
+    """Something that happens, before the NPCs that see it are known.
 
-    `text` may hold `{actor}`, `{item}` and `{to}`: the names each NPC knows them by; `detail`
-    follows it as it is. `item` is an object or a name.
+    `text` may hold `{actor}`, `{item}` and `{to}`. Each NPC reads the names that it knows them by.
+    `detail` follows the text unchanged. `item` is an object or a name.
     """
 
     kind: str
@@ -116,11 +116,11 @@ def happened(
         wants_answer=wants_answer,
     )
     _check(happening)
-    return sum(tell(npc, happening) for npc in npcs_in(place_or_npc))
+    return sum(let_perceive(npc, happening) for npc in npcs_in(place_or_npc))
 
 
 def npcs_in(place_or_npc: Any) -> list[Any]:
-    """The NPCs with a mind in a room, or the one that is meant; nobody is nowhere."""
+    """Return the NPCs with a mind in a room. An NPC returns itself, None returns nobody."""
     if place_or_npc is None:
         return []
     if isinstance(place_or_npc, HasMind):
@@ -129,8 +129,8 @@ def npcs_in(place_or_npc: Any) -> list[Any]:
     return [npc for npc in there if isinstance(npc, HasMind)]
 
 
-def tell(npc: NPC, happening: Happening) -> bool:
-    """Have one NPC perceive something; whether it could."""
+def let_perceive(npc: NPC, happening: Happening) -> bool:
+    """Let one NPC perceive something. Return False if it cannot perceive it."""
     try:
         event = event_for(npc, happening)
     except DatabaseError as error:
@@ -143,17 +143,19 @@ def tell(npc: NPC, happening: Happening) -> bool:
 
 
 def event_for(npc: NPC, happening: Happening) -> Event | None:
-    """What `npc` perceives of a happening, None where that is nothing."""
+    """Return the happening as `npc` perceives it, None if it perceives nothing."""
     actor, to = happening.actor, happening.to
     if npc.has_account or actor == npc or (actor is not None and not can_see(npc, actor)):
         return None
     names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
     names["to"] = "you" if to == npc else _name(npc, to)
     told = {key: quote_name(name) for key, name in names.items()}
-    if isinstance(happening.item, str):  # the game's own words, perhaps for several things
+    if isinstance(
+        happening.item, str
+    ):  # a text of the game is not quoted; it may name several things
         told["item"] = names["item"]
     line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
-    text = of_kind(happening.kind, line, by=names["actor"])
+    text = mark_kind(happening.kind, line, by=names["actor"])
     return Event(
         kind=happening.kind,
         speaker_ref=str(actor.id) if actor is not None else "",
@@ -173,40 +175,40 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
     )
 
 
-def of_kind(kind: Kind, line: str, *, by: str) -> str:
-    """A line about what happened; it says its kind where the name in it could tell things itself.
+def mark_kind(kind: Kind, line: str, *, by: str) -> str:
+    """Return the line, with its kind in front if a name in it could be read as an event.
 
-    So what happened and what somebody is called are never taken for one another.
+    Without the mark, a player could choose a name that reads like something that happened.
     """
     return line if quote_name(by) == by or not line else f"(event, {kind}) {line}"
 
 
 def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:
-    """What `npc` calls so many of a thing: "a rope", "two ropes"; "" for None.
+    """Return what `npc` calls a number of things: "a rope", "two ropes"; "" for None.
 
-    It is "something" where the NPC cannot see it or it has no name.
+    Return "something" if the NPC cannot see the thing or the thing has no name.
     """
     if item is None:
         return ""
     if isinstance(item, str):
         return neutralize_markup(heard_text(item)[:MAX_ITEM])
     shown = str(item.get_display_name(npc)).strip()
-    if not one_line(unmarked(shown)) or not item.access(npc, "view"):
+    if not one_line(strip_markup(shown)) or not item.access(npc, "view"):
         return UNSEEN
     numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
     return neutralize_markup(plain_name(numbered.strip() or shown))
 
 
-def description(npc: NPC, thing: Any, *, most: int) -> str:
-    """What `npc` sees when it looks at a thing or a place, on one line.
+def describe_to(npc: NPC, thing: Any, *, most: int) -> str:
+    """Return the description of a thing or place as `npc` sees it, on one line.
 
-    Descriptions are written by anybody: what reads as the frame of a chat or of a fact is undone.
+    Anybody may write descriptions, so text that imitates chat or facts is neutralised.
     """
     return neutralize_markup(heard_text(str(thing.get_display_desc(npc)))[:most])
 
 
 def _name(npc: NPC, other: Any) -> str:
-    """What `npc` calls somebody, "" for None."""
+    """Return what `npc` calls somebody, "" for None."""
     if other is None:
         return ""
     return settled_label(npc, other) if can_see(npc, other) else SOMEONE
@@ -216,11 +218,11 @@ def _check(happening: Happening) -> None:
     kind = happening.kind
     if not _KIND.fullmatch(kind) or kind in _TAKEN:
         raise HappeningError(
-            f"{kind!r} is no kind of a happening: it must be one word of small letters, digits, _"
+            f"{kind!r} cannot be the kind of a happening: use one word of small letters, digits, _"
             f" and -, beginning with a letter, and none of {', '.join(sorted(_TAKEN))}"
         )
     if not heard_text(happening.text):
-        raise HappeningError(f"a happening of kind {kind!r} has no text; tell it in one line")
+        raise HappeningError(f"a happening of kind {kind!r} has no text; describe it in one line")
     try:
         length = len(canonical_json(happening.data))
     except (TypeError, ValueError) as error:

@@ -1,10 +1,10 @@
-"""What an NPC calls those it can see, in every line of every prompt.
+"""Labels: what an NPC calls the characters that it sees, in every line of every prompt.
 
-A label is made from who somebody is, not from the name alone. Who bore a name first, as far as the
-NPC knows, has it plain; whoever else is called so, or nearly so, has a mark behind it that stays
-theirs. That is settled when they are perceived and stored with what they said, so nobody who comes
-later changes a line that was sent. The NPC's own names, and words that stand for somebody else in
-a prompt, are nobody's to bear plainly.
+A label depends on who a character is and not only on its name. The first character that the NPC
+knows by a name has the name plainly. Later characters with the same or nearly the same name have a
+number after it. The number is stored when they are first perceived and never changes, so a newcomer
+cannot change a line that was sent. Nobody gets plainly the NPC's own names, or words that mean
+somebody else in a prompt.
 """
 
 import re
@@ -39,15 +39,15 @@ from evennia_ai.store import memories
 from evennia_ai.store.memories import NewlyNamed
 
 MOST_FOLDED: Final = 200
-"""Characters of a folded name that are stored."""
+"""The most characters of a folded name that are stored."""
 MOST_FORESEEN: Final = 256
-"""Names of which one NPC foresees who bears them, and those of one room more."""
+"""The most names with unstored numbers for one NPC, before those of the next room."""
 MOST_OLDER: Final = 20
-"""Of so many who are called so it is told."""
+"""The most older characters of one name that are looked up."""
 
 
 class Bearer(NamedTuple):
-    """Somebody and what they are called, as it is shown and as it is compared."""
+    """A character and its name, as shown and as compared."""
 
     ref: str
     name: str
@@ -55,50 +55,52 @@ class Bearer(NamedTuple):
 
 
 OlderCalled = Mapping[Bearer, Sequence[Any]]
-"""Who is called as somebody is and was there before, by how that one is called."""
+"""Older characters of the same name, by the newer bearer of it."""
 OlderIds = Mapping[Bearer, Sequence[int]]
-"""The same by their numbers."""
+"""Database ids of older characters of the same name, by the newer bearer of it."""
 
 
 def label_of(npc: NPC, person: Any) -> str:
-    """What `npc` calls somebody it sees; nothing is written. Warm, this makes no query."""
+    """Return what `npc` calls a person it sees. Write nothing; no query once cached."""
     bearer = _bearer(npc, person)
-    known = _known(npc, bearer.folded)
+    known = _stored_numbers(npc, bearer.folded)
     if not _is_numbered(npc, bearer, known):
         _foresee(npc, [person, *seen_here(npc)])
     return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
 
 
 def settled_label(npc: NPC, person: Any) -> str:
-    """The same where `npc` perceives them: from now on this label is theirs alone.
+    """Return what `npc` calls a person it perceives, and store that label for good.
 
-    All NPCs that see somebody new settle it at once: a line that twenty hear costs what one does.
-    It is written down before what they heard. Where the database refuses it the label is what it
-    would be, and is settled another time.
+    All NPCs that see the newcomer store it together, so twenty listeners cost as much as one. It is
+    stored before the words that they heard. If the database refuses, the label is the same and is
+    stored the next time.
     """
     bearer = _bearer(npc, person)
-    known = _known(npc, bearer.folded)
+    known = _stored_numbers(npc, bearer.folded)
     if person.id is not None and bearer.ref not in known and not _is_being_settled(npc, bearer):
         _settle_for_all(npc, person)
-        known = _known(npc, bearer.folded)
+        known = _stored_numbers(npc, bearer.folded)
     return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
 
 
 def strangers_to(npc: NPC) -> tuple[Bearer, ...]:
-    """Those `npc` sees of whom it does not know yet who bore their name first."""
+    """Return the people `npc` sees whose place among the bearers of their name is unknown."""
     seen = (_bearer(npc, person) for person in seen_here(npc))
-    return tuple(one for one in seen if not _is_numbered(npc, one, _known(npc, one.folded)))
+    return tuple(
+        one for one in seen if not _is_numbered(npc, one, _stored_numbers(npc, one.folded))
+    )
 
 
-def foresee(npc: NPC, ids: OlderIds) -> None:
-    """Have `npc` know it of these strangers; of who is called otherwise by now it is not known."""
+def foresee_names(npc: NPC, ids: OlderIds) -> None:
+    """Let `npc` number these strangers. Skip anyone whose name has changed since."""
     people = (object_of(bearer.ref) for bearer in ids)
     same = [one for one in people if one is not None and _bearer(npc, one) in ids]
     _foresee(npc, same, _objects_of(ids))
 
 
 def _settle_for_all(npc: NPC, person: Any) -> None:
-    """Have written down for `npc` and those beside it what they call somebody new."""
+    """Store what `npc` and the NPCs near it call a newcomer."""
     others = (one for one in bystanders(npc) if one != person and is_npc(one))
     company = [npc, *(one for one in others if can_see(one, person))]
     older = _older_called({_bearer(one, person): person for one in company})
@@ -111,11 +113,11 @@ def _settle_for_all(npc: NPC, person: Any) -> None:
     named = [(one.ai, new) for one in company if (new := _newly_named(one, person, older))]
     _mark(named, is_being_settled=True)
     written = npc.ai.settle_names([new for _, new in named])
-    written.addCallbacks(lambda _: _settled(named), _not_settled, errbackArgs=(named,))
+    written.addCallbacks(lambda _: _forget_provisional(named), _not_settled, errbackArgs=(named,))
 
 
 Named = Sequence[tuple[Any, NewlyNamed]]
-"""Minds of NPCs, and who bears a name as each is to know it."""
+"""Minds of NPCs, each with the bearers of a name that it is to store."""
 
 
 def _mark(named: Named, *, is_being_settled: bool) -> None:
@@ -123,8 +125,8 @@ def _mark(named: Named, *, is_being_settled: bool) -> None:
         mind.foreseen_names[new.folded].update(dict.fromkeys(new.people, is_being_settled))
 
 
-def _settled(named: Named) -> None:
-    """It is known now, and foreseen no more."""
+def _forget_provisional(named: Named) -> None:
+    """Forget the provisional numbers: they are stored now."""
     for mind, new in named:
         foreseen = mind.foreseen_names.get(new.folded, {})
         for ref in new.people:
@@ -134,7 +136,7 @@ def _settled(named: Named) -> None:
 
 
 def _not_settled(failure: Failure, named: Named) -> None:
-    """It stays foreseen until they are perceived again."""
+    """Keep the provisional numbers until the person is perceived again."""
     failure.trap(StoreError, DatabaseError)
     refs = ", ".join(new.npc_ref for _, new in named)
     logger.log_err(f"evennia_ai: NPCs {refs}: a name is not settled: {failure.getErrorMessage()}")
@@ -142,9 +144,9 @@ def _not_settled(failure: Failure, named: Named) -> None:
 
 
 def _newly_named(npc: NPC, person: Any, older: OlderCalled) -> NewlyNamed | None:
-    """Who bears the name of `person`, up to them; None where `npc` knows them already."""
+    """Return the bearers of the name up to `person`; None if `npc` knows them already."""
     bearer = _bearer(npc, person)
-    known = _known(npc, bearer.folded)
+    known = _stored_numbers(npc, bearer.folded)
     if bearer.ref in known or _is_being_settled(npc, bearer):
         return None
     _foresee(npc, [person], older)
@@ -154,7 +156,7 @@ def _newly_named(npc: NPC, person: Any, older: OlderCalled) -> NewlyNamed | None
 
 
 def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
-    """The game's own text with what `npc` calls these people, where their names stand in it."""
+    """Replace these people's names in a text of the game by what `npc` calls them."""
     for person in people:
         shown = str(person.get_display_name(npc))
         label = quote_name(label_of(npc, person))
@@ -170,7 +172,7 @@ def _bearer(npc: NPC, person: Any) -> Bearer:
 
 
 def _label(npc: NPC, bearer: Bearer, number: int) -> str:
-    return _marked(bearer.name, number + (bearer.folded in _folds(npc.ai.own_names)))
+    return _mark_label(bearer.name, number + (bearer.folded in _folds(npc.ai.own_names)))
 
 
 @lru_cache(maxsize=1024)
@@ -179,12 +181,12 @@ def _folds(names: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _marked(name: str, number: int) -> str:
+def _mark_label(name: str, number: int) -> str:
     return mark_name(name, number, is_word=is_word_of_the_game(name))
 
 
-def _known(npc: NPC, fold: str) -> Mapping[str, int]:
-    """The numbers of those who are settled to bear a name, by reference."""
+def _stored_numbers(npc: NPC, fold: str) -> Mapping[str, int]:
+    """Return the stored numbers of the bearers of a name, by reference."""
     try:
         return memories.names_known_by(str(npc.id)).get(fold, {})
     except StoreError as error:
@@ -193,7 +195,7 @@ def _known(npc: NPC, fold: str) -> Mapping[str, int]:
 
 
 def _numbers(npc: NPC, person: Any, bearer: Bearer, known: Mapping[str, int]) -> Mapping[str, int]:
-    """The `known` with those who are foreseen and not settled yet, the given one among them."""
+    """Return `known` with the provisional bearers added, `bearer` among them."""
     if bearer.ref in known:
         return known
     foreseen = npc.ai.foreseen_names.get(bearer.folded, {})
@@ -215,9 +217,9 @@ def _is_being_settled(npc: NPC, bearer: Bearer) -> bool:
 
 
 def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) -> None:
-    """Have `npc` know who of these bears which name, while nothing of it is settled.
+    """Give provisional numbers to those of these people who have none.
 
-    It is looked up for all of them at once, where `older` does not tell it already.
+    One look-up serves all of them, unless `older` has the answer already.
     """
     while len(npc.ai.foreseen_names) > MOST_FORESEEN:
         npc.ai.foreseen_names.popitem(last=False)
@@ -225,7 +227,7 @@ def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) 
     new = {
         bearer: person
         for bearer, person in bearers.items()
-        if not _is_numbered(npc, bearer, _known(npc, bearer.folded))
+        if not _is_numbered(npc, bearer, _stored_numbers(npc, bearer.folded))
     }
     if older is None:
         older = _older_called(new)
@@ -236,13 +238,13 @@ def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) 
 
 
 def _first_bearers(npc: NPC, person: Any, bearer: Bearer, older: OlderCalled) -> list[str]:
-    """Those who bore the name before somebody, as far as can be found, and then they themselves.
+    """Return the references of those who bore the name before `bearer`, and `bearer` last.
 
-    Older characters that are called so, whatever case it is written in, and of those who are here
-    every NPC and every older character whose name is taken for this one. Before somebody who was
-    deleted since, whose age nobody knows any more, that is everybody called so.
+    These are older characters with the same key in any case. Among those present they are also
+    NPCs, and older characters with an equal folded name. The age of a deleted person is unknown, so
+    everybody of the name came first.
     """
-    gone = person.id is None  # deleted since: who it was cannot be found any more
+    gone = person.id is None  # deleted since, so its age is unknown
     here = [
         other
         for other in bystanders(npc)
@@ -255,7 +257,7 @@ def _first_bearers(npc: NPC, person: Any, bearer: Bearer, older: OlderCalled) ->
 
 
 def _older_called(people: Mapping[Bearer, Any]) -> OlderCalled:
-    """A few of those who were there before each of these and are called so, the first ones."""
+    """Return up to `MOST_OLDER` older characters of each bearer's name, oldest first."""
     try:
         return _objects_of(older_ids(people))
     except DatabaseError as error:
@@ -271,9 +273,10 @@ def _objects_of(ids: OlderIds) -> OlderCalled:
 
 
 def older_ids(bearers: Collection[Bearer]) -> OlderIds:
-    """The same by their numbers: plain values, which any thread may read. One query for all.
+    """Return the ids of older characters of the same names. One query; any thread may call it.
 
-    DatabaseError: they cannot be read.
+    Raises:
+        DatabaseError: The database cannot be read.
     """
     if not bearers:
         return {}
@@ -281,7 +284,9 @@ def older_ids(bearers: Collection[Bearer]) -> OlderIds:
     called = ObjectDB.objects.filter(db_key__in=set().union(*ways.values())).order_by("id")
     most = MOST_OLDER * len(bearers)
     rows = called.values_list("id", "db_key")[:most]
-    if len(rows) == most and len(bearers) > 1:  # some name has so many that others find no room
+    if (
+        len(rows) == most and len(bearers) > 1
+    ):  # one frequent name used up the limit; ask for each name
         return {bearer: ids for one in bearers for bearer, ids in older_ids([one]).items()}
     return {
         bearer: [known for known, key in rows if key in ways[bearer] and _is_before(known, bearer)]
@@ -290,11 +295,11 @@ def older_ids(bearers: Collection[Bearer]) -> OlderIds:
 
 
 def _is_before(known: int, bearer: Bearer) -> bool:
-    """True if who has this number was there first; who was deleted since comes after everybody."""
+    """True if the character with this id is older. A deleted bearer is newer than all."""
     return not bearer.ref.isdecimal() or known < int(bearer.ref)
 
 
 def _ways_to_write(bearer: Bearer) -> set[str]:
-    """How keys of objects may be written that are a name."""
+    """Return the spellings of a name that keys of objects may have."""
     ways = {spell_name(bearer.name), bearer.folded}
     return {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}

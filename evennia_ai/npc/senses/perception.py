@@ -1,14 +1,14 @@
 """Perception: a message that reached an NPC becomes the event it heard, or nothing.
 
-Everything comes by the NPC's own `at_msg_receive`, so an NPC hears what was sent to it and only
-that. The words come raw from the speaker's side (`AISpeakerMixin`, our own output) where that is
-known; a speaker of any other kind is read back from the line as Evennia renders it.
+Every message arrives through the NPC's `at_msg_receive`, so an NPC hears only what was sent to it.
+The raw words come from the speaker's side (`AISpeakerMixin`, or our own output) if it is one of
+these. For any other speaker they are read back from the line that Evennia rendered.
 
-A game renders words of a language for each listener, garbled or not: an NPC that does not
-understand them gets what was rendered for it and never the words themselves. The client that
-somebody types at is one of a few words, never what a client says of itself: Evennia's own for the
-protocol of a session (`protocol_key`), the same in 5.0 and 6.1; TLS makes no other client of
-telnet.
+A game may garble words of a language for each listener. An NPC that does not understand the
+language gets the garbled words, never the original ones.
+
+The client of a player is one of a few fixed words, taken from Evennia's `protocol_key` (equal in
+5.0 and 6.1). What a client says about itself is never used. TLS counts as telnet.
 """
 
 import re
@@ -32,53 +32,59 @@ from evennia_ai.npc.senses.presence import (
     rank_of,
     room_ref_of,
 )
-from evennia_ai.npc.senses.text import one_line, unmarked
+from evennia_ai.npc.senses.text import one_line, strip_markup
 from evennia_ai.npc.senses.utterance import (
     Utterance,
     hops_of,
     line_of,
     spoken_words,
     utterance_of,
-    uttered,
+    uttering,
 )
 from evennia_ai.services.settings.conf import conf
 
 MAX_WORD: Final = 40
 
-# Who is about to be sent an emote, by whom, and the languages in it.
+# Listener, speaker and languages of the emote that is being delivered.
 _rendered: Final[ContextVar[tuple[Any, Any, tuple[str, ...]] | None]] = ContextVar(
     "evennia_ai_languages", default=None
 )
 
 
 def game_word(told: Any) -> str:
-    """A language or volume as a game tells it, as one plain word or few; "" for none."""
+    """Return a language or volume of the game as plain words, "" for none."""
     if not told:
         return ""
-    return one_line(unmarked(str(told)))[:MAX_WORD]
+    return one_line(strip_markup(str(told)))[:MAX_WORD]
 
 
-def garbled(words: str, rendered: str, *, language: str) -> str:
-    """`rendered`, or only that it is the language, where the words stand in it as they are."""
-    is_bare = one_line(unmarked(words)).casefold() in one_line(unmarked(rendered)).casefold()
+def garble(words: str, rendered: str, *, language: str) -> str:
+    """Return `rendered`. If it shows the original words, return only the language's name."""
+    is_bare = (
+        one_line(strip_markup(words)).casefold() in one_line(strip_markup(rendered)).casefold()
+    )
     return f"(words in {language})" if is_bare else rendered
 
 
 def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered: str) -> str:
-    """What a roleplaying game's emote is to show `npc` of quoted `words`, the quotes included.
+    """Return the quoted words of an emote as `npc` is to hear them, quotes included.
 
-    `rendered` is what the game would show. The message with it comes next.
+    Call it before the message with the emote is sent.
+
+    Args:
+        words: The original words.
+        rendered: What the game would show to this listener.
     """
     language = game_word(language)
-    _note(npc, speaker, language)
+    _note_language(npc, speaker, language)
     if npc.understands(language):
         return rendered
-    heard = garbled(words.strip('"'), rendered, language=language)
+    heard = garble(words.strip('"'), rendered, language=language)
     return rendered if heard == rendered else f'"{heard}"'
 
 
 def languages_heard(npc: NPC, speaker: Any) -> str:
-    """The languages of the emote that is being sent to `npc`, told once."""
+    """Return the languages of the emote that is being sent to `npc`, and forget them."""
     noted = _rendered.get()
     _rendered.set(None)
     if noted is None or noted[0] is not npc or noted[1] is not speaker:
@@ -86,7 +92,7 @@ def languages_heard(npc: NPC, speaker: Any) -> str:
     return ", ".join(noted[2])
 
 
-def _note(npc: NPC, speaker: Any, language: str) -> None:
+def _note_language(npc: NPC, speaker: Any, language: str) -> None:
     noted = _rendered.get()
     known = noted[2] if noted and noted[0] is npc and noted[1] is speaker else ()
     if language and language not in known:
@@ -95,7 +101,7 @@ def _note(npc: NPC, speaker: Any, language: str) -> None:
 
 
 OTHER: Final = "other"
-"""A protocol of the game's own: somebody types there, and nothing is known of it."""
+"""The client of a player whose protocol Evennia does not know."""
 
 _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -109,9 +115,9 @@ _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def client_of(character: Any) -> str:
-    """The client of who plays `character`, with the mark of a screen reader; "" for nobody.
+    """Return the client of the player of `character`, marked if it is a screen reader.
 
-    Of several screens it is the one that was typed at last.
+    Of several sessions the one with the last command counts. "" if nobody plays it.
     """
     handler = getattr(character, "sessions", None)
     sessions = handler.all() if handler is not None else ()
@@ -124,9 +130,9 @@ def client_of(character: Any) -> str:
 
 
 MAX_HEARD: Final = 2000
-"""Characters of one line that an NPC takes in."""
+"""The most characters of one line that an NPC hears."""
 
-# How Evennia's own `at_say` frames a line for those who hear it, before translation.
+# The untranslated lines that listeners get from Evennia's `at_say`.
 _FRAMES: Final = {
     "say": '{object} says, "{speech}"',
     "whisper": '{object} whispers: "|n{speech}|n"',
@@ -134,7 +140,7 @@ _FRAMES: Final = {
 _SPEECH: Final = "\x00"
 _QUOTED: Final = re.compile(r"[\"“”«»„]\s*(.*)[\"“”«»]", re.DOTALL)
 _SAYING: Final = re.compile(r"(?:\s*\([^()]*\))?\s*(?:[:,>]|\w+\s*[,:])\s*")
-"""What may stand between a name and what is said: `says,`, `(shouting):`, a colon alone."""
+"""What may follow a name before the words: `says,`, `(shouting):` or only a colon."""
 _HEARD: Final = frozenset({"say", "whisper", "pose"})
 
 
@@ -151,12 +157,12 @@ class AISpeakerMixin:
         kind: Kind = "whisper" if kwargs.get("whisper") else "say"
         language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
         said = Utterance(speaker=self, text=message, kind=kind, language=language, volume=volume)
-        with uttered(said):
+        with uttering(said):
             return super().at_say(message, *args, **kwargs)  # type: ignore[misc]
 
 
 class Payload(NamedTuple):
-    """What was sent: the rendered line, and what the message says about it, "" for nothing."""
+    """A message as it was sent: the rendered line, and what the message says about it."""
 
     line: str
     kind: str = ""
@@ -164,10 +170,10 @@ class Payload(NamedTuple):
     volume: str = ""
 
 
-def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
-    """The event in a message that `npc` received, None where nobody says or does anything.
+def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
+    """Return the event in a message that `npc` received, None if it holds none.
 
-    `text` and `from_obj` are those of `at_msg_receive`.
+    `text` and `from_obj` are the arguments of `at_msg_receive`.
     """
     speaker = sender_of(from_obj)
     if speaker is None or speaker == npc:
@@ -176,7 +182,7 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
     emoted_in = languages_heard(npc, speaker)
     utterance = utterance_of(speaker)
     if utterance is not None:
-        heard = _uttered(npc, utterance, payload)
+        heard = _hear_utterance(npc, utterance, payload)
     else:
         heard = _read_back(npc, speaker, payload)
     if heard is None or not heard.text:
@@ -208,14 +214,14 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
 
 
 def sender_of(from_obj: Any) -> Any:
-    """The one object that sent a message; None for sessions, accounts and several senders."""
+    """Return the one object that sent a message; None for sessions, accounts or several."""
     if isinstance(from_obj, list | tuple | set):
         from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
     return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
 
 
 def payload_of(text: Any) -> Payload:
-    """The payload of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
+    """Parse the text of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
     if not isinstance(text, list | tuple):
         return Payload(str(text or ""))
     line = text[0] if text else ""
@@ -230,15 +236,15 @@ def payload_of(text: Any) -> Payload:
 
 @lru_cache(maxsize=16)
 def heard_text(text: str) -> str:
-    """`text` as somebody hears it: on one line, without colour codes or link markup.
+    """Return `text` as a listener hears it: one line, without colour codes or links.
 
-    All in a room are sent the same line one after the other, so few are kept.
+    A small cache is enough: all listeners in a room get the same line one after the other.
     """
-    return one_line(unmarked(text))[:MAX_HEARD]
+    return one_line(strip_markup(text))[:MAX_HEARD]
 
 
-def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
-    """What the speaker is known to say this moment, heard once."""
+def _hear_utterance(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
+    """Return the speaker's current utterance the first time this NPC gets it, else None."""
     if str(npc.id) in utterance.heard_by:
         return None
     text = heard_text(utterance.text)
@@ -247,12 +253,12 @@ def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | No
     utterance.heard_by.add(str(npc.id))
     language = utterance.language or payload.language
     if language and not npc.understands(language):
-        text = garbled(text, _words(npc, utterance.speaker, payload), language=language)
+        text = garble(text, _words(npc, utterance.speaker, payload), language=language)
     return replace(utterance, text=text, language=language)
 
 
 def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
-    """What a rendered line says, where the speaker's side told nothing."""
+    """Return what a rendered line says, for a speaker whose raw words are unknown."""
     if payload.kind not in _HEARD:
         return None
     text = _words(npc, speaker, payload)
@@ -260,7 +266,7 @@ def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
 
 
 def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
-    """What was said or done, as the line renders it for this listener."""
+    """Return the words or the pose in the line, as rendered for this listener."""
     name = str(speaker.get_display_name(npc))
     if payload.kind == "pose":
         return _after_name(heard_text(payload.line), (heard_text(name), str(speaker.key)))
@@ -268,7 +274,7 @@ def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
 
 
 def _speech(rendered: str, kind: str, name: str) -> str:
-    """The words inside Evennia's own frame, else what stands in quotes, else the line."""
+    """Return the words in Evennia's frame, else those in quotes, else the whole line."""
     frame = gettext(_FRAMES.get(kind, _FRAMES["say"])).format_map(
         {"object": name, "speech": _SPEECH}
     )
@@ -286,7 +292,7 @@ def _speech(rendered: str, kind: str, name: str) -> str:
 
 
 def _after_name(line: str, names: tuple[str, ...]) -> str:
-    """The line without the name it begins with, in whatever case."""
+    """Return the line without the name at its start. Case does not matter."""
     for name in names:
         if name and line.casefold().startswith(name.casefold()):
             return line[len(name) :].strip()

@@ -1,11 +1,12 @@
-"""Presence: an NPC, who is around it, whom of them it can see, and whom it takes them for.
+"""Presence: an NPC, the characters near it, which of them it sees, and who it takes them for.
 
-A character may wear a guise, so that who sees it does not know who it is. An NPC then knows nothing
-of the person behind it: the guise has a reference of its own (`12~0f3a9c21`), and personas,
-relations, memories, lore and whispers are asked for by that. When the guise is taken off, all that
-the NPC knew of the person is there again, and what it learnt of the guise stays the guise's. What
-stands here is for Evennia's `rpsystem`, whose `mask` takes the recognitions of everybody away; a
-game with a recognition system of its own overrides `guise_of` and `called_by` of its NPCs.
+A character may wear a guise, which hides who they are. An NPC then knows nothing of the person. The
+guise has a reference of its own (`12~0f3a9c21`), and personas, relations, memories, lore and
+whispers are looked up by it. Without the guise, everything that the NPC knew of the person applies
+again. What it learnt of the guise stays with the guise.
+
+The functions here support the masks of Evennia's `rpsystem`. A game with another recognition system
+overrides `guise_of` and `called_by` of its NPCs.
 """
 
 import re
@@ -29,14 +30,13 @@ from evennia_ai.npc.senses.text import plain_name
 
 
 class HasMind:
-    """Marks the typeclasses of characters with a mind: `AIMixin` is one, and what is made of it."""
+    """A marker of typeclasses with a mind: `AIMixin` and its subclasses."""
 
 
 class NPC(Protocol):
-    """A character of ours, as all who deal with it see it; `AINPC` is one.
+    """A character with a mind, as the rest of the package uses it; for example `AINPC`.
 
-    Evennia has no types of its own: what it gives is of any. `ai` is its mind
-    (`game.inputs.mind.Mind`).
+    Evennia has no types, so most attributes are `Any`. `ai` is a `npc.inputs.mind.Mind`.
     """
 
     id: Any
@@ -81,20 +81,20 @@ class NPC(Protocol):
 
 
 MIND: Final = "ai"
-"""Where an NPC keeps its mind."""
+"""The attribute of an NPC that holds its mind."""
 ZONE: Final = "zone"
-"""Category of the tags that say to which zones a room belongs."""
+"""The tag category for the zones of a room."""
 FACTION: Final = "faction"
-"""Category of the tags that say to which factions an NPC belongs."""
+"""The tag category for the factions of an NPC."""
 
 
 def object_of(ref: str) -> Any:
-    """The object of a reference, from memory where it is there; None: there is none any more."""
+    """Return the object of a reference, from Evennia's cache if possible; None if it is gone."""
     return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
 
 
 def scopes_of(npc: NPC) -> tuple[Scope, ...]:
-    """The scopes that apply to `npc` where it is: game, zones, factions, room, NPC."""
+    """Return the scopes that apply to `npc` where it is: game, zones, room, factions, NPC."""
     room = npc.location
     factions = sorted(npc.tags.get(category=FACTION, return_list=True))
     own = (
@@ -109,10 +109,10 @@ def scopes_of(npc: NPC) -> tuple[Scope, ...]:
 
 
 def can_see(npc: NPC, other: Any) -> bool:
-    """True if `npc` can see `other`, by the game's own rules.
+    """True if `npc` can see `other` by the rules of the game.
 
-    The room's `filter_visible` decides, which asks the locks `view` and `search`; somebody without
-    a name for this looker is hidden as well.
+    The room's `filter_visible` decides, which checks the locks `view` and `search`. A character
+    without a name for this looker is hidden too.
     """
     if other == npc:
         return True
@@ -124,15 +124,15 @@ def can_see(npc: NPC, other: Any) -> bool:
 
 
 def room_ref_of(npc: NPC) -> str:
-    """The reference of the room where `npc` is, "" for nowhere."""
+    """Return the reference of the room of `npc`, "" if it is nowhere."""
     return str(npc.location.id) if npc.location else ""
 
 
 def bystanders(npc: NPC) -> list[Any]:
-    """The other characters where `npc` is, in the order in which they came."""
+    """Return the other characters in the room of `npc`, in order of arrival."""
     if npc.location is None:
         return []
-    own_id = npc.id  # Evennia's own comparison takes three times as long, in rooms full of people
+    own_id = npc.id  # comparing objects is three times slower, which matters in full rooms
     return [other for other in _characters_in(npc.location) if other.id != own_id]
 
 
@@ -142,22 +142,22 @@ def _characters_in(room: Any) -> list[Any]:
 
 
 def seen_here(npc: NPC) -> list[Any]:
-    """The other characters where `npc` is that it can see, in the order in which they came."""
+    """Return the other characters that `npc` sees in its room, in order of arrival."""
     return [other for other in bystanders(npc) if can_see(npc, other)]
 
 
 def is_npc(character: Any) -> bool:
-    """True if this is one of ours, and not a player whose character has a mind as well."""
+    """True if the character has a mind and no player plays it."""
     return issubclass(type(character), HasMind) and not character.has_account
 
 
 _DEFAULT_SDESC: Final = "a normal person"
-"""What `rpsystem` calls everybody who has not said how they look: it is nobody's name."""
+"""The default short description of `rpsystem`; it does not count as a name."""
 _ARTICLE: Final = re.compile(r"\A(?:an?|the|some)\s+", re.IGNORECASE)
 
 
 def known_ref(npc: NPC, person: Any) -> str:
-    """The reference of whom `npc` takes somebody for: the person's own, or that of their guise."""
+    """Return the reference by which `npc` knows a person: their own, or their guise's."""
     guise = npc.guise_of(person)
     if not guise:
         return str(person.id)
@@ -165,7 +165,7 @@ def known_ref(npc: NPC, person: Any) -> str:
 
 
 def mask_of(npc: Any, person: Any) -> str:
-    """What somebody who wears a mask of `rpsystem` looks like to `npc`; "" for who wears none."""
+    """Return how a person with a mask of `rpsystem` looks to `npc`; "" without a mask."""
     sdesc = getattr(person, "sdesc", None)
     if sdesc is None or person.access(npc, "enable_recog", default=True):
         return ""
@@ -173,7 +173,7 @@ def mask_of(npc: Any, person: Any) -> str:
 
 
 def sdesc_names(character: Any) -> tuple[str, ...]:
-    """What somebody may call a character by its short description: "a one-eyed smith", "smith"."""
+    """Return names from a short description: "a one-eyed smith", "one-eyed smith", "smith"."""
     sdesc = getattr(character, "sdesc", None)
     described = plain_name(str(sdesc.get() or "")) if sdesc is not None else ""
     if not described or described.casefold() in (_DEFAULT_SDESC, "someone"):
@@ -183,26 +183,26 @@ def sdesc_names(character: Any) -> tuple[str, ...]:
 
 
 def recog_names(character: Any, speaker: Any) -> tuple[str, ...]:
-    """What `speaker` has chosen to recognise a character by, where the game has that."""
+    """Return the name that `speaker` gave to a character with `recog`, if any."""
     recog = getattr(speaker, "recog", None)
     name = recog.get(character) if recog is not None else None
     return (plain_name(str(name)),) if name else ()
 
 
 def names_of(character: Any) -> tuple[str, ...]:
-    """What a character is called: its name, aliases, and short description where it has one."""
+    """Return the names of a character: key, aliases, and its short description if any."""
     aliases = sorted(map(str, character.aliases.all()))
     return (plain_name(character.key), *aliases, *sdesc_names(character))
 
 
 def names_for(npc: NPC, speaker_ref: str) -> tuple[str, ...]:
-    """The same of an NPC, with what this speaker calls it."""
+    """Return the names of an NPC, and what this speaker calls it."""
     speaker = object_of(speaker_ref)
     return names_of(npc) if speaker is None else (*names_of(npc), *npc.called_by(speaker))
 
 
-def minds() -> Iterable[tuple[int, str, str | None, str]]:
-    """Id, name, room and typeclass of every object with a mind; none of them is made."""
+def objects_with_mind() -> Iterable[tuple[int, str, str | None, str]]:
+    """Return id, name, room and typeclass of every object with a mind. Load no object."""
     rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
         db_typeclass_path__in=paths_with_mind()
     ).values_list("id", "db_key", "db_location__db_key", "db_typeclass_path")
@@ -218,11 +218,11 @@ _PATHS: Final = """
     )
     SELECT path FROM found WHERE path IS NOT NULL
 """
-"""The typeclasses that objects have: one step in the index for each, and none for each object."""
+"""Selects the distinct typeclass paths with one index step per path, not per object."""
 
 
 def paths_with_mind() -> list[str]:
-    """The paths of the typeclasses with a mind of which there is an object; one query."""
+    """Return the typeclass paths with a mind that some object has. One query."""
     with connection.cursor() as cursor:
         cursor.execute(_PATHS)
         paths = [path for (path,) in cursor.fetchall()]
@@ -231,7 +231,7 @@ def paths_with_mind() -> list[str]:
 
 @lru_cache(maxsize=512)
 def class_with_mind(path: str) -> type[HasMind] | None:
-    """The typeclass of this path if it has a mind; a class that is gone has none."""
+    """Return the typeclass at this path if it has a mind; None if not, or if it is gone."""
     try:
         found = class_from_module(path)
     except ImportError:
@@ -240,27 +240,27 @@ def class_with_mind(path: str) -> type[HasMind] | None:
 
 
 def is_character(thing: Any) -> bool:
-    """True if this is somebody, and not a thing, a room or an exit."""
+    """True for a character. False for a thing, a room or an exit."""
     return "character" in getattr(thing, "_content_types", ())
 
 
 def is_unplayed(speaker: Any) -> bool:
-    """True if nobody plays this, and it is no NPC of ours: a thing, or a character of a script."""
+    """True for a thing or a scripted character: no session and no mind."""
     return not speaker.sessions.all() and not is_npc(speaker)
 
 
 def is_playable_by(character: Any, account: Any) -> bool:
-    """True if the account has this as a character of its own: nobody's NPC is one."""
+    """True if the account has this as one of its own characters. No NPC is one."""
     return account is not None and character in account.characters.all()
 
 
 def is_on(npc: NPC) -> bool:
-    """True if the NPC answers; never while a player plays it."""
+    """True if the NPC answers. False while a player plays it."""
     return bool(npc.ai_enabled) and not npc.has_account
 
 
 def is_alone_with(npc: NPC, speaker: Any) -> bool:
-    """True if nobody but `speaker` is where `npc` is."""
+    """True if only `speaker` is in the room with `npc`."""
     if npc.location is None:
         return True
     both = (npc.id, speaker.id)
@@ -272,10 +272,10 @@ _ranks: Final[dict[Hashable, str]] = {}
 
 
 def rank_of(speaker: Any) -> str:
-    """A speaker's permission in words: the highest it has; "NPC" for one of ours.
+    """Return a speaker's highest permission as a word; "NPC" for an NPC with a mind.
 
-    Evennia's locks are asked once for all who have the same rights, for each who hears a line asks;
-    a lock of the game's own may look at more than these, and is asked each time.
+    The result is cached by rights, because every listener of a line asks. If the game replaced the
+    lock function `perm`, that function is called each time.
     """
     if is_npc(speaker):
         return "NPC"
@@ -290,7 +290,7 @@ def rank_of(speaker: Any) -> str:
 
 
 def _rights_of(speaker: Any) -> Hashable:
-    """All that Evennia's lock `perm`, and who passes by every lock, is told by."""
+    """Return everything about a speaker that Evennia's lock function `perm` depends on."""
     account = speaker.account
     return (
         type(speaker),
@@ -308,16 +308,16 @@ def _highest_rank(speaker: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _locks_of_ranks() -> LockHandler:
-    """A lock for each rank, read once: reading them anew would cost more than all the rest."""
+    """Return a lock for each rank. Parsed once, because parsing is the slow part."""
     ranks = [f"{rank}:perm({rank})" for rank in settings.PERMISSION_HIERARCHY]
     return LockHandler(SimpleNamespace(lock_storage=";".join(ranks)))
 
 
 def why_gone(npc: NPC, event: Event) -> str:
-    """Why nobody can be answered any more to `event`, "" while somebody can.
+    """Return why nobody can be answered any more, "" if somebody can.
 
-    The NPC is gone, cannot act or is elsewhere; or whoever it would answer is not there any more,
-    and nobody else who could want to hear it.
+    The NPC is gone, cannot act or is elsewhere; or the speaker has left, and nobody else is present
+    who could want to hear the answer.
     """
     if npc.pk is None:
         return "the NPC is gone"
@@ -330,7 +330,7 @@ def why_gone(npc: NPC, event: Event) -> str:
 
 
 def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
-    """True if the one who did it is still there, or others who could hear an answer."""
+    """True if the speaker is still present, or a player who could hear an answer."""
     if not event.speaker_ref or event.kind == "leave" or npc.location is None:
         return True
     if any(str(other.id) == event.speaker_ref for other in npc.location.contents_get()):

@@ -1,4 +1,4 @@
-"""Plain text: what is not seen is taken out, names and lines become plain."""
+"""Plain text: removes what is not visible, and makes names and lines plain."""
 
 import re
 import unicodedata
@@ -13,22 +13,22 @@ from evennia_ai.engine.prompt.names import bare_name
 
 MAX_NAME: Final = 80
 MAX_RAW: Final = 20_000
-"""Characters of a text, markup among them, that are looked at."""
+"""The most characters of a text, with its markup, that are read."""
 
-# Joiners that spell words and emoji; every other format character can go unseen.
+# Joiners are part of words and emoji; other format characters are removed.
 _KEPT_FORMAT: Final = "\u200c\u200d"
 _TAB: Final = 4
-"""Blanks of a tab, which a builder may have pasted into an editor."""
+"""The width of a tab, in blanks."""
 _DROPPED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 # Letters and marks without any shape; of the selectors only those that choose how an emoji looks.
 _SHAPELESS: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
-# A joiner at the start or behind a Latin letter or a sign joins nothing.
+# A joiner at the start, or after a Latin letter or a sign, joins nothing.
 _IDLE_JOINER: Final = re.compile("(?:(?<=[\x20-\u024f])|^)[\u200c\u200d]+", re.MULTILINE)
 _MARKS: Final = frozenset({"Mn", "Me"})
 MOST_MARKS: Final = 6
-"""Accents on one letter; no writing has more."""
+"""The most accents on one letter; no script needs more."""
 # A link is `|lc<command>|lt<text>|le` or `|lu<address>|lt<text>|le`. Evennia reads it in a line
 # whose `||` is `|` already and whose colours may be gone, so `|||nl|rc` begins one as well.
 _COLOUR: Final = r"\|\[?(?:#[0-9a-fA-F]{6}|#[0-9a-fA-F]{3}|![a-zA-Z]|=[a-z]|[0-5]{3}|[^\s|l])"
@@ -41,10 +41,10 @@ _BLANKS: Final = str.maketrans("\t\u2800", "  ")  # a tab, a braille letter with
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
-def visible(text: str) -> str:
-    """`text` without characters that are not seen: control, direction, lone surrogates, fillers.
+def strip_invisible(text: str) -> str:
+    """Return `text` without invisible characters: control, direction, surrogates, fillers.
 
-    Of accents piled on one letter the first few are kept.
+    Of accents on one letter only the first few are kept.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -53,45 +53,45 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` on one line, with single blanks, without invisible characters."""
+    """Return `text` on one line, with single blanks and without invisible characters."""
     blanks = LINE_BREAK.sub(" ", text).translate(_BLANKS)
-    return " ".join(visible(blanks).split())
+    return " ".join(strip_invisible(blanks).split())
 
 
-def unmarked(text: str) -> str:
-    """The start of `text`, `MAX_RAW` characters at most, without colour codes and link markup.
+def strip_markup(text: str) -> str:
+    """Return the first `MAX_RAW` characters of `text` without colour codes and links.
 
-    Links are taken out here, in one walk: Evennia's own way looks for the end of each `|lc` and
-    each `|lt` through the whole text, and 6,000 characters of them would hold the game for seconds.
+    Links are removed here in one pass. Evennia searches the whole text for the end of each `|lc`
+    and `|lt`: 6,000 characters of them would block the game for seconds.
     """
     return str(strip_ansi(without_links(text[:MAX_RAW]).replace("{", "{{")))
 
 
 def without_links(text: str) -> str:
-    """Return `text` with each link replaced by its words, and without the marks of broken links."""
+    """Replace each link by its words, and remove the marks of broken links."""
     return _LINK_MARK.sub(" ", _LINK.sub(r"\1", text))
 
 
 def clean_line(typed: str) -> str:
-    """Return a typed text without what is not seen, and without links.
+    """Return a typed text without invisible characters and links.
 
-    A text of several lines keeps them. Links stay in a game whose players may make some.
+    Line breaks stay. Links stay in a game whose players may make links.
     """
-    seen = "\n".join(map(visible, typed.expandtabs(_TAB).split("\n")))
-    # In this order: a character that is not seen may part the mark of a link.
+    seen = "\n".join(map(strip_invisible, typed.expandtabs(_TAB).split("\n")))
+    # In this order, because an invisible character may split the mark of a link.
     return without_links(seen) if settings.MXP_OUTGOING_ONLY else seen
 
 
 def with_whole_links(text: str) -> str:
-    """Return `text` without the marks of broken links; whole links stay.
+    """Remove the marks of broken links. Whole links stay.
 
-    Evennia finds whole links in one walk. For a mark without its partner it searches the rest of
+    Evennia finds whole links in one pass. For each mark without its partner it searches the rest of
     the text, in time that grows with the cube of the number of such marks.
     """
     kept, at = [], 0
     for link in _LINK.finditer(text):
         before = _LINK_MARK.sub(" ", text[at : link.start()])
-        # For a client without links Evennia leaves the words of a link, which could end a mark.
+        # For a client without links Evennia leaves only a link's words; they could complete a mark.
         kept += [before, " " if _MARK_BEGUN.search(before[-60:]) else "", link[0]]
         at = link.end()
     return "".join([*kept, _LINK_MARK.sub(" ", text[at:])])
@@ -99,13 +99,13 @@ def with_whole_links(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def plain_name(name: str) -> str:
-    """A name for prompts and records: one line, no markup."""
-    return one_line(unmarked(name))[:MAX_NAME] or "someone"
+    """Return a name for prompts and records: one line without markup."""
+    return one_line(strip_markup(name))[:MAX_NAME] or "someone"
 
 
 @lru_cache(maxsize=4096)
 def person_name(name: str) -> str:
-    """The name of somebody who speaks: nothing in it reads like a mark or the end of a label."""
+    """Return a speaker's name without anything that reads like a mark or a label's end."""
     return bare_name(plain_name(name))
 
 

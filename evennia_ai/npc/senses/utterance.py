@@ -1,9 +1,9 @@
-"""What is being said or done this very moment, so that who perceives it gets more than its frame.
+"""The utterance that is being delivered at this moment, and why it happens.
 
-A message reaches its listeners rendered: `Anna says, "hello"`, in the words of whatever game this
-is. While a speaker's message is delivered, its raw text stands here; listeners look it up. While an
-NPC acts, the line and the replies in a row that led to it stand here. All of it happens on the
-reactor's thread, inside one call.
+Listeners receive a rendered message: `Anna says, "hello"`, in the words of the game. While it is
+delivered, listeners can look up the raw text here. While an NPC acts, they can look up the line and
+the number of NPC replies in a row that led to the act. All of it happens in the reactor's thread,
+inside one call.
 """
 
 import re
@@ -19,10 +19,11 @@ from evennia_ai.npc.senses.presence import MIND, NPC, is_npc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """One thing being said or done; `hops` counts the NPC replies in a row, itself among them.
+    """Something that is being said or done.
 
-    `language` and `volume` are words of the game, "" where it tells none. `by_rote` is what an NPC
-    says that no model chose: a line for want of a reply, or a quotation.
+    `hops` counts the NPC replies in a row, this one included. `language` and `volume` are words of
+    the game, "" for none. `by_rote` marks words of an NPC that no model chose: a fallback line or a
+    quotation.
     """
 
     speaker: Any
@@ -42,15 +43,15 @@ _line: Final[ContextVar[Line | None]] = ContextVar("evennia_ai_line", default=No
 
 
 def remember_spoken(npc: NPC, text: str, *, hops: int, line: Line | None) -> None:
-    """Have the mind of an NPC remember what it says or does; one without a mind answered nobody."""
+    """Let the mind of an NPC remember what it says or does, if the mind exists yet."""
     mind = vars(npc).get(MIND)
     if mind is not None:
         mind.spoke(text, hops=hops, line=line)
 
 
 @contextmanager
-def uttered(said: Utterance) -> Iterator[None]:
-    """Let listeners of the speaker look up what is said; an outer utterance of theirs stays."""
+def uttering(said: Utterance) -> Iterator[None]:
+    """Let listeners look up `said` meanwhile. An outer utterance of the speaker stays."""
     if utterance_of(said.speaker) is not None:
         yield
         return
@@ -64,14 +65,14 @@ def uttered(said: Utterance) -> Iterator[None]:
 
 
 def utterance_of(speaker: Any) -> Utterance | None:
-    """What `speaker` is saying this moment, if it is known."""
+    """Return what `speaker` is saying at this moment, None if unknown."""
     utterance = _now.get()
     return utterance if utterance is not None and utterance.speaker is speaker else None
 
 
 @contextmanager
-def acting(npc: NPC, *, hops: int) -> Iterator[None]:
-    """While it lasts, what others see `npc` do follows from `hops` NPC replies in a row."""
+def acting_npc(npc: NPC, *, hops: int) -> Iterator[None]:
+    """Make acts of `npc` follow from `hops` NPC replies in a row meanwhile."""
     token = _acting.set((npc, hops))
     try:
         yield
@@ -80,9 +81,9 @@ def acting(npc: NPC, *, hops: int) -> Iterator[None]:
 
 
 def hops_of(actor: Any) -> int:
-    """How many NPC replies in a row led to what `actor` does now.
+    """Return how many NPC replies in a row led to what `actor` does now.
 
-    0 for a person or nobody, 1 for an NPC that a script or a builder makes act.
+    0 for a player or nobody, 1 for an NPC that a script or a builder makes act.
     """
     acted = _acting.get()
     if acted is not None and acted[0] == actor:
@@ -92,7 +93,7 @@ def hops_of(actor: Any) -> int:
 
 @contextmanager
 def because_of(event: Event) -> Iterator[None]:
-    """While it lasts, what an NPC says or does belongs to the line that led to `event`."""
+    """Make what an NPC says or does meanwhile belong to the line of `event`."""
     token = _line.set(event.line)
     try:
         yield
@@ -101,7 +102,7 @@ def because_of(event: Event) -> Iterator[None]:
 
 
 def line_of(hops: int) -> Line | None:
-    """The line that what is said or done now belongs to, where an NPC says or does it."""
+    """Return the line that an NPC's words or acts belong to now; None without hops."""
     return _line.get() if hops else None
 
 
@@ -109,9 +110,9 @@ _EMOTED: Final = re.compile(r'/me\s+\w+,?\s+"(.*)"', re.IGNORECASE | re.DOTALL)
 
 
 def spoken_words(text: str) -> str:
-    """What is said, without the emote that `at_pre_say` of `rpsystem` makes of it.
+    """Remove the emote that `at_pre_say` of `rpsystem` puts around spoken words.
 
-    It gives `/Me says, "..."` to every caller, and only its own command reads that as an emote
+    It returns `/Me says, "..."` to every caller, but only its own command reads that as an emote
     (evennia#3071).
     """
     emote = _EMOTED.fullmatch(text.strip())

@@ -1,10 +1,10 @@
-"""The witness: what an NPC sees happen around it, put together from Evennia's hooks and messages.
+"""The witness: what an NPC sees happen around it, from Evennia's hooks and messages.
 
-One move of a character may be seen by several ways at once: the room's hook, the line the game
-sends about it, both or one. So what belongs together is gathered while one command is carried out
-and becomes one event when that is done, or before anything else is perceived. Whether somebody came
-or went is not read from the words: afterwards they are there, or not. Rooms tell what is moved
-quietly (`AIRoomMixin`), and Evennia's own signals who logs in and out, in every room.
+A move of a character may be reported twice: by the room's hook and by the line that the game sends
+about it. The witness therefore collects what belongs together while one command runs, and makes one
+event of it afterwards, or before anything else is perceived. It does not read from the words
+whether a character came or left; it checks whether they are in the room. `AIRoomMixin` reports
+silent moves. Evennia's signals report in every room who logs in and out.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.happenings import (
     Happening,
-    description,
+    describe_to,
     event_for,
     item_name,
+    let_perceive,
+    mark_kind,
     npcs_in,
-    of_kind,
-    tell,
 )
 from evennia_ai.npc.senses.perception import heard_text, payload_of, sender_of
 from evennia_ai.npc.senses.presence import (
@@ -40,21 +40,21 @@ from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.services.llm.resilience import Clock
 
 LOOK_SECONDS: Final = 60.0
-"""How long a second look of the same person at an NPC is not told."""
+"""Within these seconds, a second look of the same person is ignored."""
 MAX_LOOKERS: Final = 256
 MAX_SCENE: Final = 600
-"""Characters of a room's description that an NPC takes in on coming there."""
+"""The most characters of a room's description that an NPC reads when it arrives."""
 
-# What Evennia calls the moves of characters; a game's own kinds are seen by `AIRoomMixin`.
+# Evennia's types of moves. Moves of a game's own types are seen by `AIRoomMixin` only.
 _MOVES: Final = frozenset({"move", "traverse", "teleport", "follow", "fall"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """What was seen of somebody's move so far.
+    """A move of a character, as far as it was seen.
 
-    `event` is None where the NPC cannot see the mover, `kind` is "" until a hook tells it;
-    `is_announced`: the event's text is the game's own line.
+    `event` is None if the NPC cannot see the mover. `kind` is "" until a hook reports it. With
+    `is_announced`, the event's text is the game's own line.
     """
 
     mover: Any
@@ -66,14 +66,14 @@ class _Move:
 
 @dataclass(frozen=True, slots=True)
 class _Gifts:
-    """What one person gave so far: how many of each thing, and how that is said."""
+    """The things that one person gave so far: their counts and names."""
 
     giver: Any
     counts: dict[str, int] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
 
     def add(self, npc: NPC, item: Any) -> None:
-        """One thing more."""
+        """Count one more thing."""
         name = item_name(npc, item)
         count = self.counts[name] = self.counts.get(name, 0) + 1
         self.named[name] = item_name(npc, item, count=count)
@@ -84,10 +84,10 @@ class _Gifts:
 
 
 class Witness:
-    """What one NPC sees. All of it but the newest moment is in the records."""
+    """What one NPC saw in this moment and has not yet reported as events."""
 
     def __init__(self, npc: NPC, clock: Callable[[], Clock]) -> None:
-        """`clock` tells the one that is in use."""
+        """Start with nothing seen. `clock` returns the clock in use."""
         self._npc: Final = npc
         self._clock: Final = clock
         self._moves: dict[str, _Move] = {}
@@ -97,11 +97,11 @@ class Witness:
 
     @property
     def is_waiting(self) -> bool:
-        """True if something was seen and is not told yet."""
+        """True if something seen is not reported yet."""
         return bool(self._moves or self._gifts)
 
     def hears(self, text: Any, from_obj: Any) -> None:
-        """The NPC is sent a message: the line about a move, or something else."""
+        """Read a message to the NPC: the line about a move, or the end of all earlier ones."""
         mover = sender_of(from_obj)
         payload = payload_of(text)
         if mover is None or payload.kind not in _MOVES or not is_character(mover):
@@ -110,7 +110,7 @@ class Witness:
             self._hears_of_move(mover, heard_text(payload.line))
 
     def sees_arrive(self, mover: Any, source: Any) -> None:
-        """A hook tells that somebody came here; the line about it, if any, came before."""
+        """Note that a character arrived. The game's line about it, if any, came before."""
         known = self._moves.get(str(mover.id))
         if known is not None and known.is_announced:
             self._notes(replace(known, kind="arrive"))
@@ -119,12 +119,12 @@ class Witness:
             self._sees_move("arrive", "{actor} comes in" + place + ".", mover)
 
     def sees_leave(self, mover: Any, target: Any) -> None:
-        """A hook tells that somebody leaves this place; the line about it, if any, comes after."""
+        """Note that a character leaves. The game's line about it, if any, comes after."""
         place = f" for {_place(self._npc, target)}" if _is_a_place(target) else ""
         self._sees_move("leave", "{actor} leaves" + place + ".", mover)
 
     def is_given(self, item: Any, giver: Any) -> None:
-        """Somebody put a thing into the NPC's hands."""
+        """Note that a character put a thing into the NPC's hands."""
         if giver == self._npc or not is_character(giver) or is_character(item):
             return
         self._settle_moves()
@@ -132,17 +132,17 @@ class Witness:
         self._settle_soon()
 
     def is_looked_at(self, looker: Any) -> None:
-        """Somebody looks at the NPC; that is told once a minute."""
+        """Report that a character looks at the NPC, once a minute for each looker."""
         if looker == self._npc or not is_character(looker) or not self._is_new_look(str(looker.id)):
             return
         self.settle()
-        tell(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
+        let_perceive(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
 
     def comes_from(self, source: Any) -> None:
-        """The NPC itself came to where it is now.
+        """Report that the NPC itself arrived where it is now.
 
-        It has been ever where it was made, and no journey leads into somebody's hands or out of
-        them: `create/drop` makes an NPC in the builder's hands and puts it down from there.
+        Nothing is reported if the NPC was just made, or was moved into or out of a character's
+        hands: `create/drop` makes an NPC in the builder's hands and drops it.
         """
         npc = self._npc
         if source is None or npc.location is None:
@@ -151,12 +151,12 @@ class Witness:
         npc.ai.gone()
         if not (_is_a_place(source) and _is_a_place(npc.location)):
             return
-        scene = description(npc, npc.location, most=MAX_SCENE)
+        scene = describe_to(npc, npc.location, most=MAX_SCENE)
         came = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}."
-        tell(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
+        let_perceive(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
 
     def settle(self) -> None:
-        """Tell what was seen up to now."""
+        """Report everything seen so far."""
         self._settle_moves()
         gifts, self._gifts = self._gifts, {}
         for gift in gifts.values():
@@ -168,7 +168,7 @@ class Witness:
                 to=self._npc,
                 wants_answer=True,
             )
-            tell(self._npc, given)
+            let_perceive(self._npc, given)
 
     # Moves
 
@@ -184,13 +184,13 @@ class Witness:
         self._notes(_Move(mover, told, room_ref_of(self._npc), kind, is_announced=True))
 
     def _with_label(self, mover: Any, line: str, event: Event) -> str:
-        """The game's own line, in which the mover has the name the NPC knows them by."""
+        """Return the game's line with the mover's name replaced by the NPC's label for them."""
         shown = heard_text(str(mover.get_display_name(self._npc)))
         label = quote_name(event.speaker_name)
         return line if not shown or label == shown else line.replace(shown, label)
 
     def _notes(self, move: _Move) -> None:
-        """Keep a move until it is over; the move of somebody else before it is over now."""
+        """Keep a move until it is complete. A move of another character completes the others."""
         ref = str(move.mover.id)
         if self._gifts or any(other != ref for other in self._moves):
             self.settle()
@@ -204,14 +204,14 @@ class Witness:
             if move.event is not None:
                 text = move.event.text
                 if move.is_announced:
-                    text = of_kind(kind, text, by=move.event.speaker_name)
+                    text = mark_kind(kind, text, by=move.event.speaker_name)
                 self._npc.ai.hear(replace(move.event, kind=kind, text=text))
             if kind == "leave":
                 self._npc.ai.speaker_left(ref)
 
     def _settle_soon(self) -> None:
         if self._call is None or not self._call.active():
-            self._call = self._clock().callLater(0, safely, self._npc, self.settle)
+            self._call = self._clock().callLater(0, call_safely, self._npc, self.settle)
 
     def _is_new_look(self, ref: str) -> bool:
         now = self._clock().seconds()
@@ -224,8 +224,8 @@ class Witness:
         return True
 
 
-def safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
-    """Do it; what cannot be read or is set wrongly is logged, for a game's hook must not fail."""
+def call_safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
+    """Call `do`, and log errors of the database or of settings: a game's hook must not fail."""
     try:
         do(*args)
     except (DatabaseError, EvenniaAIError) as error:
@@ -233,7 +233,7 @@ def safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
 
 
 def _is_a_place(where: Any) -> bool:
-    """True if one can come from there or go there: somebody's hands are no place."""
+    """True if characters can go there: a room, not a character's hands."""
     return where is not None and not is_character(where)
 
 
@@ -242,7 +242,7 @@ def _place(npc: NPC, place: Any) -> str:
 
 
 def _is_in(mover: Any, room_ref: str) -> bool:
-    """True if somebody is in this room now; nobody who was deleted is."""
+    """True if a character is in this room now. A deleted character is nowhere."""
     place = mover.location if mover.pk is not None else None
     return place is not None and str(place.id) == room_ref
 
@@ -261,7 +261,7 @@ class AIRoomMixin:
         super().at_object_receive(  # type: ignore[misc]
             moved_obj, source_location, move_type=move_type, **kwargs
         )
-        came(self, moved_obj, source_location)
+        show_arrival(self, moved_obj, source_location)
 
     def at_object_leave(
         self, moved_obj: Any, target_location: Any, move_type: str = "move", **kwargs: Any
@@ -270,19 +270,19 @@ class AIRoomMixin:
         super().at_object_leave(  # type: ignore[misc]
             moved_obj, target_location, move_type=move_type, **kwargs
         )
-        left(self, moved_obj, target_location)
+        show_departure(self, moved_obj, target_location)
 
 
-def came(room: Any, mover: Any, source: Any) -> None:
-    """Show the NPCs of a room that somebody came, None from where nobody knows."""
+def show_arrival(room: Any, mover: Any, source: Any) -> None:
+    """Show the NPCs of a room that a character arrived; `source` is None if unknown."""
     for npc in _onlookers(room, mover):
-        safely(npc, npc.witness.sees_arrive, mover, source)
+        call_safely(npc, npc.witness.sees_arrive, mover, source)
 
 
-def left(room: Any, mover: Any, target: Any) -> None:
-    """Show the NPCs of a room that somebody leaves, None to where nobody knows."""
+def show_departure(room: Any, mover: Any, target: Any) -> None:
+    """Show the NPCs of a room that a character leaves; `target` is None if unknown."""
     for npc in _onlookers(room, mover):
-        safely(npc, npc.witness.sees_leave, mover, target)
+        call_safely(npc, npc.witness.sees_leave, mover, target)
 
 
 def _onlookers(room: Any, mover: Any) -> list[Any]:
@@ -295,19 +295,19 @@ _UID = "evennia_ai"
 
 
 def watch_logins() -> None:
-    """Show NPCs from now on who logs in and out where they are; twice is as good as once."""
-    SIGNAL_OBJECT_POST_PUPPET.connect(_puppeted, dispatch_uid=_UID)
-    SIGNAL_OBJECT_POST_UNPUPPET.connect(_unpuppeted, dispatch_uid=_UID)
+    """Show NPCs from now on which characters log in and out. Safe to call again."""
+    SIGNAL_OBJECT_POST_PUPPET.connect(_on_puppet, dispatch_uid=_UID)
+    SIGNAL_OBJECT_POST_UNPUPPET.connect(_on_unpuppet, dispatch_uid=_UID)
 
 
-def _puppeted(sender: Any, account: Any = None, **kwargs: Any) -> None:
+def _on_puppet(sender: Any, account: Any = None, **kwargs: Any) -> None:
     if isinstance(sender, HasMind) and not is_playable_by(sender, account):
-        return  # an NPC was there before anybody played it
-    if sender.sessions.count() == 1:  # not one more screen of somebody who is there
-        came(sender.location, sender, None)
+        return  # a player took over an NPC that was in the room already
+    if sender.sessions.count() == 1:  # not a second session of the same character
+        show_arrival(sender.location, sender, None)
 
 
-def _unpuppeted(sender: Any, **kwargs: Any) -> None:
-    """Evennia puts away who has left the game; a game that does not has them still standing."""
+def _on_unpuppet(sender: Any, **kwargs: Any) -> None:
+    """Report a logout, unless the game leaves the character in the room."""
     if sender.location is None and not sender.sessions.count():
-        left(sender.db.prelogout_location, sender, None)
+        show_departure(sender.db.prelogout_location, sender, None)

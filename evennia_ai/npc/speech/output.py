@@ -1,12 +1,12 @@
-"""Safe output: text of models, players and names reaches a client as text and nothing else.
+"""Safe output: text of models and players reaches a client as plain text only.
 
-What Evennia would interpret, and where: `msg_contents` parses its template (`$name()`, `{name}`),
-so templates here are constant and untrusted text is a mapping value; the portal turns `|r` into
-colour and looks for links (`|lc..|lt..|le`) after it has un-doubled `||`, so that doubling alone
-does not stop them; the web client makes links of addresses; a game may switch on FuncParser for
+Evennia interprets text in several places. `msg_contents` parses its template (`$name()`, `{name}`),
+so templates here are constants and foreign text is a mapping value. The portal turns `|r` into a
+colour. It looks for links (`|lc..|lt..|le`) after it has changed `||` to `|`, so doubling pipes
+does not stop links. The web client makes links of addresses. A game may run FuncParser on
 everything that is sent.
 
-A thing that is shown to an NPC (`show`) is shown before everybody who is there.
+A thing that a player shows to an NPC (`show_item`) is shown in front of everybody in the room.
 """
 
 import re
@@ -16,10 +16,16 @@ from typing import Any, Final
 from django.conf import settings
 
 from evennia_ai.engine.text.columns import escape_controls
-from evennia_ai.npc.senses.happenings import Happening, description, item_name, npcs_in, tell
+from evennia_ai.npc.senses.happenings import (
+    Happening,
+    describe_to,
+    item_name,
+    let_perceive,
+    npcs_in,
+)
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name
-from evennia_ai.npc.senses.utterance import Utterance, spoken_words, uttered
+from evennia_ai.npc.senses.utterance import Utterance, spoken_words, uttering
 from evennia_ai.npc.speech.reply_acts import JOINED, acts_of
 
 MAX_CHARACTERS: Final = 2000
@@ -34,7 +40,7 @@ TALK: Final = '{object} says to {npc}, "{speech}"'
 TALK_SELF: Final = '{self} say to {seen}, "{speech}"'
 
 ITEM_INDENT: Final = "  "
-"""Before each further line of what is said: no line of a list passes for the line of somebody."""
+"""Indents further lines of speech, so that none looks like another speaker's line."""
 
 _ITEM: Final = re.compile(r"\s*(?:[-*•+–]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
 _DOUBLE_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„', "'"))
@@ -45,23 +51,24 @@ _ADDRESS: Final = re.compile(r"(?i)(?:https?|ftp):(?=//)|\b(?:www|ftp)\.(?=\S)")
 def safe_text(
     text: str, *, max_characters: int = MAX_CHARACTERS, max_lines: int = MAX_LINES
 ) -> str:
-    """`text` such that a client shows it as it stands and interprets none of it.
+    """Return `text` so that a client shows it unchanged and interprets none of it.
 
-    Longer than `max_characters` or `max_lines` is cut and ends in an ellipsis; with one line the
-    others are joined to it. The result may be given to `msg` or stand as a mapping value of
-    `msg_contents`, never as a template.
+    Text over `max_characters` or `max_lines` is cut and ends with an ellipsis. With `max_lines=1`
+    all lines are joined. The result is safe for `msg` and as a mapping value of `msg_contents`, but
+    not as a template.
     """
     lines = [one_line(line) for line in (LINE_BREAK.split(text) if max_lines > 1 else [text])]
     kept = "\n".join(lines[:max_lines])
     if len(lines) > max_lines or len(kept) > max_characters:
         kept = kept[:max_characters].rstrip() + "…"
-    return escaped(kept)
+    return escape_markup(kept)
 
 
 def safe_speech(text: str) -> str:
-    """The same for what stands between quotation marks: a list keeps its lines, indented.
+    """Return safe text for use between quotation marks.
 
-    All other lines are joined. Marks at its edges become single ones, so that none stands twice.
+    A list keeps its lines, indented; other lines are joined. If a double quote is at an edge,
+    double quotes become single ones.
     """
     bare = text.strip()
     if bare[:1] in '"“”„' or bare[-1:] in '"“”„':
@@ -76,8 +83,8 @@ def safe_speech(text: str) -> str:
     return safe_text(shown).replace("\n", f"\n{ITEM_INDENT}")
 
 
-def escaped(text: str) -> str:
-    """`text` with everything a client would interpret made plain; see the head of this file."""
+def escape_markup(text: str) -> str:
+    """Escape everything that a client would interpret; see the module docstring."""
     text = _LINK_MARK.sub("| ", text)
     text = _ADDRESS.sub(r"\g<0> ", text)
     text = text.replace("{", "{{").replace("|", "||")
@@ -88,14 +95,14 @@ def escaped(text: str) -> str:
 
 
 def shown_block(text: str) -> str:
-    """`text` with its lines, for `msg`: no colour, link, function or control in it counts."""
+    """Return `text` for `msg` with its lines kept and everything else escaped."""
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    shown = escaped("\n".join(escape_controls(line) for line in lines))
-    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a last pipe
+    shown = escape_markup("\n".join(escape_controls(line) for line in lines))
+    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a final pipe
 
 
 class SafeName:
-    """An object's name for a message: the one each looker knows it by, with nothing live in it."""
+    """The name of an object for messages: what each looker calls it, escaped."""
 
     __slots__ = ("_named",)
 
@@ -103,26 +110,26 @@ class SafeName:
         self._named = named
 
     def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
-        """The name for `looker`, as Evennia's hook of this name."""
-        return escaped(plain_name(self._named.get_display_name(looker, **kwargs)))
+        """Return the name for `looker`. Evennia calls this hook."""
+        return escape_markup(plain_name(self._named.get_display_name(looker, **kwargs)))
 
 
-def speak(npc: NPC, text: str, *, hops: int = 0) -> None:
-    """Say `text` aloud where `npc` is."""
-    with uttered(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
+def say_aloud(npc: NPC, text: str, *, hops: int = 0) -> None:
+    """Say `text` aloud in the room of `npc`."""
+    with uttering(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
         _to_room(npc, SAY, "say", speech=safe_speech(text))
 
 
-def pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
-    """Show everybody there what `npc` does, as in "looks up.".
+def show_pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
+    """Show everybody in the room what `npc` does, as in "looks up.".
 
-    `told` is how NPCs take it in, where that is not `text`.
+    `told` replaces `text` for NPCs.
     """
-    with uttered(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
+    with uttering(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
         _to_room(npc, _pose_template(text), "pose", action=_action(text))
 
 
-def deliver(
+def deliver_reply(
     npc: NPC,
     text: str,
     *,
@@ -132,18 +139,22 @@ def deliver(
     to: Any = None,
     by_rote: bool = False,
 ) -> None:
-    """Have `npc` say and do what a reply holds, for `to` alone where that is somebody.
+    """Make `npc` say and do what a reply holds.
 
-    `own_names` are those the NPC goes by, `after` is how much was delivered already. Other NPCs
-    take it in once, as it is written: several lines of one reply are not answered several times,
-    and what is said `by_rote` is answered by none of them.
+    Other NPCs hear the whole reply as one event, as it is written, so they do not answer each line
+    of it. They do not answer words said `by_rote`.
+
+    Args:
+        own_names: The names that the reply may use for its speaker.
+        after: How many characters were delivered already.
+        to: The only person who hears it, None for the room.
     """
     acts = acts_of(text, own_names=own_names, after=after)
     is_done = all(act.kind == "pose" for act in acts)
     is_mixed = len({act.kind for act in acts}) > 1
     heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
     kind = "whisper" if to is not None else "pose" if is_done else "say"
-    with uttered(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
+    with uttering(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
         for act in acts:
             if to is None and act.kind == "say":
                 _to_room(npc, SAY, "say", speech=safe_speech(act.text))
@@ -155,30 +166,30 @@ def deliver(
                 _to_one(npc, to, _pose_template(act.text), "whisper", action=_action(act.text))
 
 
-def whisper(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
-    """Say `text` to `target` alone."""
-    with uttered(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
+def whisper_to(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
+    """Say `text` to `target` only."""
+    with uttering(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
         _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(text))
 
 
-def gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
-    """Show these people what `npc` does, which nobody else takes in."""
+def show_gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
+    """Show only these people what `npc` does."""
     for person in people:
         _to_one(npc, person, POSE, "pose", action=_action(line))
 
 
-def gave(npc: NPC, target: Any, item: Any) -> None:
+def tell_given(npc: NPC, target: Any, item: Any) -> None:
     """Tell `target` that `npc` gave it `item`."""
-    given = escaped(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
+    given = escape_markup(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
     _to_one(npc, target, GIVE, "give", item=given)
 
 
-def talk(speaker: Any, npc: NPC, text: str) -> bool:
-    """Have `speaker` say `text` aloud to `npc`; false where the speaker's own hook forbids it."""
+def talk_to(speaker: Any, npc: NPC, text: str) -> bool:
+    """Make `speaker` say `text` aloud to `npc`. Return False if the speaker's hook forbids it."""
     text = spoken_words(str(speaker.at_pre_say(text) or ""))
     if not text:
         return False
-    with uttered(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
+    with uttering(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
         speaker.at_say(
             safe_speech(text),
             msg_self=TALK_SELF,
@@ -197,7 +208,7 @@ def _pose_template(text: str) -> str:
 
 
 def _action(text: str) -> str:
-    return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a last pipe
+    return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a final pipe
 
 
 def _to_one(npc: NPC, target: Any, template: str, kind: str, **values: str) -> None:
@@ -218,24 +229,24 @@ def _to_room(npc: NPC, template: str, kind: str, **values: str) -> None:
 
 SEEN: Final = "{shower} shows {item} to {npc}."
 MAX_DESCRIPTION: Final = 1000
-"""Characters of a thing's description that an NPC takes in."""
+"""The most characters of a shown thing's description that an NPC reads."""
 
 
 class _OneOf:
-    """A thing's name for a message, with its article: "a rope"."""
+    """The name of a thing for messages, with its article: "a rope"."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
 
     def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
-        """The name for `looker`, as Evennia's hook of this name."""
-        return escaped(item_name(looker, self._item))
+        """Return the name for `looker`. Evennia calls this hook."""
+        return escape_markup(item_name(looker, self._item))
 
 
-def show(shower: Any, item: Any, npc: NPC) -> bool:
-    """Have `shower` show a thing to `npc`; false where the NPC does not see who does it.
+def show_item(shower: Any, item: Any, npc: NPC) -> bool:
+    """Make `shower` show a thing to `npc`. Return False if the NPC does not see the shower.
 
-    The NPC takes in what the thing is called and how it looks; others see that it was shown.
+    The NPC learns the thing's name and description. Others see that it was shown.
     """
     shower.location.msg_contents(
         (SEEN, {"type": "show"}),
@@ -248,8 +259,8 @@ def show(shower: Any, item: Any, npc: NPC) -> bool:
     )
     for other in npcs_in(shower.location):
         if other != npc:
-            tell(other, seen)
-    looks = description(npc, item, most=MAX_DESCRIPTION) if item.access(npc, "view") else ""
+            let_perceive(other, seen)
+    looks = describe_to(npc, item, most=MAX_DESCRIPTION) if item.access(npc, "view") else ""
     shown = Happening(
         kind="show",
         text="{actor} shows you {item}.",
@@ -259,4 +270,4 @@ def show(shower: Any, item: Any, npc: NPC) -> bool:
         wants_answer=True,
         detail=f"It looks like this: {looks}" if looks else "",
     )
-    return tell(npc, shown)
+    return let_perceive(npc, shown)

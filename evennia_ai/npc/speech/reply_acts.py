@@ -1,8 +1,8 @@
-"""Acts of a reply: what of it is said aloud and what is done, one after the other.
+"""Acts of a reply: splits its text into what is said and what is done.
 
-Models and authors of cards write both in one text: `*She smiles.* "Good evening."`, `Oren looks
-up. "Evening," he says.`, `*nods* Come in.` Here it becomes a list of acts, in its order. What
-cannot be told apart for sure is speech. Pure; what comes out is still untrusted (`output`).
+Models and authors of cards mix both in one text: `*She smiles.* "Good evening."`, `Oren looks up.
+"Evening," he says.`, `*nods* Come in.` The result is a list of acts in order. Anything ambiguous
+counts as speech. Pure; the result is still untrusted (`output` escapes it).
 """
 
 import re
@@ -13,10 +13,10 @@ from itertools import groupby
 from typing import Final, Literal
 
 JOINED: Final = ("'", "’", ",")
-"""What stands right behind a name, without a blank."""
+"""An action that starts with one of these follows the name without a blank."""
 
 MOST_ACTS: Final = 8
-"""How many lines one reply becomes at most; the last one holds what would be more."""
+"""The most lines of one reply. The last one holds the rest."""
 
 _ACTION: Final = (
     r"(?<![\w*])\*(?=[^\s*])[^*\n]*[^\s*]\*(?![\w*])|(?<!\w)_(?=[^\s_])[^_\n]*[^\s_]_(?!\w)"
@@ -43,7 +43,7 @@ _NO_VERBS: Final = frozenset(
     outdoors owns perhaps sometimes this thus towards upstairs us was yes yours
     """.split()  # noqa: SIM905 - a column of quoted words would be a page
 )
-# "he says" after a quotation says no more than the frame in which it will be read.
+# "he says" after a quotation is redundant: listeners read `Oren says, "..."` anyway.
 _SAYING: Final = r"says?|said|asks?|asked|answers?|answered|replies|replied|adds?|added|goes on"
 _MUTTERING: Final = (
     r"mutters?|muttered|murmurs?|murmured|whispers?|whispered|calls?|called|shouts?|shouted|"
@@ -56,24 +56,24 @@ _MUTTERING: Final = (
 class Act:
     """One thing said or done.
 
-    `text` is what is said, without quotation marks around it, or what is done as it stands behind
-    the name: "looks up.", "'s eyes narrow.", "— The lamp goes out.".
+    `text` is the words without quotation marks, or the action as it follows the name: "looks up.",
+    "'s eyes narrow.", "— The lamp goes out.".
     """
 
     kind: Literal["say", "pose"]
     text: str
     told: str = ""
-    """What is done as a sentence of its own, for who is told of it without the name before it."""
+    """The action as a full sentence, if it differs from `text`, for readers without the name."""
 
     starts_line: bool = False
-    """True if it stands on a new line of the reply."""
+    """True if it starts a new line of the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """A stretch of the reply: an action between marks, a quotation, or what is between those.
+    """A span of the reply: an action between marks, a quotation, or text between those.
 
-    Of the last, `said` is known to be said.
+    `said` is text between them that is known to be speech.
     """
 
     kind: Literal["action", "quoted", "said", "plain"]
@@ -82,9 +82,9 @@ class _Span:
 
 
 def acts_of(text: str, *, own_names: Iterable[str], after: int = 0) -> tuple[Act, ...]:
-    """What is said and done of `text` by who goes by `own_names`, in order.
+    """Split `text` into acts of the speaker, who has these names.
 
-    What stands before `after` was said already: it tells how the rest is meant, and is left out.
+    Text before `after` was said already. It only helps to interpret the rest.
     """
     names = tuple(dict.fromkeys(name for name in own_names if name))
     spans = list(_spans(text))
@@ -97,14 +97,14 @@ def acts_of(text: str, *, own_names: Iterable[str], after: int = 0) -> tuple[Act
     for span in spans:
         if span.end > after:
             rest = replace(span, start=max(span.start, after))
-            acts += _acts(text, rest, is_cut=rest != span, narrated=narrated, names=names)
-    return _bounded(_merged(acts, narrated=narrated))
+            acts += _acts_of_span(text, rest, is_cut=rest != span, narrated=narrated, names=names)
+    return _limit_acts(_merge_speech(acts, narrated=narrated))
 
 
 def is_open(text: str, *, own_names: Iterable[str]) -> bool:
-    """True if the start of a reply may turn out to tell of its speaker, once there is more of it.
+    """True if more text may still show that this start is narration about its speaker.
 
-    It names who speaks or begins with a pronoun, and quotes nothing yet.
+    That is a start that names the speaker or begins with a pronoun, and has no quotation.
     """
     spans = list(_spans(text))
     if any(span.kind == "quoted" for span in spans):
@@ -114,7 +114,7 @@ def is_open(text: str, *, own_names: Iterable[str]) -> bool:
 
 
 def _spans(text: str) -> Iterator[_Span]:
-    """The stretches of a text, without gaps."""
+    """Yield the spans of a text, without gaps."""
     at = 0
     for found in _MARKED.finditer(text):
         start, end = found.span()
@@ -130,7 +130,7 @@ def _spans(text: str) -> Iterator[_Span]:
 
 
 def _is_action(text: str, start: int, end: int) -> bool:
-    """True if what stands between marks is done, rather than a word that is stressed."""
+    """True if the words between marks are an action rather than a stressed word."""
     inner, after = text[start + 1 : end - 1], text[end:].lstrip(" ")
     is_told = _seems_a_verb(inner) or _THIRD_PERSON.match(inner) is not None
     ends = not after or after[0] in '\n"“„«»「*_'
@@ -145,7 +145,7 @@ def _seems_a_verb(words: str) -> bool:
 
 
 def _is_dialogue(text: str, start: int, end: int) -> bool:
-    """True if a quotation is what is said, rather than words that are only named."""
+    """True if a quotation is speech rather than a quoted term."""
     inner = text[start + 1 : end - 1]
     if not inner.strip():
         return False
@@ -156,13 +156,13 @@ def _is_dialogue(text: str, start: int, end: int) -> bool:
 
 
 def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> bool:
-    """True if only what is quoted is said: the rest tells what the speaker does."""
+    """True if only quotations are speech, and the rest narrates what the speaker does."""
     quoted = [span for span in spans if span.kind == "quoted"]
     plain = [span for span in spans if span.kind == "plain" and _has_words(text, span)]
     if any(_FIRST_PERSON.search(text, one.start, one.end) for one in plain):
         return False
     if not quoted:
-        return len(plain) == len(spans) == 1 and _does(text, names)
+        return len(plain) == len(spans) == 1 and _narrates_act(text, names)
     if not plain or quoted[0].start < plain[0].start:
         return True
     first = text[plain[0].start : plain[0].end]
@@ -172,14 +172,14 @@ def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> boo
 
 
 def _tells_of(text: str, names: Sequence[str]) -> bool:
-    """True if a text speaks of the one who goes by `names`."""
+    """True if a text is about the person with these names."""
     return _SOMEBODY.match(text) is not None or any(
         re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) for name in names
     )
 
 
-def _does(text: str, names: Sequence[str]) -> bool:
-    """True if a text without marks tells what the one who goes by `names` does."""
+def _narrates_act(text: str, names: Sequence[str]) -> bool:
+    """True if an unmarked text narrates what the person with these names does."""
     for name in names:
         rest = text[len(name) :]
         if text.startswith(name) and rest.startswith(" ") and rest[1:2].islower():
@@ -192,10 +192,10 @@ def _has_words(text: str, span: _Span) -> bool:
 
 
 def _speech_joined(text: str, spans: Sequence[_Span]) -> list[_Span]:
-    """The stretches where everything but the actions is said.
+    """Join the spans between actions, for a reply in which everything else is speech.
 
-    Between two actions there may be quotations alone, which lose their marks, or a text whose
-    quotations are a part of it.
+    If only quotations are between two actions, they stay separate and lose their marks. Otherwise
+    the text is one span that includes its quotations.
     """
     joined: list[_Span] = []
     for is_action, run in groupby(spans, key=lambda span: span.kind == "action"):
@@ -208,7 +208,7 @@ def _speech_joined(text: str, spans: Sequence[_Span]) -> list[_Span]:
 
 
 def _said_beside_actions(text: str, span: _Span, names: Sequence[str]) -> _Span:
-    """A stretch without marks where others are: it tells of the speaker, or it is said."""
+    """Mark an unmarked span as speech, unless it narrates the speaker."""
     if span.kind != "plain" or not _has_words(text, span):
         return span
     stretch = text[span.start : span.end]
@@ -216,14 +216,14 @@ def _said_beside_actions(text: str, span: _Span, names: Sequence[str]) -> _Span:
     return span if is_told else replace(span, kind="said")
 
 
-def _acts(
+def _acts_of_span(
     text: str, span: _Span, *, is_cut: bool, narrated: bool, names: Sequence[str]
 ) -> Iterator[Act]:
-    """What a stretch, or what is left of one, comes to."""
+    """Yield the acts of a span, or of the rest of one."""
     raw = text[span.start : span.end]
     starts_line = "\n" in raw[: len(raw) - len(raw.lstrip())] or text[: span.start].endswith("\n")
     if span.kind == "action":
-        yield from _done(raw.strip("*_ \n"), names, starts_line=starts_line)
+        yield from _split_action(raw.strip("*_ \n"), names, starts_line=starts_line)
     elif span.kind in ("quoted", "said") or not narrated:
         inner = raw.strip()
         if span.kind == "quoted":
@@ -233,24 +233,24 @@ def _acts(
     elif _WORD.search(raw):
         follows_quote = not is_cut and span.start > 0 and text[span.start - 1] in '"”“»«」』'
         tag = _tag(names).match(raw) if follows_quote else None
-        if tag is not None:  # that somebody says what is quoted is no news
+        if tag is not None:  # drop "he says" after the quotation
             raw = _behind_tag(tag, raw[tag.end() :])
-        yield from _posed(raw, names, starts_line=starts_line)
+        yield from _pose_acts(raw, names, starts_line=starts_line)
 
 
-def _done(inner: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
-    """An action; what is quoted in it is said."""
+def _split_action(inner: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
+    """Yield the acts of an action. Quotations in it are speech."""
     at = 0
     for quoted in _QUOTED_ALONE.finditer(inner):
         if _is_dialogue(inner, *quoted.span()):
-            yield from _posed(inner[at : quoted.start()], names, starts_line=starts_line)
+            yield from _pose_acts(inner[at : quoted.start()], names, starts_line=starts_line)
             yield Act(kind="say", text=quoted[0][1:-1].strip())
             at, starts_line = quoted.end(), False
-    yield from _posed(inner[at:], names, starts_line=starts_line)
+    yield from _pose_acts(inner[at:], names, starts_line=starts_line)
 
 
 def _behind_tag(tag: re.Match[str], rest: str) -> str:
-    """What `he says` and all behind it tell beyond that."""
+    """Return what follows `he says`, or that clause too if it says more than that."""
     plain, telling = tag["saying"] or tag["said"], tag["muttering"] or tag["muttered"]
     if telling or rest[:1].isspace():
         return f"{plain or telling}{rest}"
@@ -260,8 +260,8 @@ def _behind_tag(tag: re.Match[str], rest: str) -> str:
     return rest if rest.startswith(",") else rest.lstrip(".!?;:—– ")
 
 
-def _posed(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
-    """What is done, as it stands behind the name."""
+def _pose_acts(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
+    """Yield an action as it follows the name."""
     text = " ".join(raw.split())
     if _WORD.search(text):
         behind = behind_name(text, own_names=names)
@@ -270,7 +270,7 @@ def _posed(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act
 
 
 def behind_name(text: str, *, own_names: Iterable[str]) -> str:
-    """What somebody does, as it stands behind their name and says who does it once."""
+    """Return an action as it follows the name, without naming the actor twice."""
     for name in sorted(own_names, key=len, reverse=True):
         rest = text[len(name) :]
         if text.casefold().startswith(name.casefold()) and not rest[:1].isalnum():
@@ -288,7 +288,7 @@ def behind_name(text: str, *, own_names: Iterable[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _tag(names: Sequence[str]) -> re.Pattern[str]:
-    """`he says`, `says Oren` and what is like them, right behind a quotation."""
+    """Return a pattern for `he says`, `says Oren` and the like, right after a quotation."""
     who = "|".join(["he", "she", "they", "it", *map(re.escape, names)])
     return re.compile(
         rf"\s*(?:(?:{who})\s+(?:(?P<saying>{_SAYING})|(?P<muttering>{_MUTTERING}))"
@@ -297,28 +297,32 @@ def _tag(names: Sequence[str]) -> re.Pattern[str]:
     )
 
 
-def _merged(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
-    """Speech that nothing interrupts is one act."""
+def _merge_speech(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
+    """Join consecutive speech into one act."""
     merged: list[Act] = []
     for act in acts:
         if merged and merged[-1].kind == act.kind == "say":
             before = merged[-1]
-            said = _ended(before.text) if narrated and act.text[:1].isupper() else before.text
+            said = (
+                _with_full_stop(before.text) if narrated and act.text[:1].isupper() else before.text
+            )
             between = "\n" if act.starts_line else " "
             merged[-1] = replace(before, text=f"{said}{between}{act.text}")
         else:
             merged.append(act)
     if not narrated:
         return merged
-    return [replace(act, text=_ended(act.text)) if act.kind == "say" else act for act in merged]
+    return [
+        replace(act, text=_with_full_stop(act.text)) if act.kind == "say" else act for act in merged
+    ]
 
 
-def _ended(said: str) -> str:
-    """A quotation that "he says" went on from ends there."""
+def _with_full_stop(said: str) -> str:
+    """Replace a final comma by a full stop."""
     return f"{said[:-1]}." if said.endswith(",") else said
 
 
-def _bounded(acts: Sequence[Act]) -> tuple[Act, ...]:
+def _limit_acts(acts: Sequence[Act]) -> tuple[Act, ...]:
     if len(acts) <= MOST_ACTS:
         return tuple(acts)
     first, more = acts[: MOST_ACTS - 1], acts[MOST_ACTS - 1 :]

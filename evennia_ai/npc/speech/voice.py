@@ -1,11 +1,11 @@
-"""Voice: how a turn says what it has to say, to the room or to the one who whispered.
+"""Voice: says what a turn has to say, to the room or to the one who whispered.
 
-What is said is in the history before anybody hears it. A reply that streams may begin with its
-first whole sentences: they are committed on their own, and the end of the turn commits the reply
-itself, or, where the turn is cut short, that this much of it was said.
+Everything is in the history before anybody hears it. A streamed reply may begin with its first
+whole sentences. They are committed separately. The end of the turn then commits the whole reply, or
+only these sentences if the turn is cut short.
 
-An NPC whose answer takes long shows that it heard, once a turn. That gesture is shown to people and
-is in no history: it says nothing, and a model that read it again and again would learn to write it.
+An NPC whose answer takes long shows once per turn that it heard. Only people see that gesture. It
+is in no history, because a model would learn to imitate it.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,21 +22,18 @@ from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.senses.utterance import because_of, remember_spoken
-from evennia_ai.npc.speech.output import deliver, gesture
+from evennia_ai.npc.speech.output import deliver_reply, show_gesture
 from evennia_ai.npc.speech.reply_acts import is_open
 from evennia_ai.services.llm.reasoning import LateEnd
 from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.services.llm.speech import SPEECH_LINES, SpokenStart, speech_in
 
 Commit = Callable[[str], "Deferred[None]"]
-"""Commits that a text is said now, before it is."""
+"""Commits that a text is about to be said."""
 
 
 class Voice:
-    """Says things for `npc`, which goes by `own_names`, in answer to `event`.
-
-    `said` is told when it does.
-    """
+    """Speaks as `npc`, which has these names, in answer to `event`. Calls `said` each time."""
 
     def __init__(
         self,
@@ -53,7 +50,7 @@ class Voice:
 
     @property
     def partner(self) -> Any:
-        """The one who is answered, None where they are not here."""
+        """Return the person who is answered, None if they are not here."""
         here = bystanders(self._npc)
         return next((who for who in here if str(who.id) == self._event.speaker_ref), None)
 
@@ -62,9 +59,11 @@ class Voice:
         return speech_in(raw, own_names=self.own_names, other_names=self._others())
 
     def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
-        """Say and do it where the event was: for all to see, or for the one who whispered.
+        """Say and do it for the room, or only for the person who whispered.
 
-        `after` is how much of the text was said already, `by_rote` is what no model chose.
+        Args:
+            after: How many characters were said already.
+            by_rote: True for words that no model chose.
         """
         if self._said is not None:
             self._said()
@@ -72,7 +71,7 @@ class Voice:
         if self._event.private and partner is None:
             return
         with because_of(self._event):
-            deliver(
+            deliver_reply(
                 self._npc,
                 text,
                 own_names=self.own_names,
@@ -83,9 +82,11 @@ class Voice:
             )
 
     def start(self, commit: Commit, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
-        """What listens to the reply of a turn, and says the start of it where it may be `early`.
+        """Return a listener that says the start of a streamed reply, if it may be `early`.
 
-        `commit` puts it into the history before; `is_wanted` tells whether somebody still waits.
+        Args:
+            commit: Commits the start before it is said.
+            is_wanted: Returns True while somebody waits for the answer.
         """
         others = self._others()
         spoken = SpokenStart(self.own_names, others, early=early, max_lines=SPEECH_LINES)
@@ -98,10 +99,10 @@ class Voice:
 
 
 class Start:
-    """Is given a reply piece by piece, and says its first sentences once there are some.
+    """Receives a streamed reply and says its first sentences as soon as they are complete.
 
-    What comes after them is said with the rest. A start that may turn out to tell of the speaker
-    (`reply_acts.is_open`) is not said before that is known.
+    The rest is said later. A start that may turn out to be narration (`reply_acts.is_open`) is not
+    said until that is clear.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Start:
         self.said = ""
         self.has_heard = False
         self.committed: Deferred[None] = succeed(None)
-        """Fires when what is said of it, if anything, is committed and said."""
+        """Fires when the start, if any, is committed and said."""
 
         self._is_wanted: Final = is_wanted
         self._voice: Final = voice
@@ -140,22 +141,22 @@ class Start:
                 self.committed = begun.addErrback(_log_broken)
 
     def stop(self) -> None:
-        """Say nothing any more: the reply is there, or nobody waits for it."""
+        """Say nothing more: the reply is complete, or nobody waits for it."""
         self._is_over = True
 
     @property
     def late_end(self) -> LateEnd:
-        """What an end mark of reasoning does to the text before it: no sentence is taken back."""
+        """Return what an end mark of reasoning does to earlier text. Spoken sentences stay."""
         return "hides_nothing" if self.said else "hides_all_before"
 
     def whole(self, reply: str) -> str:
-        """What of the reply is said, now that all of it is there; "" where that is nothing."""
+        """Return what is said of the complete reply, "" for nothing."""
         if self.said:
             return self._spoken.whole(reply)
         return speech_in(reply, own_names=self._voice.own_names, other_names=self._other_names)
 
     def say_rest(self, text: str, *, by_rote: bool = False) -> None:
-        """Say what is left to say of the whole reply."""
+        """Say the part of the reply that is not said yet."""
         after = len(self.said) if text.startswith(self.said) else 0
         if text[after:].strip():
             self._voice.say(text, after=after, by_rote=by_rote)
@@ -163,23 +164,25 @@ class Start:
     async def _begin(self, sentences: str) -> None:
         try:
             await self._commit(sentences.strip())
-        except DATABASE_ERRORS as error:  # then all of it is said at the end, if that is written
-            logger.log_err(f"evennia_ai: not said before the end: {error}")
+        except DATABASE_ERRORS as error:  # the end of the turn says it, if it can be committed
+            logger.log_err(
+                f"evennia_ai: the start of a reply could not be committed, not said early: {error}"
+            )
             return
         self.said = sentences
         self._voice.say(sentences.strip())
 
 
 def _log_broken(failure: Failure) -> None:
-    """A game's own hooks may raise anything; the rest of the reply still comes."""
+    """Log an error of a game's hooks. The rest of the reply still arrives."""
     told = failure.getTraceback()
     logger.log_err(f"evennia_ai: the start of a reply was not said to its end\n{told}")
 
 
 class Gestures:
-    """The gestures of the turns under way, by the ids of the records they answer.
+    """The pending gestures of running turns, by the id of the record they answer.
 
-    Each has one timer at most; after 0 seconds means never.
+    With 0 seconds no gesture is ever shown.
     """
 
     def __init__(self, clock: Clock, *, after_seconds: float) -> None:
@@ -188,19 +191,19 @@ class Gestures:
         self._planned: dict[str, DelayedCall] = {}
 
     def started(self, answers: str, show: Callable[[], None]) -> None:
-        """A turn begins; `show` is called if it takes long."""
+        """Schedule the gesture of a turn: `show` is called if the turn takes long."""
         if self._after_seconds and answers not in self._planned:
             call = self._clock.callLater(self._after_seconds, self._show, answers, show)
             self._planned[answers] = call
 
     def ended(self, answers: str) -> None:
-        """The turn has ended, or something of its answer was said or done: no gesture any more."""
+        """Cancel the gesture: the turn has ended, or part of its answer was said or done."""
         planned = self._planned.pop(answers, None)
         if planned is not None and planned.active():
             planned.cancel()
 
     def close(self) -> None:
-        """Show nothing any more."""
+        """Cancel all gestures."""
         for answers in tuple(self._planned):
             self.ended(answers)
 
@@ -210,9 +213,9 @@ class Gestures:
 
 
 def show_thinking(npc: NPC, event: Event, line: str) -> None:
-    """Show the people there, or the one who whispered, that `npc` thinks about `event`."""
+    """Show the people in the room, or the one who whispered, that `npc` thinks about `event`."""
     people = [who for who in bystanders(npc) if not is_npc(who)]
     if event.private:
         people = [who for who in people if str(who.id) == event.speaker_ref]
     remember_spoken(npc, line, hops=event.hops + 1, line=event.line)
-    gesture(npc, people, line)
+    show_gesture(npc, people, line)

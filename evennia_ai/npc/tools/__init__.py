@@ -1,6 +1,6 @@
-"""Tools: what a model may have its NPC do, beside what it answers.
+"""Tools: acts that a model may ask of its NPC.
 
-`tool` says what a tool is, `toolbox` is what a turn asks of it, `registry` which tools there are;
-the others are those that are shipped. Every act is checked as the NPC, against the game's own
-locks and hooks; no text of a model is ever a command.
+`tool` defines what a tool is, `toolbox` is the interface of turns, `registry` lists the tools, and
+the other modules are the shipped tools. Every act is checked as the NPC, by the game's own locks
+and hooks. No text of a model is ever run as a command.
 """

@@ -1,9 +1,9 @@
 """Tools for things and places: look, go, take, give, drop, use and write.
 
-All of it goes by Evennia's own rules and hooks; what they forbid is refused. For using a thing
-Evennia has no hook: one that can be used has a method `at_use(user, target)`, and for all others
-the game may name a function of user, thing and target in EVENNIA_AI_USE_ITEM. Either gives back
-what the user perceives, None where there is nothing to tell, False where it did not work.
+Evennia's own rules and hooks decide; what they forbid is refused. Evennia has no hook for using a
+thing. A usable thing has a method `at_use(user, target)`. For other things the game may name a
+function `(user, thing, target)` in EVENNIA_AI_USE_ITEM. Either returns what the user perceives,
+None for nothing, or False if it did not work.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,23 @@ from pydantic import AfterValidator, Field, StringConstraints
 from evennia_ai.npc.senses.labels import with_labels
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import plain_name
-from evennia_ai.npc.speech.output import gave, pose
-from evennia_ai.npc.tools.targets import carried, exits, people, person, shown_name, thing, things
+from evennia_ai.npc.speech.output import show_pose, tell_given
+from evennia_ai.npc.tools.targets import (
+    carried_things,
+    find_thing,
+    person,
+    shown_name,
+    things,
+    visible_exits,
+    visible_people,
+)
 from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.npc.writings import plain_text, why_no_more, writing_by
 from evennia_ai.services.settings.kinds import MOST_WRITTEN
 
 
 class Take(Tool):
-    """Picks up something that lies where the NPC is."""
+    """Picks up a thing in the room."""
 
     name = "take"
     description = "Pick up something that lies here."
@@ -36,9 +44,9 @@ class Take(Tool):
         item: Name = Field(description="what to pick up")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Take it, if its lock and its hooks let the NPC."""
+        """Take the thing, if its lock and hooks allow it."""
         npc = use.npc
-        item = thing(npc, arguments.item, things(npc), none="There is no {} lying here.")
+        item = find_thing(npc, arguments.item, things(npc), none="There is no {} lying here.")
         name = one_of(npc, item)
         if not item.access(npc, "get"):
             raise Refused(item.db.get_err_msg or f"You cannot take {name}.")
@@ -48,12 +56,12 @@ class Take(Tool):
         if item.location != npc:
             raise Refused(f"You cannot take {name}.")
         item.at_get(npc)
-        pose(npc, f"picks up {name}.", hops=use.hops)
+        show_pose(npc, f"picks up {name}.", hops=use.hops)
         return f"You have {name} now."
 
 
 class Drop(Tool):
-    """Puts down something the NPC carries."""
+    """Puts down a thing that the NPC carries."""
 
     name = "drop"
     description = "Put down something you carry."
@@ -63,17 +71,17 @@ class Drop(Tool):
         item: Name = Field(description="what to put down")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Drop it, if its hooks let the NPC."""
+        """Drop the thing, if its hooks allow it."""
         npc = use.npc
-        item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
+        item = find_thing(npc, arguments.item, carried_things(npc), none="You do not carry {}.")
         name = one_of(npc, item)
         put_down(npc, item)
-        pose(npc, f"drops {name}.", hops=use.hops)
+        show_pose(npc, f"drops {name}.", hops=use.hops)
         return f"You dropped {name}."
 
 
 class Give(Tool):
-    """Gives something the NPC carries to somebody."""
+    """Gives a thing that the NPC carries to somebody."""
 
     name = "give"
     description = "Give something you carry to somebody here. What you give is gone."
@@ -84,9 +92,9 @@ class Give(Tool):
         to: Name = Field(description="who gets it")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Give it, if the hooks of thing and receiver let the NPC."""
+        """Give the thing, if the hooks of thing and receiver allow it."""
         npc = use.npc
-        item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
+        item = find_thing(npc, arguments.item, carried_things(npc), none="You do not carry {}.")
         to = person(npc, arguments.to, answered=use.event.speaker_ref)
         name, whom = one_of(npc, item), shown_name(npc, to)
         hand_over(npc, item, to)
@@ -94,7 +102,11 @@ class Give(Tool):
 
 
 def put_down(npc: NPC, item: Any) -> None:
-    """Put down what the NPC holds, where it is; `Refused`: the hooks do not let it."""
+    """Drop what the NPC holds.
+
+    Raises:
+        Refused: A hook forbids it.
+    """
     place, refused = npc.location, f"You cannot drop {one_of(npc, item)} here."
     if place is None or not item.at_pre_drop(npc):
         raise Refused(refused)
@@ -105,7 +117,11 @@ def put_down(npc: NPC, item: Any) -> None:
 
 
 def hand_over(npc: NPC, item: Any, to: Any) -> None:
-    """Give somebody what the NPC holds; `Refused`: the hooks of thing or receiver do not let it."""
+    """Give somebody what the NPC holds.
+
+    Raises:
+        Refused: A hook of the thing or the receiver forbids it.
+    """
     refused = f"You cannot give {one_of(npc, item)} to {shown_name(npc, to)}."
     if not item.at_pre_give(npc, to):
         raise Refused(refused)
@@ -113,16 +129,16 @@ def hand_over(npc: NPC, item: Any, to: Any) -> None:
     if item.location == npc:
         raise Refused(refused)
     item.at_give(npc, to)
-    gave(npc, to, item)
+    tell_given(npc, to, item)
 
 
 def one_of(npc: NPC, item: Any) -> str:
-    """What the NPC calls a thing, with its article: "a lantern"."""
+    """Return what the NPC calls a thing, with its article: "a lantern"."""
     return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
 
 
 class Look(Tool):
-    """Looks at the place, or at one thing or person."""
+    """Looks at the room, a thing or a person."""
 
     name = "look"
     description = "Look around where you are, or look at somebody or something here."
@@ -133,23 +149,23 @@ class Look(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """What the game describes to the NPC, by its own hook."""
+        """Return what the game's look hook shows the NPC."""
         shown = str(use.npc.at_look(_target(use.npc, arguments.at)))
-        return with_labels(use.npc, shown, people(use.npc))
+        return with_labels(use.npc, shown, visible_people(use.npc))
 
 
 def _target(npc: NPC, name: str | None) -> Any:
-    """The place, or what of it the NPC may see is called so."""
+    """Return the room, or what the NPC can see under this name."""
     if npc.location is None:
         raise Refused("You are nowhere; there is nothing to see.")
     if name is None:
         return npc.location
-    among = [*people(npc), *things(npc), *exits(npc), *carried(npc)]
-    return thing(npc, name, among, none="You see no {} here.")
+    among = [*visible_people(npc), *things(npc), *visible_exits(npc), *carried_things(npc)]
+    return find_thing(npc, name, among, none="You see no {} here.")
 
 
 class Move(Tool):
-    """Goes through an exit; the turn ends with it, for it belongs to the place that was left."""
+    """Goes through an exit. This ends the turn, because it belongs to the room that was left."""
 
     name = "move"
     description = "Leave through an exit. Say what you want to say before you go."
@@ -162,7 +178,7 @@ class Move(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Go, if the exit lets the NPC pass."""
         npc, left = use.npc, use.npc.location
-        way = thing(npc, arguments.exit, exits(npc), none="There is no exit {} here.")
+        way = find_thing(npc, arguments.exit, visible_exits(npc), none="There is no exit {} here.")
         closed = way.db.err_traverse or f"You cannot go {shown_name(npc, way)}."
         if not way.access(npc, "traverse"):
             if not way.db.err_traverse:
@@ -171,7 +187,7 @@ class Move(Tool):
         under_way = npc.ndb.currently_moving
         way.at_traverse(npc, way.destination)
         if npc.location == left and way.destination != left:
-            # Exits that take their time set it, as those of evennia.contrib.grid.slow_exit.
+            # Slow exits set it, for example those of evennia.contrib.grid.slow_exit.
             if npc.ndb.currently_moving is not under_way:
                 return f"You set out to {shown_name(npc, way)} and will be there in a while."
             raise Refused(closed)
@@ -184,13 +200,13 @@ NOTHING: Final = "Not done: nothing of it can be read."
 FORMS: Final = ("letter", "book")
 
 
-def _known(form: str) -> str:
+def _check_form(form: str) -> str:
     if form not in FORMS:
-        raise ValueError(f"it is {' or '.join(FORMS)}")
+        raise ValueError(f"it must be {' or '.join(FORMS)}")
     return form
 
 
-Form = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(FORMS)})]
+Form = Annotated[str, AfterValidator(_check_form), Field(json_schema_extra={"enum": list(FORMS)})]
 Text = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_WRITTEN)
 ]
@@ -215,7 +231,7 @@ class Write(Tool):
         )
 
     def refusal(self, use: Use, arguments: Arguments) -> str:
-        """True if the limits of the game let the NPC write this."""
+        """Return why the game's limits forbid this writing, "" if they do not."""
         limits = use.conf.writings
         length = len(plain_text(arguments.text))
         if length > limits.characters:
@@ -228,7 +244,7 @@ class Write(Tool):
         return why_no_more(use.npc, limits)
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Write it and hand it over, if the hooks of the thing, the receiver or the place let."""
+        """Write it and hand it over, if the hooks of thing, receiver or room allow it."""
         npc = use.npc
         to = arguments.to and person(npc, arguments.to, answered=use.event.speaker_ref)
         if npc.location is None:
@@ -241,16 +257,20 @@ class Write(Tool):
         )
         name = one_of(npc, made)
         try:
-            where = _delivered(npc, made, to)
+            where = _hand_out(npc, made, to)
         except Exception:  # a game's own hooks may raise anything
             made.delete()
             raise
-        pose(npc, f"writes {name}.", hops=use.hops)
+        show_pose(npc, f"writes {name}.", hops=use.hops)
         return f"You wrote {name}{where}. It is opened with: read {made.key}"
 
 
-def _delivered(npc: NPC, made: Any, to: Any | None) -> str:
-    """Give the writing to somebody, or put it down; where it is then. `Refused`: it is not."""
+def _hand_out(npc: NPC, made: Any, to: Any | None) -> str:
+    """Give the writing to somebody or put it down. Return where it is, in words.
+
+    Raises:
+        Refused: A hook forbids it.
+    """
     if to is None:
         put_down(npc, made)
         return " and put it down here"
@@ -262,7 +282,7 @@ HOOK: Final = "at_use"
 
 
 class UseItem(Tool):
-    """Uses a thing, on another or on somebody where that is said."""
+    """Uses a thing, by itself or on a target."""
 
     name = "use"
     description = "Use something that you carry or that lies here, on somebody or something or not."
@@ -275,10 +295,12 @@ class UseItem(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Have the thing do what it does, if its lock lets the NPC."""
+        """Call the thing's way to be used, if its lock allows it."""
         npc = use.npc
-        own = carried(npc)
-        item = thing(npc, arguments.item, [*own, *things(npc)], none="There is no {} to use here.")
+        own = carried_things(npc)
+        item = find_thing(
+            npc, arguments.item, [*own, *things(npc)], none="There is no {} to use here."
+        )
         name = one_of(npc, item)
         if not _may_use(npc, item, is_carried=item in own):
             raise Refused(f"You may not use {name}.")
@@ -293,18 +315,18 @@ class UseItem(Tool):
 
 
 def use_problem(path: str) -> str:
-    """What is wrong with the function at `path`, "" where nothing is."""
+    """Return what is wrong with the function at `path`, "" if it is usable."""
     if not path:
         return ""
     try:
         found = import_string(path)
     except Exception as error:  # importing a game's module runs its code
         return f"{path}: it cannot be imported: {error}"
-    return "" if callable(found) else f"{path}: it is no function"
+    return "" if callable(found) else f"{path}: it is not a function"
 
 
 def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
-    """What is called to use a thing: its own hook, else the game's function at `path`."""
+    """Return what to call to use a thing: its own hook, else the game's function at `path`."""
     hook = getattr(item, HOOK, None)
     if callable(hook):
         own: Callable[[Any, Any], Any] = hook
@@ -315,7 +337,7 @@ def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
 
 @lru_cache(maxsize=4)
 def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
-    """The game's function at `path`; one that cannot be had is told once and left out."""
+    """Return the game's function at `path`. If it is unusable, log that once and return None."""
     problem = use_problem(path)
     if problem:
         logger.log_err(f"evennia_ai: EVENNIA_AI_USE_ITEM: {problem}")
@@ -326,11 +348,11 @@ def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
 
 
 def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
-    """The lock `use` decides; without one, what is carried may be used, or could be picked up."""
+    """True if the lock `use` allows it. Without that lock: if it is carried or could be taken."""
     default = is_carried or bool(item.access(npc, "get"))
     return bool(item.access(npc, "use", default=default))
 
 
 def _used_on(npc: NPC, name: str) -> Any:
-    among = [*people(npc), *things(npc), *carried(npc), *exits(npc)]
-    return thing(npc, name, among, none="There is no {} here.")
+    among = [*visible_people(npc), *things(npc), *carried_things(npc), *visible_exits(npc)]
+    return find_thing(npc, name, among, none="There is no {} here.")

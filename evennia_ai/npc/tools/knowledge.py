@@ -1,8 +1,8 @@
-"""The tool to look something up in the knowledge bases that are the NPC's to search.
+"""The tool that searches the NPC's knowledge bases.
 
-What it finds in an ordinary base is told as it stands. Of a base that the NPC must guard nothing is
-told but a safe summary, which a second model makes inside of the tool: the NPC's own model never
-gets what it could hand out.
+Passages of ordinary bases go to the model unchanged. Of a base that the NPC must guard, the model
+reads only a safe summary, which a second model makes inside the tool. The NPC's own model never
+sees a text that it could give away.
 """
 
 import json
@@ -32,9 +32,9 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
 )
 from evennia_ai.engine.knowledge.settings import judge_search
 from evennia_ai.npc.knowledge import mediating, search
-from evennia_ai.npc.knowledge.guarding import held_keys, searchable
+from evennia_ai.npc.knowledge.guarding import held_keys, searchable_bases
 from evennia_ai.npc.knowledge.mediating import NOTHING_PROTECTED, Mediation
-from evennia_ai.npc.knowledge.search import Findings, offered
+from evennia_ai.npc.knowledge.search import Findings, offer_hints
 from evennia_ai.npc.senses.events import began_by
 from evennia_ai.npc.tools.tool import Refused, Tool, ToolArguments, Use, result_text
 from evennia_ai.store.history import turns
@@ -45,7 +45,7 @@ MOST_QUERY: Final = 400
 MOST_HITS: Final = 20
 USUAL_HITS: Final = 8
 MOST_TOLD: Final = 8_000
-"""Characters of passages that are told at once; a small model is told fewer."""
+"""The most characters of passages in one result; fewer for a small model."""
 
 NONE_BOUND: Final = "rag_not_configured: you have no base of knowledge that you could search."
 NOTHING_FOUND: Final = "Nothing was found."
@@ -58,7 +58,7 @@ Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One search: in which bases, which of them are guarded, what of it is told beside."""
+    """One search: its bases, which of them are guarded, and a warning to add."""
 
     use: Use
     query: str
@@ -69,21 +69,21 @@ class Asked:
 
     @property
     def open_bases(self) -> tuple[BaseInfo, ...]:
-        """Those whose passages are told as they stand."""
+        """Return the bases whose passages are shown unchanged."""
         return tuple(info for info in self.bases if info.key not in self.held)
 
     @property
     def held_bases(self) -> tuple[BaseInfo, ...]:
-        """Those of which a summary is told, and no passage."""
+        """Return the guarded bases, of which only a summary is shown."""
         return tuple(info for info in self.bases if info.key in self.held)
 
     def of_mediation(self, kind: MediationKind) -> tuple[BaseInfo, ...]:
-        """Those guarded ones of which a search comes to this."""
+        """Return the guarded bases with this kind of mediation."""
         return tuple(info for info in self.held_bases if info.mediation == kind)
 
 
 class KnowledgeBaseSearch(Tool):
-    """Searches the bases of knowledge of the NPC, its place and the conversation."""
+    """Searches the knowledge bases of the NPC, its place and the conversation."""
 
     name = TOOL
     description = (
@@ -102,21 +102,29 @@ class KnowledgeBaseSearch(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> "Deferred[str]":
-        """A Deferred of what was found; `Refused`: it may not be searched now, or not there."""
-        bases = _wanted(searchable(use.npc, use.conversation), arguments.bases)
+        """Search in the background. The Deferred fires with the result.
+
+        Raises:
+            Refused: The NPC may not search now, or not in one of these bases.
+        """
+        bases = _wanted_bases(searchable_bases(use.npc, use.conversation), arguments.bases)
         asked = Asked(
             use=use,
             query=arguments.query,
             limit=arguments.limit,
             bases=bases,
             held=held_keys(use.npc, bases),
-            warning=_allowed(use),
+            warning=_check_budget(use),
         )
-        return Deferred.fromCoroutine(_searched(asked))
+        return Deferred.fromCoroutine(_search_all(asked))
 
 
-def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
-    """The bases of these ids, all that are known without any; `Refused`: one is not known."""
+def _wanted_bases(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
+    """Return the bases with these ids, all known ones without ids.
+
+    Raises:
+        Refused: An id is unknown.
+    """
     if not known:
         raise Refused(NONE_BOUND)
     by_id = {info.key.casefold(): info for info in known}
@@ -130,8 +138,12 @@ def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ..
     return tuple(dict.fromkeys(by_id[one.casefold()] for one in ids)) or tuple(known)
 
 
-def _allowed(use: Use) -> str:
-    """What to tell the model of its budget; `Refused`: it is used up."""
+def _check_budget(use: Use) -> str:
+    """Return a warning for the model about its search budget, "" for none.
+
+    Raises:
+        Refused: The budget is used up.
+    """
     budget = use.conf.knowledge_budget
     before = knowledge_searches.count_since(
         use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
@@ -144,15 +156,15 @@ def _allowed(use: Use) -> str:
 
 
 def _tokens(use: Use) -> tuple[int, int]:
-    """What the prompt of this turn had, and what it could have."""
+    """Return the tokens of this turn's prompt, and its limit."""
     manifest = turns.get_turn(use.mind.ref, use.turn).manifest
     return manifest.tokens, manifest.limit_tokens
 
 
-async def _searched(asked: Asked) -> str:
-    """Search the bases that are told as they stand, then those that are guarded."""
+async def _search_all(asked: Asked) -> str:
+    """Search ordinary bases, then guarded ones."""
     most_told = _most_told(asked)
-    found = await search.found(
+    found = await search.search_bases(
         asked.use.npc,
         asked.open_bases,
         asked.query,
@@ -160,10 +172,10 @@ async def _searched(asked: Asked) -> str:
         limit=asked.limit,
         most_whole=most_told,
     )
-    shown = _fitting(found.chunks, most_characters=most_told)
+    shown = _first_fitting(found.chunks, most_characters=most_told)
     if not asked.held:
         return _told_openly(asked, found, shown)
-    guarded = await search.found(
+    guarded = await search.search_bases(
         asked.use.npc,
         asked.of_mediation("summary"),
         asked.query,
@@ -175,28 +187,28 @@ async def _searched(asked: Asked) -> str:
 
 
 def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
-    """What is told of ordinary bases, written down as well."""
-    number = search.begun(_new(asked, found, shown, restricted=False), shown)
-    lines = [f"[{chunk.base}] {chunk.title}: {_words(chunk)}" for chunk in shown]
+    """Return the result from ordinary bases, and record the search."""
+    number = search.record_search(_new_search(asked, found, shown, restricted=False), shown)
+    lines = [f"[{chunk.base}] {chunk.title}: {_passage_text(chunk)}" for chunk in shown]
     unread = [f"{key} cannot be read just now." for key in found.unread]
     told = result_text("\n".join([*(lines or [NOTHING_FOUND]), *unread, asked.warning]))
-    search.ended(number, told)
+    search.record_result(number, told)
     return told
 
 
 async def _told_safely(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
 ) -> str:
-    """The safe summary of guarded bases, and what ordinary ones have beside it."""
+    """Return the safe summary of guarded bases together with passages of ordinary ones."""
     sent = select_passages(
         guarded.chunks, most_characters=mediating.most_characters(asked.use.calls)
     )
     secret = protect_passages(
         sent, names=guarded.names, terms=guarded.terms, public=_told_anyway(asked.held_bases)
     )
-    hints = offered(asked.use.npc, asked.of_mediation("hints"), asked.query)
-    number = search.begun(
-        _new(asked, guarded, (*sent, *hints.chunks), restricted=True),
+    hints = offer_hints(asked.use.npc, asked.of_mediation("hints"), asked.query)
+    number = search.record_search(
+        _new_search(asked, guarded, (*sent, *hints.chunks), restricted=True),
         (*sent, *hints.chunks),
         vaulted=_for_vault(asked, sent),
     )
@@ -204,17 +216,17 @@ async def _told_safely(
     if asked.of_mediation("summary"):
         before = knowledge_searches.safe_summaries(asked.use.conversation)
         wanted = replace(_mediation(asked, sent, secret), before=before)
-        summary = await mediating.mediated(wanted, asked.use.calls)
+        summary = await mediating.summarise_safely(wanted, asked.use.calls)
     if asked.of_mediation("hints"):
         of_hints = _mediation(asked, hints.chunks, NOTHING_PROTECTED)
-        choice = await mediating.hinted(of_hints, asked.use.calls)
+        choice = await mediating.choose_hints(of_hints, asked.use.calls)
         summary = merge_summaries(summary, choice) if asked.of_mediation("summary") else choice
     external = [
-        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
+        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _passage_text(chunk)}
         for chunk in shown
     ]
-    # A speaker who asks word by word must not learn which words some page has: a search that finds
-    # nothing is told like one that was refused, and how much was found is not told.
+    # A player must not learn word by word what a page contains. So a search that finds
+    # nothing reads like a refused one, and the number of results is hidden.
     is_whole = guarded.mode == "direct_injection"
     told = build_envelope(
         refuse_answer("other") if summary.reason == NO_CHUNKS else summary,
@@ -225,7 +237,7 @@ async def _told_safely(
     unread = (*guarded.unread, *hints.unread, *found.unread)
     extra = {"warning": asked.warning, "unread": list(unread)}
     text = json.dumps({**told, **{k: v for k, v in extra.items() if v}}, ensure_ascii=False)
-    search.ended(number, text, decision=summary.decision, reason=summary.reason)
+    search.record_result(number, text, decision=summary.decision, reason=summary.reason)
     return text
 
 
@@ -243,12 +255,12 @@ def _mediation(asked: Asked, chunks: tuple[PagePassage, ...], secret: Protected)
     )
 
 
-def _words(chunk: PagePassage) -> str:
-    """A passage as it is told; a pipe in a link would be taken for a colour of the game's."""
+def _passage_text(chunk: PagePassage) -> str:
+    """Return a passage without links: a pipe in a link would read as a colour code."""
     return strip_links(chunk.content)
 
 
-def _new(
+def _new_search(
     asked: Asked, found: Findings, used: Sequence[PagePassage], *, restricted: bool
 ) -> NewSearch:
     use = asked.use
@@ -266,7 +278,7 @@ def _new(
 
 
 def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
-    """Those passages that the game and their base keep under lock."""
+    """Return the passages that the game and their base keep in the vault."""
     keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
     if not asked.use.conf.knowledge_vault:
         return ()
@@ -274,18 +286,20 @@ def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, 
 
 
 def _told_anyway(bases: Sequence[BaseInfo]) -> str:
-    """What of guarded bases is told before any search."""
+    """Return what the prompt shows of guarded bases without any search."""
     return "\n".join(part for info in bases for part in (info.name, info.hint, *info.keywords))
 
 
 def _most_told(asked: Asked) -> int:
-    """Characters of passages for this NPC's model: about a quarter of its room."""
+    """Return the most characters of passages for this NPC's model: a quarter of its prompt."""
     limit_tokens = asked.use.view.rules.budget.limit_tokens
     return min(MOST_TOLD, limit_tokens)
 
 
-def _fitting(chunks: Sequence[PagePassage], *, most_characters: int) -> tuple[PagePassage, ...]:
-    """The first passages that together have no more characters than that."""
+def _first_fitting(
+    chunks: Sequence[PagePassage], *, most_characters: int
+) -> tuple[PagePassage, ...]:
+    """Return the first passages that together fit into so many characters."""
     kept: list[PagePassage] = []
     left = most_characters
     for chunk in chunks:

@@ -1,7 +1,7 @@
-"""The registry: which tools there are, ours and those the game names in EVENNIA_AI_TOOLS.
+"""The registry: our tools, and those of the game in EVENNIA_AI_TOOLS.
 
-A tool that cannot be used is left out and told: as an error when the server starts, and to
-builders. A game's tool does not replace one of ours: it has a name of its own. An NPC has no tool
+A tool that cannot be used is skipped and reported, as an error when the server starts and to
+builders. A tool of the game cannot replace one of ours; it needs its own name. An NPC has no tools
 until a builder gives it some.
 """
 
@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.prompt.messages import ToolSpec
-from evennia_ai.npc.npc_settings import changed, settings_of
+from evennia_ai.npc.npc_settings import change_settings, settings_of
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.tools.items import Drop, Give, Look, Move, Take, UseItem, Write
@@ -52,12 +52,12 @@ _MAX_DESCRIPTION: Final = 1000
 
 
 class ToolError(EvenniaAIError):
-    """A class that EVENNIA_AI_TOOLS names is no tool that can be used."""
+    """A class in EVENNIA_AI_TOOLS cannot be used as a tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """The tools by their names, and what is wrong with those that were left out."""
+    """The tools by name, and what is wrong with those that were skipped."""
 
     tools: Mapping[str, Registered]
     problems: tuple[str, ...] = ()
@@ -65,17 +65,17 @@ class Registry:
 
 @lru_cache(maxsize=1)
 def registry() -> Registry:
-    """The tools of this game, the same as long as the server runs."""
+    """Return the tools of this game. They stay the same while the server runs."""
     return registry_of(conf().tools)
 
 
 def registry_of(paths: tuple[str, ...]) -> Registry:
-    """Our tools and those at these dotted paths."""
-    tools = {one.tool.name: one for one in map(registered, SHIPPED)}
+    """Return our tools and those at these dotted paths."""
+    tools = {one.tool.name: one for one in map(register_tool, SHIPPED)}
     problems: list[str] = []
     for path in paths:
         try:
-            one = registered(_class_at(path))
+            one = register_tool(_class_at(path))
             _refuse_double(one, tools)
         except ToolError as error:
             problems.append(f"{path}: {error}")
@@ -84,8 +84,12 @@ def registry_of(paths: tuple[str, ...]) -> Registry:
     return Registry(tools=tools, problems=tuple(problems))
 
 
-def registered(made: type[Tool]) -> Registered:
-    """A tool ready for use; ToolError says why it cannot be."""
+def register_tool(made: type[Tool]) -> Registered:
+    """Return a tool ready for use.
+
+    Raises:
+        ToolError: It cannot be used.
+    """
     name = getattr(made, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ToolError(
@@ -99,8 +103,8 @@ def registered(made: type[Tool]) -> Registered:
     spec = ToolSpec(name=name, description=description.strip(), parameters=_schema(made))
     try:
         return Registered(tool=made(), spec=spec)
-    except Exception as error:  # a game's own code
-        raise ToolError(f"it cannot be made: {type(error).__name__}: {error}") from error
+    except Exception as error:  # a game's own code may raise anything
+        raise ToolError(f"creating it failed: {type(error).__name__}: {error}") from error
 
 
 def _schema(made: type[Tool]) -> Mapping[str, Any]:
@@ -108,10 +112,10 @@ def _schema(made: type[Tool]) -> Mapping[str, Any]:
     if not isinstance(arguments, type) or not issubclass(arguments, ToolArguments):
         raise ToolError("its Arguments must be a subclass of ToolArguments")
     if arguments.model_config.get("extra") != "forbid" or not arguments.model_config.get("strict"):
-        raise ToolError("its Arguments must stay strict and forbid extra ones")
+        raise ToolError("its Arguments must stay strict and forbid extra fields")
     try:
         return schema_of(arguments)
-    except Exception as error:  # pydantic has many for types that JSON does not know
+    except Exception as error:  # pydantic has many errors for types without a JSON schema
         raise ToolError(f"its Arguments have no JSON schema: {error}") from error
 
 
@@ -121,10 +125,10 @@ def _class_at(path: str) -> type[Tool]:
     except Exception as error:  # importing a game's module runs its code
         raise ToolError(f"it cannot be imported: {error}") from error
     if not isinstance(found, type) or not issubclass(found, Tool):
-        raise ToolError("it is no subclass of evennia_ai.npc.tools.tool.Tool")
+        raise ToolError("it is not a subclass of evennia_ai.npc.tools.tool.Tool")
     if isabstract(found):
         missing = ", ".join(sorted(found.__abstractmethods__))
-        raise ToolError(f"it does not say how it does {missing}")
+        raise ToolError(f"it does not implement {missing}")
     return found
 
 
@@ -133,8 +137,8 @@ def _refuse_double(new: Registered, tools: Mapping[str, Registered]) -> None:
     if taken is not None:
         other = type(taken.tool)
         raise ToolError(
-            f"its name '{new.tool.name}' is that of {other.__module__}.{other.__qualname__};"
-            " give it another"
+            f"its name '{new.tool.name}' is taken by {other.__module__}.{other.__qualname__};"
+            " choose another name"
         )
 
 
@@ -149,10 +153,10 @@ setting_changed.connect(_forget, dispatch_uid="evennia_ai.tools")
 def toolbox_of(
     npc: NPC, names: Sequence[str], *, event: Event, kind: type[Toolbox] = Toolbox
 ) -> Toolbox:
-    """The tools of these names for the turn of an NPC that answers `event`, made for it alone.
+    """Return a toolbox with these tools for one turn.
 
-    A tool that the game has not any more is left out; one that takes long brings the tool along
-    that tells what came of it.
+    Names that the game no longer has are skipped. With a tool that takes long comes the tool that
+    reads the outcome of errands.
     """
     known = registry().tools
     tools = [known[name] for name in names if name in known]
@@ -163,7 +167,7 @@ def toolbox_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The tools of an NPC (`has`), the others of the game, and names that are no tool any more."""
+    """The tools of an NPC (`has`), the others, and chosen names that no longer exist."""
 
     has: tuple[Tool, ...]
     others: tuple[Tool, ...]
@@ -171,7 +175,7 @@ class Choice:
 
 
 def choice_of(npc: NPC) -> Choice:
-    """What was chosen for an NPC, each in the order of names."""
+    """Return what was chosen for an NPC, sorted by name."""
     known = registry().tools
     chosen = settings_of(npc).tools
     return Choice(
@@ -181,17 +185,21 @@ def choice_of(npc: NPC) -> Choice:
     )
 
 
-def chosen(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
-    """Give an NPC these tools and no others; SettingError, and nothing changed, where it cannot."""
+def choose_tools(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
+    """Give an NPC exactly these tools.
+
+    Raises:
+        SettingError: A name is invalid; nothing changed.
+    """
     wanted = tuple(sorted(set(names)))
-    changed(npc, by=by, tools=wanted or None)
+    change_settings(npc, by=by, tools=wanted or None)
     return choice_of(npc)
 
 
 def problems_of(npc: NPC) -> tuple[str, ...]:
-    """What is wrong with the tools of an NPC, for its builder."""
+    """Return what is wrong with the tools of an NPC, for builders."""
     return tuple(
-        f"the tool '{name}' that it had is none of the game's any more;"
-        f" ai/tools {npc.key} = -{name} takes it away"
+        f"its tool '{name}' no longer exists in this game;"
+        f" remove it with ai/tools {npc.key} = -{name}"
         for name in choice_of(npc).gone
     )

@@ -1,7 +1,7 @@
-"""Tools to remember, to recall, and to look up what came of an errand.
+"""Tools to remember, to recall, and to read the outcome of an errand.
 
-What was whispered is found again with who whispered it alone, and nothing is learnt about what the
-NPC is itself: those rules are `game.upkeep.remembering`'s, not the tools' to bend.
+Whispered memories are found only in private with the person who whispered, and an NPC learns
+nothing about itself. `npc.upkeep.remembering` enforces these rules.
 """
 
 from typing import Annotated, Final
@@ -28,7 +28,7 @@ Query = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 
 
 class Remember(Tool):
-    """Keeps something the NPC learnt."""
+    """Keeps something that the NPC learnt."""
 
     name = "remember"
     description = (
@@ -49,7 +49,7 @@ class Remember(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Keep it, or say why it is not to be remembered."""
+        """Keep it. Refuse with the reason if it may not be kept."""
         kept = remembering.remember(
             use.mind.ref,
             arguments.text,
@@ -77,7 +77,7 @@ class Recall(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """What is found, the best first."""
+        """Return the memories found, the best first."""
         found = remembering.recall(
             use.mind.ref,
             arguments.query,
@@ -89,7 +89,7 @@ class Recall(Tool):
 
 
 def _reference(use: Use, name: str | None) -> str | None:
-    """The reference of whom a name means: somebody here, or somebody who is remembered."""
+    """Return the reference of a person present or remembered, by name."""
     if name is None:
         return None
     known = person(
@@ -99,9 +99,9 @@ def _reference(use: Use, name: str | None) -> str | None:
 
 
 class ErrandResult(Tool):
-    """Tells what came of an errand that was begun in the same conversation.
+    """Reads the outcome of an errand that began in the same conversation.
 
-    An NPC that has a tool which takes long has this one as well, whether or not it was chosen.
+    Every NPC with a tool that takes long has this tool too.
     """
 
     name = "errand_result"
@@ -111,7 +111,7 @@ class ErrandResult(Tool):
         number: int = Field(ge=1, le=999_999_999, description="the number of the errand")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """The result, or that there is none yet."""
+        """Return the outcome, or that there is none yet."""
         try:
             errand = errands.get_errand(use.mind.ref, arguments.number)
         except NotStoredError as error:

@@ -1,11 +1,11 @@
 """Tools for what others hear and see of the NPC: say, whisper, pose, and end a conversation.
 
-What a model writes is cleaned as its replies are, and goes out by `game.speech.output`, where
-nothing of it is markup. The game's own `at_pre_say` may change what is said, or forbid it.
+Words of a model are cleaned like its replies and sent by `npc.speech.output`, which removes all
+markup. The game's own `at_pre_say` may change or forbid them.
 
-A turn is recorded in one conversation. Words that are heard in another - whispered to somebody
-while the room is answered, said aloud while a whisper is - are recorded there as well, before
-anybody hears them: they are part of that conversation, and go with it when it is erased.
+A turn is recorded in one conversation. Words that are heard in another one (a whisper during an
+answer to the room, or the reverse) are also recorded there, before anybody hears them. They belong
+to that conversation and are erased with it.
 """
 
 import re
@@ -18,12 +18,12 @@ from evennia_ai.engine.errors import HistoryConflictError
 from evennia_ai.engine.history.corrections import SpeakingTool
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.prompt.names import quote_name
-from evennia_ai.npc.recording.heard import ConversationKey, opened
+from evennia_ai.npc.recording.heard import ConversationKey, open_conversation
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, known_ref, sdesc_names
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.senses.utterance import spoken_words
-from evennia_ai.npc.speech.output import deliver, pose
+from evennia_ai.npc.speech.output import deliver_reply, show_pose
 from evennia_ai.npc.speech.reply_acts import behind_name
 from evennia_ai.npc.speech.voice import Voice
 from evennia_ai.npc.tools.targets import person, shown_name
@@ -32,18 +32,19 @@ from evennia_ai.store.history import conversations
 
 
 def room_talk(npc: NPC) -> ConversationKey:
-    """The conversation of the room where the NPC is."""
+    """Return the key of the conversation of the NPC's room."""
     return ConversationKey(
         kind="room", place_ref=str(npc.location.id) if npc.location else "nowhere"
     )
 
 
 def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
-    """Record that the NPC says `text` in `talk`, unless it is the conversation of the turn.
+    """Record in `talk` that the NPC says `text`, unless it is the turn's own conversation.
 
-    StoreError: it was not recorded, so it must not be said.
+    Raises:
+        StoreError: It was not recorded, so it must not be said.
     """
-    where = opened(use.mind.ref, talk)
+    where = open_conversation(use.mind.ref, talk)
     if where.id == use.conversation.id:
         return
     said = NewRecord(
@@ -54,18 +55,18 @@ def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
     )
     try:
         conversations.append_records(where, [said])
-    except HistoryConflictError:  # another process wrote since we read; now we know what
+    except HistoryConflictError:  # another process wrote since our last read; it has been read now
         conversations.append_records(where, [said])
 
 
 UNSAID: Final = "Not done: nothing of it can be said aloud."
 SILENCED: Final = "Not done: you cannot speak now."
 WHISPERED: Final = "(whispered)"
-"""What stands for words that were whispered outside of the turn's own conversation."""
+"""Replaces words that were whispered outside the turn's own conversation."""
 
 
 def spoken_by(npc: NPC) -> Mapping[str, SpeakingTool]:
-    """Where the words of the tools below stand that others heard, so that they can be corrected."""
+    """Return where the calls of the tools below hold spoken words, so they can be corrected."""
     name = rf"(?:{re.escape(plain_name(npc.key))}|\S+)"
     results = {
         "say": ("text", r'(You say: ").*(")'),
@@ -89,18 +90,18 @@ class Say(Tool):
         text: Words = Field(description="your words, without quotes")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Say it where the NPC is."""
-        text = allowed(use, cleaned(use, arguments.text))
+        """Say it in the NPC's room."""
+        text = allow_speech(use, clean_words(use, arguments.text))
         noted_aside(use, room_talk(use.npc), text)
-        deliver(use.npc, text, own_names=own_names(use), hops=use.hops)
+        deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops)
         return f'You say: "{text}"'
 
 
 class Whisper(Tool):
-    """Says something to one person alone.
+    """Says something that only one person hears.
 
-    The words belong to the conversation with that person, and are recorded in no other: not even
-    the call shows them where somebody else is answered.
+    The words are recorded only in the conversation with that person. If somebody else is answered,
+    even the recorded call does not contain them.
     """
 
     name = "whisper"
@@ -114,19 +115,19 @@ class Whisper(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Whisper it."""
         hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
-        words = cleaned(use, arguments.text)
-        text = allowed(use, words, whisper=True, receivers=[hearer])
+        words = clean_words(use, arguments.text)
+        text = allow_speech(use, words, whisper=True, receivers=[hearer])
         noted_aside(
             use, ConversationKey(kind="private", partner_ref=known_ref(use.npc, hearer)), text
         )
-        deliver(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
+        deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
         told = (
             f': "{text}"' if _is_with(use.npc, use.event, hearer) else ", and nobody else hears it."
         )
         return f"You whisper to {shown_name(use.npc, hearer)}{told}"
 
     def recorded(self, arguments: Arguments, *, npc: NPC, event: Event) -> ToolArguments:
-        """Without the words, except in the private conversation with whoever hears them."""
+        """Return the arguments without the words, unless the turn is in private with the hearer."""
         try:
             hearer = person(npc, arguments.to, answered=event.speaker_ref)
         except Refused:
@@ -137,7 +138,7 @@ class Whisper(Tool):
 
 
 class Pose(Tool):
-    """Does something that can be seen and changes nothing."""
+    """Does something that people see and that changes nothing."""
 
     name = "pose"
     description = (
@@ -149,27 +150,37 @@ class Pose(Tool):
         action: Words = Field(description="what you do, such as: looks out over the water.")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Show it where the NPC is."""
-        action = cleaned(use, arguments.action).strip("* ")
+        """Show it in the NPC's room."""
+        action = clean_words(use, arguments.action).strip("* ")
         for name in own_names(use):
             action = action.removeprefix(f"{name} ").strip()
         if not action:
             raise Refused("Not done: nothing of it can be seen.")
         noted_aside(use, room_talk(use.npc), f"*{action}*")
-        pose(use.npc, behind_name(action, own_names=own_names(use)), told=action, hops=use.hops)
+        show_pose(
+            use.npc, behind_name(action, own_names=own_names(use)), told=action, hops=use.hops
+        )
         return f"You did it: {plain_name(use.npc.key)} {action}"
 
 
-def cleaned(use: Use, text: str) -> str:
-    """What of a model's words is said, by the rules of its replies; `Refused`: nothing is."""
+def clean_words(use: Use, text: str) -> str:
+    """Clean a model's words by the rules of replies.
+
+    Raises:
+        Refused: Nothing is left to say.
+    """
     said = Voice(use.npc, use.event, own_names=own_names(use)).speech(text)
     if not said:
         raise Refused(UNSAID)
     return said
 
 
-def allowed(use: Use, text: str, **options: Any) -> str:
-    """What the game lets the NPC say of `text`, by its hook; `Refused`: nothing."""
+def allow_speech(use: Use, text: str, **options: Any) -> str:
+    """Return what the game's `at_pre_say` makes of `text`.
+
+    Raises:
+        Refused: The hook forbids it.
+    """
     said = use.npc.at_pre_say(text, **options)
     if not said:
         raise Refused(SILENCED)
@@ -177,7 +188,7 @@ def allowed(use: Use, text: str, **options: Any) -> str:
 
 
 def own_names(use: Use) -> tuple[str, ...]:
-    """By what a model may call the one it speaks for."""
+    """Return the names that a model may use for its own NPC."""
     return use.view.char_name, plain_name(use.npc.key), *sdesc_names(use.npc)
 
 
@@ -187,7 +198,7 @@ def _is_with(npc: NPC, event: Event, partner: Any) -> bool:
 
 
 class EndConversation(Tool):
-    """Ends being in conversation with whoever is answered: they have to call the NPC again."""
+    """Ends the conversation with the speaker, who must then call the NPC by name again."""
 
     name = "end_conversation"
     description = (
@@ -197,7 +208,7 @@ class EndConversation(Tool):
     ends_turn = True
 
     def run(self, use: Use, arguments: ToolArguments) -> str:
-        """Wait for nothing more from the speaker."""
+        """End the conversation with the speaker."""
         if not use.event.speaker_ref:
             raise Refused("You are in conversation with nobody.")
         use.mind.disengage(use.event.speaker_ref)

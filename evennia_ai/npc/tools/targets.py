@@ -1,11 +1,11 @@
-"""Sight: what a name that a model wrote means among the things the NPC may perceive.
+"""Targets: what a name that a model wrote means among the things that the NPC may perceive.
 
-The model's text is only ever compared with names: none of what Evennia's own search understands
-(`me`, `#1`, `*account`, `2-sword`, nicks) counts here, and nothing is said to anybody. What the
-game hides from the NPC, by its locks or its `filter_visible`, does not exist for it.
+The model's text is only compared with names. Nothing that Evennia's own search understands (`me`,
+`#1`, `*account`, `2-sword`, nicks) applies, and nobody receives a message. What the game hides from
+the NPC, by locks or `filter_visible`, does not exist here.
 
-Names are looked up deep inside of tools, a game's own among them, and a guess must be told by all
-of them. So what is guessed while a tool runs is gathered here, and the toolbox tells it.
+Tools look up names at any depth, also tools of a game, and the model must learn of every guess. The
+guesses of a running tool are therefore collected here, and the toolbox adds them to the result.
 """
 
 import re
@@ -30,22 +30,22 @@ class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not
 
 
 MOST_RECORDS: Final = 2_000
-"""How far back, in records of all its conversations, an NPC knows who was there."""
+"""How many records back, over all its conversations, an NPC knows who was there."""
 
 
 def remembered_people(npc_ref: str) -> list[Any]:
-    """Those the NPC has memories of."""
+    """Return the people whom the NPC has memories of."""
     return _people(npc_ref, (memory.about for memory in memories.held_by(npc_ref).memories))
 
 
 def acquaintances(npc_ref: str) -> list[Any]:
-    """Those the NPC has memories of, or heard or saw lately; not who asked to be forgotten."""
+    """Return people whom the NPC remembers or recently met, unless they asked to be forgotten."""
     met = conversations.speakers(npc_ref, most_records=MOST_RECORDS)
     return list(dict.fromkeys([*remembered_people(npc_ref), *_people(npc_ref, met)]))
 
 
 def _people(npc_ref: str, refs: Iterable[str]) -> list[Any]:
-    """Those of the references whom the NPC would know now: nobody behind a guise, or out of one."""
+    """Return the people behind these references whom the NPC would recognise now."""
     npc = object_of(npc_ref)
     found = {ref: object_of(wearer_of(ref)) for ref in refs if ref}
     return [
@@ -60,7 +60,7 @@ _now: Final[ContextVar[list[str] | None]] = ContextVar("evennia_ai_guesses", def
 
 @contextmanager
 def guesses_of_tool() -> Iterator[list[str]]:
-    """While it lasts, guesses are gathered in what it yields, a sentence each."""
+    """Collect guesses meanwhile, one sentence each, in the list that is yielded."""
     gathered: list[str] = []
     token = _now.set(gathered)
     try:
@@ -69,8 +69,8 @@ def guesses_of_tool() -> Iterator[list[str]]:
         _now.reset(token)
 
 
-def guessed(name: str, *, meant: str) -> None:
-    """Note that `name` was understood as what is called `meant`."""
+def note_guess(name: str, *, meant: str) -> None:
+    """Note that `name` was understood as the object called `meant`."""
     sentence = f"'{name}' was understood as {meant}."
     gathered = _now.get()
     if gathered is not None and sentence not in gathered:
@@ -79,36 +79,36 @@ def guessed(name: str, *, meant: str) -> None:
 
 MOST_LISTED: Final = 8
 SHORTEST_START: Final = 3
-"""Characters of a name from which on its start is enough."""
+"""The fewest characters that are accepted as the start of a name."""
 
 _ARTICLE: Final = re.compile(r"^(?:the|an?|my|your) (?=\S)")
 
 
 class _Named(NamedTuple):
-    """Those who are called exactly so, or else those whose name begins so."""
+    """The objects with exactly this name, else those whose name starts with it."""
 
     exact: Sequence[Any] = ()
     began: Sequence[Any] = ()
 
 
-def people(npc: NPC) -> list[Any]:
-    """The characters the NPC may see where it is, without itself."""
-    return _seen(npc, npc.location, content_type="character")
+def visible_people(npc: NPC) -> list[Any]:
+    """Return the other characters in the room that the NPC may see."""
+    return _visible_in(npc, npc.location, content_type="character")
 
 
 def things(npc: NPC) -> list[Any]:
     """Return the things in its room that the NPC may see, without people and exits."""
-    return _seen(npc, npc.location, content_type="object")
+    return _visible_in(npc, npc.location, content_type="object")
 
 
-def carried(npc: NPC) -> list[Any]:
+def carried_things(npc: NPC) -> list[Any]:
     """Return the things that the NPC carries and may see."""
-    return _seen(npc, npc, content_type=None)
+    return _visible_in(npc, npc, content_type=None)
 
 
-def exits(npc: NPC) -> list[Any]:
-    """The exits the NPC may see where it is."""
-    return _seen(npc, npc.location, content_type="exit")
+def visible_exits(npc: NPC) -> list[Any]:
+    """Return the exits of the room that the NPC may see."""
+    return _visible_in(npc, npc.location, content_type="exit")
 
 
 def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
@@ -127,44 +127,53 @@ def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ())
     Raises:
         Refused: Nobody is meant, or several are.
     """
-    among, none = list(dict.fromkeys([*people(npc), *also])), f"There is no '{plain_name(name)}'"
-    found = _named(npc, name, among)
+    among, none = (
+        list(dict.fromkeys([*visible_people(npc), *also])),
+        f"There is no '{plain_name(name)}'",
+    )
+    found = _match_names(npc, name, among)
     if found.exact:
         meant = [one for one in found.exact if str(one.id) == answered] or found.exact
-        return _only(npc, name, [*meant, *_namesakes(npc, name, among, answered)], none=none)
-    began = _only(npc, name, found.began, none=f"{none} here.")
-    if _named(npc, name, [npc, *acquaintances(npc.ai.ref)]).exact:
-        raise Refused(f"{none} here; {_shown(npc, began)} is somebody else.")
-    return _guessed(npc, name, began)
+        return _the_only_one(
+            npc, name, [*meant, *_namesakes(npc, name, among, answered)], none=none
+        )
+    began = _the_only_one(npc, name, found.began, none=f"{none} here.")
+    if _match_names(npc, name, [npc, *acquaintances(npc.ai.ref)]).exact:
+        raise Refused(f"{none} here; {_shown_label(npc, began)} is somebody else.")
+    return _accept_guess(npc, name, began)
 
 
-def thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
-    """The thing that `name` means; of several that look the same, the first.
+def find_thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
+    """Return the thing that `name` means; of several that look alike, the first.
 
-    `Refused`: there is none, said as `none` with the name for "{}", or there are several.
+    Args:
+        none: The refusal if nothing has the name. "{}" is replaced by the name.
+
+    Raises:
+        Refused: Nothing is meant, or several different things are.
     """
     none = none.replace("{}", f"'{plain_name(name)}'")
-    found = _named(npc, name, among)
+    found = _match_names(npc, name, among)
     if found.exact:
-        return _only(npc, name, _distinct(npc, found.exact), none=none)
-    began = _only(npc, name, _distinct(npc, found.began), none=none)
-    return _guessed(npc, name, began)
+        return _the_only_one(npc, name, _distinct(npc, found.exact), none=none)
+    began = _the_only_one(npc, name, _distinct(npc, found.began), none=none)
+    return _accept_guess(npc, name, began)
 
 
 def shown_name(npc: NPC, seen: Any) -> str:
     """Return the NPC's name for an object that it sees."""
-    return _shown(npc, seen)
+    return _shown_label(npc, seen)
 
 
-def _seen(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
+def _visible_in(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
     if place is None:
         return []
     found = place.contents_get(content_type=content_type)
     return [one for one in place.filter_visible(found, npc) if one != npc]
 
 
-def _named(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
-    """Those of exactly this name, or where there are none of this alias; else those it begins."""
+def _match_names(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
+    """Find objects by exact name, then by alias, then by the start of either."""
     wanted = _plain(name)
     names = {one: _names(npc, one) for one in among}
     exact = [one for one in among if wanted in names[one]]
@@ -180,40 +189,40 @@ def _named(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
 
 
 def _namesakes(npc: NPC, name: str, among: Sequence[Any], answered: str) -> list[Any]:
-    """The one who is answered, where a mark alone tells them from who is called by this name."""
+    """Return the person answered if `name` is their label without its mark."""
     speaker = [one for one in among if str(one.id) == answered]
-    labels = ((one, _plain(_shown(npc, one))) for one in speaker)
+    labels = ((one, _plain(_shown_label(npc, one))) for one in speaker)
     return [
         one for one, label in labels if _plain(name) != label and _plain(name) == remove_mark(label)
     ]
 
 
 def _distinct(npc: NPC, found: Sequence[Any]) -> list[Any]:
-    """Of those that look the same the first."""
+    """Return the first of each group of things that look alike."""
     first: dict[str, Any] = {}
     for one in found:
-        first.setdefault(_shown(npc, one), one)
+        first.setdefault(_shown_label(npc, one), one)
     return list(first.values())
 
 
-def _guessed(npc: NPC, name: str, meant: Any) -> Any:
-    """What was understood by the start of its name; the model is told."""
-    guessed(plain_name(name), meant=_shown(npc, meant))
+def _accept_guess(npc: NPC, name: str, meant: Any) -> Any:
+    """Return `meant`, and note for the model that only the start of its name was given."""
+    note_guess(plain_name(name), meant=_shown_label(npc, meant))
     return meant
 
 
 def _names(npc: NPC, seen: Any) -> set[str]:
-    """By what the NPC may call it: by its key only where the game does not disguise it."""
-    name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown(npc, seen))
+    """Return what the NPC may call it. Its key counts only if the game does not disguise it."""
+    name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown_label(npc, seen))
     key = _plain(str(seen.key))
-    if remove_mark(label) != label:  # the bare name is that of others, who bore it first
+    if remove_mark(label) != label:  # the name without the mark belongs to somebody else
         return {label}
     is_disguised = re.search(rf"(?<!\w){re.escape(key)}(?!\w)", name) is None
     return {label, name} if is_disguised else {label, name, key}
 
 
 def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
-    """The aliases of those that are not disguised, by one query however many they are."""
+    """Return the aliases of objects that are not disguised. One query for all."""
     known = {one.id: one for one, own in names.items() if _plain(str(one.key)) in own}
     of_type = {"db_tags__db_tagtype": "alias", "pk__in": list(known)}
     found: dict[Any, set[str]] = {}
@@ -222,21 +231,21 @@ def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
     return found
 
 
-def _only(npc: NPC, name: str, found: Sequence[Any], *, none: str) -> Any:
+def _the_only_one(npc: NPC, name: str, found: Sequence[Any], *, none: str) -> Any:
     if not found:
         raise Refused(none)
     if len(found) > 1:
-        which = ", ".join(_shown(npc, one) for one in found[:MOST_LISTED])
+        which = ", ".join(_shown_label(npc, one) for one in found[:MOST_LISTED])
         raise Refused(f"'{plain_name(name)}' could be: {which}. Say which.")
     return found[0]
 
 
-def _shown(npc: NPC, seen: Any) -> str:
+def _shown_label(npc: NPC, seen: Any) -> str:
     if is_character(seen) and seen != npc:
         return label_of(npc, seen)
     return plain_name(str(seen.get_display_name(npc)))
 
 
 def _plain(name: str) -> str:
-    """A name for comparing: no markup, no case, no article, none of the quotes we put around it."""
+    """Return a name for comparison: no markup, case, article or quotes."""
     return _ARTICLE.sub("", plain_name(name).casefold().strip('"'), count=1)

@@ -26,7 +26,7 @@ from evennia_ai.npc.knowledge.backends import Backends
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.senses.text import LINE_BREAK, one_line, unmarked
+from evennia_ai.npc.senses.text import LINE_BREAK, one_line, strip_markup
 from evennia_ai.npc.tools.targets import Refused as Refused  # noqa: PLC0414 - for games
 from evennia_ai.npc.views.view import NPCView
 from evennia_ai.services.settings.game import Conf
@@ -136,19 +136,19 @@ NOTHING: Final = "Done."
 
 
 def result_text(told: object) -> str:
-    """What is told, as the NPC perceives it: lines without markup or invisible characters.
+    """Return a tool's result as the NPC reads it: lines without markup or invisible characters.
 
-    What reads as the frame of a chat is undone: descriptions are written by anybody. Of a text over
-    20,000 characters only the start is told.
+    Anybody may write descriptions, so text that imitates chat is neutralised. Only the first 20,000
+    characters are read.
     """
-    lines = [one_line(line) for line in LINE_BREAK.split(unmarked(str(told)))]
+    lines = [one_line(line) for line in LINE_BREAK.split(strip_markup(str(told)))]
     return neutralize_markup("\n".join([line for line in lines if line][:MAX_LINES])) or NOTHING
 
 
 MAX_CHARACTERS: Final = 8_000
 MAX_NESTING: Final = 12
 MOST_TOLD: Final = 3
-"""Wrong arguments that are told of one call."""
+"""The most wrong arguments that are listed for one call."""
 
 UNREADABLE: Final = "The arguments are not one JSON object."
 
@@ -158,18 +158,22 @@ _BRACKETS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 class WrongArgumentsError(Refused):
-    """A call whose arguments are not what the tool takes; the text is for the model."""
+    """A call with arguments that the tool does not take. The model reads the text."""
 
 
 def arguments_of(tool: Tool, text: str) -> ToolArguments:
-    """The arguments in `text`; WrongArgumentsError says what is wrong with them."""
+    """Parse the arguments in `text`.
+
+    Raises:
+        WrongArgumentsError: They are not what the tool takes.
+    """
     given = _checked_object(text)
     try:
         return tool.Arguments.model_validate_json(given)
     except ValidationError as error:
-        if error.errors()[0]["type"] == "json_invalid":  # halves of surrogate pairs and such
+        if error.errors()[0]["type"] == "json_invalid":  # for example half of a surrogate pair
             raise WrongArgumentsError(UNREADABLE) from error
-        wrong = [_told(tool, detail) for detail in error.errors(include_url=False)]
+        wrong = [_describe_error(tool, detail) for detail in error.errors(include_url=False)]
         more = f" and {len(wrong) - MOST_TOLD} more" if len(wrong) > MOST_TOLD else ""
         raise WrongArgumentsError(
             f"{tool.name} was not done: {'; '.join(wrong[:MOST_TOLD])}{more}."
@@ -177,7 +181,7 @@ def arguments_of(tool: Tool, text: str) -> ToolArguments:
 
 
 def is_object(text: str) -> bool:
-    """True if `text` is one JSON object within the limits, as a later request may show it."""
+    """True if `text` is a JSON object within the limits, so that later requests may hold it."""
     try:
         _checked_object(text)
     except WrongArgumentsError:
@@ -186,7 +190,11 @@ def is_object(text: str) -> bool:
 
 
 def _checked_object(text: str) -> str:
-    """`text`, "{}" for an empty one; WrongArgumentsError where it is no JSON object to be read."""
+    """Return `text`, or "{}" if it is empty.
+
+    Raises:
+        WrongArgumentsError: It is not a JSON object within the limits.
+    """
     text = text.strip() or "{}"
     if len(text) > MAX_CHARACTERS:
         raise WrongArgumentsError(f"The arguments are over {MAX_CHARACTERS} characters long.")
@@ -204,7 +212,7 @@ def _checked_object(text: str) -> str:
 
 
 def _nesting(text: str) -> int:
-    """How deep brackets stand in one another, those inside of texts among them."""
+    """Return how deeply brackets are nested. Brackets inside texts count too."""
     deepest = depth = 0
     for character in text:
         depth += _BRACKETS.get(character, 0)
@@ -214,22 +222,22 @@ def _nesting(text: str) -> int:
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a name stands there twice")
+        raise ValueError("a name occurs twice")
     return dict(pairs)
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def _finite(digits: str) -> float:
     if not isfinite(number := float(digits)):
-        raise ValueError(f"{digits} is larger than any number")
+        raise ValueError(f"{digits} is too large for a number")
     return number
 
 
-def _told(tool: Tool, detail: ErrorDetails) -> str:
-    """One thing that is wrong, as `'to' is missing`."""
+def _describe_error(tool: Tool, detail: ErrorDetails) -> str:
+    """Describe one wrong argument, for example `'to' is missing`."""
     path = one_line(".".join(map(str, detail["loc"])))[:_MAX_PATH]
     if detail["type"] == "missing":
         return f"'{path}' is missing"
@@ -247,15 +255,19 @@ _REFERENCE: Final = "#/$defs/"
 
 
 def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
-    """The schema of `arguments`; FormatError where it has none without references in circles."""
+    """Return the JSON schema of `arguments`, with references resolved.
+
+    Raises:
+        FormatError: The references form a circle, or are nested too deeply.
+    """
     whole = arguments.model_json_schema()
     made = _compact(whole, definitions=whole.get("$defs", {}), nesting=0)
-    made.pop("description", None)  # that of the tool says it
+    made.pop("description", None)  # the tool has a description of its own
     return {**made, "properties": made.get("properties", {})}
 
 
 def _compact(schema: Mapping[str, Any], *, definitions: Mapping[str, Any], nesting: int) -> Any:
-    """A schema with its references put in."""
+    """Return a schema with references replaced by what they refer to."""
     if nesting > MOST_NESTED:
         raise FormatError("arguments", "refer to themselves or are nested too deeply")
     referred = schema.get("$ref")
@@ -264,7 +276,7 @@ def _compact(schema: Mapping[str, Any], *, definitions: Mapping[str, Any], nesti
         schema = {**definitions[referred.removeprefix(_REFERENCE)], **rest}
     made: dict[str, Any] = {}
     for key, value in schema.items():
-        if key == "properties":  # its keys are names of arguments, which may be any word
+        if key == "properties":  # its keys are argument names, which may be any word, also "title"
             made[key] = {
                 name: _compact(one, definitions=definitions, nesting=nesting + 1)
                 for name, one in value.items()

@@ -1,7 +1,7 @@
 """The toolbox: the tools of one NPC in one turn.
 
-A turn asks `specs` for the request, `find` for every call the model makes, commits what was found
-as `recorded`, and then has it `run`. Nothing that a model writes makes these raise.
+A turn puts `specs` into the request and calls `find` for every call of the model. It commits each
+as `recorded`, and then calls `run`. Nothing that a model writes makes these raise.
 """
 
 import re
@@ -17,7 +17,7 @@ from evennia_ai.engine.prompt.messages import ToolCall, ToolSpec
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import one_line
-from evennia_ai.npc.senses.utterance import acting, because_of
+from evennia_ai.npc.senses.utterance import acting_npc, because_of
 from evennia_ai.npc.tools.targets import guesses_of_tool
 from evennia_ai.npc.tools.tool import (
     Refused,
@@ -37,7 +37,7 @@ FAILED: Final = "That did not work."
 GIVEN_UP: Final = "That was given up."
 
 UNKNOWN: Final = "unknown"
-"""What a call is recorded as whose name no request could hold."""
+"""Replaces the name of a recorded call if no request could hold that name."""
 
 _MAX_UNKNOWN: Final = 40
 _SENDABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -45,7 +45,7 @@ _SENDABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """A tool and what requests say of it."""
+    """A tool and its description for requests."""
 
     tool: Tool
     spec: ToolSpec
@@ -53,7 +53,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A call that can be run. `recorded` is the call as its conversation's record shows it."""
+    """A call that can be run. `recorded` is the call as its conversation may keep it."""
 
     tool: Tool
     arguments: ToolArguments
@@ -62,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrong:
-    """A call that cannot be run: `text` says to the model why; `recorded` as with `Found`."""
+    """A call that cannot be run. `text` tells the model why; `recorded` is as in `Found`."""
 
     text: str
     recorded: ToolCall
@@ -70,11 +70,11 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """How a call ended: `text` is its result, `ok` whether it was done.
+    """How a call ended. `text` is its result, `ok` is True if it was done.
 
-    `spoke`: with it the NPC has answered. `later` is there where it only began, and `text` says
-    so: a Deferred of how it ended, which never fails. Where the turn `waits` for it, nothing is
-    told before.
+    `spoke`: the NPC has answered by it. `later`: a Deferred of the end if the call only began, in
+    which case `text` says so; it never fails. `waits`: the turn waits for `later` and ignores
+    `text`.
     """
 
     text: str
@@ -86,7 +86,7 @@ class Ran:
 
 
 class Toolbox:
-    """The tools an NPC has, for one turn: it knows what ran in it already."""
+    """The tools of an NPC in one turn, and what it did with them so far."""
 
     def __init__(self, tools: Sequence[Registered], *, npc: NPC, event: Event) -> None:
         self._tools: Final = {one.tool.name: one for one in tools}
@@ -97,30 +97,30 @@ class Toolbox:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the tools, sorted."""
+        """Return the names of the tools, sorted."""
         return tuple(sorted(self._tools))
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What a request says of the tools, sorted by name: the same in every turn."""
+        """Return the tools for requests, sorted by name, so that they are equal in every turn."""
         return tuple(self._tools[name].spec for name in self.names)
 
     def find(self, call: ToolCall) -> Found | Wrong:
-        """The tool that is called with its arguments, or what is wrong with the call."""
+        """Return the called tool with its parsed arguments, or what is wrong with the call."""
         known = self._tools.get(call.name)
         if known is None:
-            return _wrong(call, self._no_such(call.name))
+            return _wrong_call(call, self._no_such(call.name))
         try:
             arguments = arguments_of(known.tool, call.arguments)
             return self._found(call, known.tool, arguments)
         except WrongArgumentsError as error:
-            return _wrong(call, str(error))
+            return _wrong_call(call, str(error))
         except Exception:  # validators and `recorded` are a game's own code
             _log(known.tool, "its arguments could not be checked", Failure())
-            return _wrong(call, FAILED)
+            return _wrong_call(call, FAILED)
 
     def run(self, found: Found, use: Use) -> Ran:
-        """Do what was found, if the game and this turn let the NPC."""
+        """Run a call, if the game and the limits of the turn allow it."""
         refused = self._too_much(found.tool)
         if refused:
             return Ran(text=refused, ok=False)
@@ -131,12 +131,12 @@ class Toolbox:
     def _tried(self, found: Found, use: Use) -> Ran:
         tool = found.tool
         try:
-            with acting(use.npc, hops=use.hops), because_of(use.event):
+            with acting_npc(use.npc, hops=use.hops), because_of(use.event):
                 return self._ran(found, use)
         except Refused as error:
             return Ran(text=result_text(error), ok=False)
         except Exception:  # a game's locks, hooks and tools may raise anything
-            self._remember(tool)  # nobody knows what of it was done
+            self._remember(tool)  # part of it may have been done
             _log(tool, "failed", Failure())
             return Ran(text=FAILED, ok=False)
 
@@ -166,7 +166,7 @@ class Toolbox:
         self._dangerous = tool.name if tool.dangerous else self._dangerous
 
     def _too_much(self, tool: Tool) -> str:
-        """Why this turn may not have the call as well, "" where it may."""
+        """Return why the limits of the turn forbid the call, "" if they do not."""
         self._calls += 1
         if self._calls > MOST_CALLS:
             return f"Not done: you did {MOST_CALLS} things already; wait until somebody speaks."
@@ -182,8 +182,8 @@ class Toolbox:
         return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
 
 
-def _wrong(call: ToolCall, text: str) -> Wrong:
-    """What is wrong, with a call that later requests can show to any provider."""
+def _wrong_call(call: ToolCall, text: str) -> Wrong:
+    """Return the problem, with a call that later requests may show to any provider."""
     arguments = call.arguments.strip() if is_object(call.arguments) else "{}"
     name = call.name if _SENDABLE_NAME.fullmatch(call.name) else UNKNOWN
     return Wrong(text=text, recorded=replace(call, name=name, arguments=arguments or "{}"))
@@ -194,7 +194,7 @@ def _done(tool: Tool, told: object) -> Ran:
 
 
 def _with_guesses(ran: Ran, guesses: Sequence[str]) -> Ran:
-    """How a call ended, behind what names were understood as."""
+    """Put the guesses before the result."""
     if not guesses:
         return ran
     told = result_text("\n".join(guesses))
@@ -203,7 +203,7 @@ def _with_guesses(ran: Ran, guesses: Sequence[str]) -> Ran:
 
 
 def _failed(tool: Tool, failure: Failure) -> Ran:
-    """How something long ended that was not done."""
+    """Return the result of a long call that failed."""
     if failure.check(CancelledError):
         return Ran(text=GIVEN_UP, ok=False)
     if failure.check(Refused):

@@ -1,12 +1,11 @@
-"""Acting: what a reply asks to be done is committed, then done, and what came of it committed too.
+"""Acting: commits the calls of a reply, runs them, and commits their results.
 
-A call that is not in the records never runs, so after a crash it is known which acts may have
-changed the world; they are closed with a result that says so, and never run again. What was called
-with which arguments, and what was told of it, is in the history of the turn's conversation.
+A call that is not in the records never runs. After a crash it is therefore known which acts may
+have changed the world. They get a result that says so, and never run again.
 
-A tool that takes long is an errand: the turn goes on, and the NPC is told when it is done, by an
-event that says no more than that. What came of it the NPC looks up with the tool `errand_result`,
-so that what it knows of the world is always the answer to a question it asked.
+A tool that takes long becomes an errand. The turn goes on, and an event later tells the NPC only
+that the errand has ended. The NPC reads the outcome with the tool `errand_result`, so everything it
+learns of the world is a result of its own call.
 """
 
 from collections.abc import Sequence
@@ -37,13 +36,13 @@ from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.history.windows import windows
 
 ERRAND_SECONDS: Final = 600.0
-"""How long an errand may take."""
+"""After this time an errand is given up."""
 
 NOT_BEGUN: Final = "That did not work."
 
 
 async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: Writer) -> str:
-    """Write an errand down and wait for its end; what the model is told of it now."""
+    """Record an errand and watch for its end. Return what the model reads about it now."""
     try:
         errand = await writer.write(
             partial(errands.begin_errand, use.conversation, call, turn=use.turn)
@@ -54,43 +53,49 @@ async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: 
         return NOT_BEGUN
     clock: Any = writer.clock
     later.addTimeout(ERRAND_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False))
-    later.addCallback(lambda ran: _ended(use, errand, ran, writer))
+    later.addCallback(lambda ran: _finish_errand(use, errand, ran, writer))
     return f"Errand {errand.number} has begun: {call.name}. You will be told when it is done."
 
 
 def close_lost(*, begun_before: float) -> int:
-    """End the errands of a process that died, each told of in its conversation; how many.
+    """End the errands of a process that died, and note each in its conversation.
 
-    StoreError: some may still be open; none has ended without being told of.
+    Returns:
+        How many there were.
+
+    Raises:
+        StoreError: Some may still be open. None has ended without its note.
     """
     lost = errands.open_errands(begun_before=begun_before)
     for one in lost:
         where = one.conversation
-        # Read before the transaction: on SQLite one that reads first may not get to write.
+        # Read before the transaction: on SQLite a transaction that reads first may fail to write.
         windows(where.id)
         with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
             if errands.end_errand(one, LOST, state="lost"):
-                conversations.append_records(where, [event_record(_told(one, _nobodys(one)))])
+                conversations.append_records(
+                    where, [event_record(_errand_event(one, _errand_base_event(one)))]
+                )
     return len(lost)
 
 
-def _ended(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
-    """Write down what came of it, and tell the NPC; not of one that was erased or is lost."""
+def _finish_errand(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
+    """Commit the outcome of an errand, then tell the NPC, unless the errand was erased or lost."""
     doing = f"NPC {use.mind.ref}: errand {errand.number} is not closed"
     state: Literal["done", "failed"] = "done" if ran.ok else "failed"
     end = partial(errands.end_errand, errand, ran.text, state=state)
 
     def tell(is_news: bool) -> None:
         if is_news and use.npc.pk is not None:
-            use.mind.hear(_told(errand, use.event))
+            use.mind.hear(_errand_event(errand, use.event))
 
     until_done(lambda: writer.write(end).addCallback(tell), doing, clock=writer.clock)
 
 
-def _told(errand: Errand, event: Event) -> Event:
-    """The event that says an errand has ended, in the conversation where it began.
+def _errand_event(errand: Errand, event: Event) -> Event:
+    """Return the event that an errand has ended, in the conversation where it began.
 
-    One that began because of another is one more thing without a person in between.
+    An errand that began because of another errand adds one hop, since no person was involved.
     """
     number = errand.number
     return replace(
@@ -107,7 +112,7 @@ def _told(errand: Errand, event: Event) -> Event:
     )
 
 
-def _nobodys(errand: Errand) -> Event:
+def _errand_base_event(errand: Errand) -> Event:
     where = errand.conversation
     return Event(
         kind=ERRAND,
@@ -123,19 +128,19 @@ def _nobodys(errand: Errand) -> Event:
 GONE: Final = "Not done: you are no more."
 PLAYED: Final = "Not done: a player acts for you now."
 MOST_CALLS: Final = 16
-"""Calls of one reply that are looked at; whoever asks for more does not get them."""
+"""The most calls of one reply; further ones are ignored."""
 
 WAIT_SECONDS: Final = 120.0
-"""How long a turn waits for what a tool that `waits` finds out."""
+"""How long a turn waits for the result of a tool that `waits`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """What came of the calls of a reply.
+    """The results of the calls of a reply.
 
-    `messages` are the call and its results, for the next prompt; `names` are the tools that were
-    called; `outcome` says so of the round. After acts that `spoke` the NPC has answered; after
-    some that end the turn (`is_end`) the model is not asked again.
+    `messages` are the calls and results for the next prompt. `names` are the called tools. `spoke`:
+    some act was an answer that people heard or saw. `is_end`: some act ends the turn, so the model
+    is not asked again.
     """
 
     messages: tuple[Message, ...]
@@ -145,12 +150,12 @@ class Acted:
 
     @property
     def outcome(self) -> str:
-        """How the round ends that asked for them."""
+        """Return the outcome of the round that asked for them, in words."""
         return f"used {', '.join(self.names)}"
 
 
 class Acts:
-    """The acts that one reply asks for, `use` being of the round `stored`."""
+    """The calls that one reply asks for. `use` belongs to the round `stored`."""
 
     def __init__(
         self, use: Use, toolbox: Toolbox, commits: Commits, *, stored: StoredTurn, writer: Writer
@@ -163,20 +168,20 @@ class Acts:
         self._waited_for: Deferred[Ran] | None = None
 
     def cancel(self) -> None:
-        """Wait no longer: what is not done by now is given up."""
+        """Stop waiting for a tool. Its act counts as given up."""
         if self._waited_for is not None:
             self._waited_for.cancel()
 
     async def called(self, calls: Sequence[ToolCall], *, text: str) -> "Called":
-        """Commit that the reply asks for these acts, and says `text` with them."""
-        numbered = _numbered(calls[:MOST_CALLS], where=self._stored.conversation)
+        """Commit the calls of the reply, with the text that it says next to them."""
+        numbered = _number_calls(calls[:MOST_CALLS], where=self._stored.conversation)
         found = tuple(self._toolbox.find(call) for call in numbered)
         recorded = _call_record(text, [one.recorded for one in found])
         record = await self._commits.add(self._stored, recorded)
         return Called(record=record, found=found)
 
     async def done(self, called: "Called") -> Acted:
-        """Do them one after the other, each result committed before the next."""
+        """Run the calls in order. Commit each result before the next call."""
         ran: list[Ran] = []
         results: list[Record] = []
         for one in called.found:
@@ -196,7 +201,7 @@ class Acts:
             return Ran(text=one.text, ok=False)
         if use.npc.pk is None:
             return Ran(text=GONE, ok=False)
-        if use.npc.has_account:  # the NPC would act with the rights of whoever plays it
+        if use.npc.has_account:  # the NPC would act with the rights of the player who controls it
             return Ran(text=PLAYED, ok=False)
         ran = self._toolbox.run(one, use)
         if ran.later is None:
@@ -207,7 +212,7 @@ class Acts:
         return replace(ran, text=told)
 
     async def _waited(self, later: "Deferred[Ran]") -> Ran:
-        """How something ended that the turn waits for."""
+        """Return the result of a tool that the turn waits for."""
         clock: Any = self._writer.clock
         self._waited_for = later
         try:
@@ -220,17 +225,17 @@ class Acts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """Calls that are committed and not done yet."""
+    """Calls that are committed and not run yet."""
 
     record: Record
     found: tuple[Found | Wrong, ...]
 
 
-def _numbered(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
-    """The calls with ids that no other call of the conversation has: a model's own may come again.
+def _number_calls(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
+    """Give the calls ids that are unique in the conversation, because a model may repeat its ids.
 
-    They tell the place of their record, which nothing else ever has, in an imported conversation
-    neither. Nine letters and digits, which every provider takes.
+    An id encodes the place of the call's record, which is unique, also in imported conversations.
+    It has nine letters and digits, which every provider accepts.
     """
     end = windows(where.id).end
     place = f"{_in_base_36(end.segment, digits=2)}{_in_base_36(end.seq + 1, digits=5)}"
@@ -255,7 +260,7 @@ def _call_record(text: str, calls: Sequence[ToolCall]) -> NewRecord:
 
 
 def _tool_message(record: Record) -> Message:
-    """The record as a message of its own turn's next prompt, behind the event."""
+    """Return the record as a message of the next prompt, after the event."""
     message = message_of(record)
     assert message is not None  # it was committed just now
     return replace(message, block="tool", origin="tool")

@@ -1,6 +1,6 @@
-"""Asking: the models of one turn, each instead of the one before it where that one is away.
+"""Asking: asks the models of one turn. Each is a fallback for the one before it.
 
-What is read of a reply while it comes is said as soon as it may be.
+Parts of a reply that arrive early are said as soon as they may be.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,9 @@ from evennia_ai.services.llm.speech import is_silence, whole_sentences
 
 
 class Asking:
-    """Asks the models of one turn; their order is that of `accesses`, `key` tells for whom."""
+    """Asks the models of one turn in the order of `accesses`. `key` identifies the call for limits
+    and logs.
+    """
 
     def __init__(
         self,
@@ -36,12 +38,12 @@ class Asking:
         self._calls: Final = calls
         self._commits: Final = commits
         self._key: Final = key
-        self._tried: set[str] = set()  # the names of the profiles that were asked
+        self._tried: set[str] = set()  # names of the profiles asked so far
         self._asked: Deferred[ChatReply] | None = None
         self._start: Start | None = None
 
     def cancel(self) -> None:
-        """Wait no longer, and say nothing more of what comes."""
+        """Stop waiting, and say nothing more of the reply."""
         if self._start is not None:
             self._start.stop()
         if self._asked is not None:
@@ -55,11 +57,17 @@ class Asking:
         is_wanted: Callable[[], bool],
         is_enough: Callable[[ChatReply], bool],
     ) -> ChatReply:
-        """The reply to a round, its text as it is said. It fails as the call of the model does.
+        """Return the reply to a round, with its text as it is said.
 
-        `is_wanted` tells whether its start may still be said, `is_enough` whether a reply without
-        words is of use. ModelRubbish: it is of none. A reply that was cut by its length ends with
-        a sentence.
+        A reply that was cut by its length ends with a whole sentence.
+
+        Args:
+            is_wanted: Returns True while the start of the reply may still be said.
+            is_enough: Returns True if a reply without words is of use.
+
+        Raises:
+            ModelError: The call failed.
+            ModelRubbish: The reply is of no use.
         """
         self._tried.add(this.access.profile.name)
         early = this.access.profile.speaks_early
@@ -90,9 +98,9 @@ class Asking:
         return replace(reply, text=text)
 
     def other(self, failed: Round, error: Exception) -> Access | None:
-        """The model to ask instead, None where there is none or it is too late for another.
+        """Return the model to ask instead. None if there is none, or the reply's start was said.
 
-        Where the prompt was too long, one that takes a longer one.
+        If the prompt was too long, it is a model that takes a longer one.
         """
         fault = error.fault if isinstance(error, ModelError) else None
         if fault is None or not fault.is_asked_elsewhere or self.has_said_the_start:
@@ -112,10 +120,10 @@ class Asking:
 
     @property
     def has_said_the_start(self) -> bool:
-        """True if the start of the reply was said already."""
+        """True if the start of the reply was already said."""
         return self._start is not None and bool(self._start.said)
 
     def say_rest(self, reply: ChatReply) -> None:
-        """Say what of the reply was not said while it came."""
+        """Say the part of the reply that was not said while it arrived."""
         if self._start is not None:
             self._start.say_rest(reply.text, by_rote=reply.offline)

@@ -1,7 +1,8 @@
-"""Ending: what a turn commits while it goes on, and how it ends, with a reply or without one.
+"""Ending: what a turn commits while it runs, and how it ends, with a reply or without one.
 
-The end is committed, then said: what is not in the history nobody hears. Where there is no reply
-the NPC says its fallback line, unless nobody waits for it or the start of one was heard already.
+The end is committed before it is said, so nobody hears what is not in the history. Without a reply
+the NPC says its fallback line, unless nobody waits for it or the start of a reply was already
+heard.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,7 +33,7 @@ T = TypeVar("T")
 
 
 class Commits:
-    """What one turn of an NPC commits; `call` is the newest call of a model, until it is."""
+    """Commits the steps of one turn. `call` is the newest call of a model that is not committed."""
 
     def __init__(self, npc_ref: str, writer: Writer) -> None:
         self.call: CountedCall | None = None
@@ -40,35 +41,37 @@ class Commits:
         self._writer: Final = writer
 
     async def again(self, begin: Callable[[], Awaitable[T]]) -> T:
-        """Begin a round, and once more after what another process wrote while the model thought."""
+        """Begin a round. Repeat it once if another process wrote to the history meanwhile."""
         try:
             return await begin()
         except HistoryConflictError as error:
-            logger.log_err(f"evennia_ai: NPC {self._npc_ref}: it is written again: {error}")
+            logger.log_err(
+                f"evennia_ai: NPC {self._npc_ref}: writing again, after another process: {error}"
+            )
             return await begin()
 
     async def written(self, write: Callable[[], T]) -> T:
-        """Write, and once more after what another process wrote."""
+        """Write. Repeat it once if another process wrote to the history meanwhile."""
         return await self.again(partial(self._writer.write, write))
 
     async def add(self, stored: StoredTurn, new: NewRecord) -> Record:
-        """Commit what happens in a turn that goes on after it; the record."""
+        """Commit a record of a turn that goes on. Return the record."""
         (record,) = await self.written(partial(turns.add_records, stored, [new]))
         return record
 
     def spoke(self, stored: StoredTurn, text: str) -> "Deferred[None]":
-        """Commit that the start of a reply is said now."""
+        """Commit that the start of a reply is being said."""
         return self._writer.write(partial(turns.commit_spoken, stored, text))
 
     async def finish(
         self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str
     ) -> None:
-        """Commit that a round has ended, with these records."""
+        """Commit the end of a round, with these records."""
         await self.written(partial(turns.finish_turn, stored, new, outcome=outcome, call=self._row))
         self.call = None
 
     async def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
-        """Commit that a round failed, with what was said instead of a reply."""
+        """Commit that a round failed, with what the NPC said instead of a reply."""
         await self.written(partial(turns.fail_turn, stored, why, new=new, call=self._row))
         self.call = None
 
@@ -78,12 +81,12 @@ class Commits:
         self.call = None
 
     def close(self, stored: StoredTurn, why: str) -> "Deferred[None]":
-        """Commit that a turn broke off, as soon as that can be written; fires then.
+        """Commit that a turn broke off, and retry until it succeeds.
 
-        Before that its history has calls without results, and no other prompt may be made of it.
+        Until then its history has calls without results, so no other prompt may be made from it.
         """
         doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
-        return self._writer.until_written(partial(_closed, stored, why, self._row), doing)
+        return self._writer.until_written(partial(_close_turn, stored, why, self._row), doing)
 
     @property
     def _row(self) -> NewCall | None:
@@ -91,7 +94,7 @@ class Commits:
 
 
 class Ending:
-    """Ends the turn of `mind` that answers `heard`, of which `commits` are."""
+    """The ways in which the turn of `mind` that answers `heard` can end."""
 
     def __init__(self, mind: Mind, heard: CommittedEvent, commits: Commits, writer: Writer) -> None:
         self._mind: Final = mind
@@ -100,7 +103,7 @@ class Ending:
         self._writer: Final = writer
 
     async def answered(self, stored: StoredTurn, reply: ChatReply, *, has_spoken: bool) -> None:
-        """Commit the reply; with `has_spoken` a tool has said something already."""
+        """Commit the reply. With `has_spoken`, a tool has already said something."""
         recorded = fallback_record if reply.is_fallback else reply_record
         said = [recorded(reply.text)] if reply.text else []
         outcome = "answered" if said or has_spoken else "chose to say nothing"
@@ -109,10 +112,11 @@ class Ending:
     async def failed(
         self, stored: StoredTurn, error: Exception, *, stale: str, voice: Voice | None
     ) -> TurnOutcome:
-        """Commit that there is no reply, and say the fallback line; how the turn went.
+        """Commit that there is no reply, and say the fallback line. Return the turn's outcome.
 
-        `stale` is why nobody waits for it, `voice` None where the start of one was said already:
-        that stands, and is closed by the end.
+        Args:
+            stale: Why nobody waits for the reply, "" if somebody does.
+            voice: None if the start of a reply was already said. It stays, and nothing is added.
         """
         why = on_one_line(error)
         if isinstance(error, CancelledError) and not stale:
@@ -129,12 +133,12 @@ class Ending:
         return "failed"
 
     async def dropped(self, stored: StoredTurn, why: str) -> TurnOutcome:
-        """Commit that nobody waits for the turn any more, or that nobody may speak."""
+        """Commit that nobody waits for the turn any more, or that the NPC may not speak."""
         await self._commits.fail(stored, f"dropped: {why}")
         return "dropped"
 
     async def without_prompt(self, voice: Voice) -> str:
-        """Say the fallback line where there is no turn to end; why it was not said, or ""."""
+        """Say the fallback line of a turn without a prompt. Return why it was not said, or ""."""
         line = self._mind.fallback_line
         append = partial(
             conversations.append_records, self._heard.conversation, [fallback_record(line)]
@@ -148,12 +152,12 @@ class Ending:
 
 
 def is_no_fault(error: Exception) -> bool:
-    """True if the server stops, or somebody stopped the model: nobody's log needs it."""
+    """True if the server or a person stopped the model, so nobody needs a log line."""
     return isinstance(error, CancelledError | ModelStopped)
 
 
-def _closed(stored: StoredTurn, why: str, call: NewCall | None) -> None:
-    """The end, or where the turn has ended already only what its call took."""
+def _close_turn(stored: StoredTurn, why: str, call: NewCall | None) -> None:
+    """Commit the end. If the turn has ended already, commit only the call."""
     try:
         turns.fail_turn(stored, why, call=call)
     except TurnClosedError:

@@ -1,7 +1,7 @@
-"""Quotable: what a responder without a model answers from, as part of what it is asked.
+"""Quotable: texts that the offline responder may quote, added to its request.
 
-It answers from its request alone, so the same request has the same answer in a replay. Who asks a
-real model is spared all of this.
+It answers from its request only, so a replay gives the same answer. Requests to real models do not
+contain these texts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,9 +38,11 @@ def with_quotable(
     npc: NPC,
     event: Event,
 ) -> ChatRequest:
-    """The request of `npc` that answers `event`, with texts to quote and who is where.
+    """Return the request with texts to quote, the place and who is present.
 
-    `made` is what `executed` was composed to; `card` is the one that the NPC plays.
+    Args:
+        made: The composition of `executed`.
+        card: The card that the NPC plays.
     """
     inputs = executed.inputs
     others = [who for who in seen_here(npc) if str(who.id) != event.speaker_ref]
@@ -54,10 +56,10 @@ def with_quotable(
 
 
 def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
-    """The lore that was kept."""
+    """Yield the lore entries that are in the prompt."""
     kept = {piece.claim.origin for piece in made.prompt.fragments}
     active = [entry for entry in made.lore.entries if entry.origin in kept]
-    uids = {entry.uid for entry in active}  # of perhaps a few in ten thousand
+    uids = {entry.uid for entry in active}  # a few of perhaps ten thousand
     keys = {
         f"{book.label}#{one.uid}": one.keys
         for book in books
@@ -75,19 +77,19 @@ def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
 
 
 def _of_card(made: Composition) -> Iterator[Passage]:
-    """What of the card's own texts stands in the prompt."""
+    """Yield the card's texts that are in the prompt."""
     for piece in made.prompt.fragments:
         if kind := _KINDS.get(piece.claim.origin):
             yield Passage(label=piece.claim.origin, text=piece.message.content, kind=kind)
 
 
 def _greetings(executed: ExecutionRequest, stored: StoredCard | None) -> Iterator[Passage]:
-    """The card's greetings, whether the NPC opens conversations with one or not."""
+    """Yield the card's greetings, even if the NPC does not use them."""
     if stored is None:
         return
     try:
         card = parsed_card(stored)
-    except FormatError:  # its builder is told with the view
+    except FormatError:  # the view reports it to the builder
         return
     dice = Dice(turn=executed.npc_ref, conversation=executed.npc_ref)
     values, meter = executed.inputs.values, Meter()

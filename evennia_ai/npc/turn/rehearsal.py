@@ -1,10 +1,9 @@
-"""Rehearsals: turns in a branch, which nobody in the game hears and which change nothing in it.
+"""Rehearsals: turns in a branch, which nobody in the game hears and which change nothing there.
 
-A rehearsal is a turn like any other: gathered, composed, committed, asked and ended by the same
-steps, in a conversation of its own. What differs is that its mouth is shut, that its tools only
-say what they would have been asked to do, that nothing is summarised or learnt after it, and that
-the builder who types pays for the call. What was said and done since is as it is now, but for the
-memories: those that were learnt after the turn the branch is from are left out.
+A rehearsal is a normal turn in a conversation of its own: gathered, composed, committed, asked and
+ended by the same steps. The differences: its voice says nothing aloud, its tools do nothing,
+nothing is summarised or learnt afterwards, and the call counts against the limits of the builder.
+The world is as it is now, except that memories from after the start of the branch are left out.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.history.records import Record, RecordKind, speaker_known_in
 from evennia_ai.engine.prompt.names import wearer_of
 from evennia_ai.npc.inputs.facts import candidates
-from evennia_ai.npc.inputs.gather import gathered
+from evennia_ai.npc.inputs.gather import gather_turn
 from evennia_ai.npc.model_calls.limits import CallKey, why_halted
 from evennia_ai.npc.recording.heard import CommittedEvent, event_record, minute_of
 from evennia_ai.npc.runtime import Runtime, runtime
@@ -38,34 +37,37 @@ from evennia_ai.store.history.windows import windows
 
 NOT_DONE: Final = "This is a rehearsal: nothing was done. Go on as if it had been."
 ROLE: Final = "branch"
-"""The role of its calls, as limits and logs call it."""
+"""The role of its calls in limits and logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """What came of a line in a branch."""
+    """The result of a line in a branch."""
 
     records: tuple[Record, ...]
-    """The line, what was answered and how the turns ended."""
+    """The line, the answer and how the turns ended."""
     problems: tuple[str, ...]
-    """Why there was no answer, or not at once."""
+    """Why there was no answer, or why it took several attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """As whom a builder speaks in a branch."""
+    """The character as whom a builder speaks in a branch."""
 
     ref: str
     known_ref: str
-    """Of whom the NPC takes them for."""
+    """The person or guise as the NPC knows them."""
     name: str
     rank: str
     kind: str
-    """How they speak: a word of `SPOKEN`."""
+    """How they speak: one of `SPOKEN`."""
 
 
 def part_in(npc: NPC, branch: Branch, *, typist: Any) -> Part:
-    """As whom `typist` speaks there: the person whom the turn answered, themselves without one."""
+    """Return as whom `typist` speaks in the branch.
+
+    That is the person whom the branch's turn answered, or the private partner, else the typist.
+    """
     said, private = branch.event, branch.conversation.kind == "private"
     if said is not None and said.kind is RecordKind.USER and not said.meta.get("hops"):
         kind, ref = str(said.meta.get("event")), str(said.meta.get("speaker") or "")
@@ -85,10 +87,11 @@ def _rank(speaker: Any) -> str:
     return "Player" if speaker is None else rank_of(speaker)
 
 
-def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[Rehearsed]":
-    """Say `text` in the branch; fires with what came of it when the turn has ended.
+def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[Rehearsed]":
+    """Say `text` in the branch. The Deferred fires with the result when the turn has ended.
 
-    BranchError, at once: the NPC is stopped, a limit is reached, or too much waits.
+    Raises:
+        BranchError: The NPC is stopped, a limit is reached, or too much waits.
     """
     live, by_ref = runtime(), str(typist.id)
     _check_allowed(npc, live, by_ref)
@@ -105,12 +108,12 @@ def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[
         line=Line(player_ref=by_ref),
     )
     done: Deferred[Rehearsed] = Deferred()
-    play = partial(_played, npc, branch, event, live=live, by_ref=by_ref)
+    play = partial(_play_turn, npc, branch, event, live=live, by_ref=by_ref)
 
     def ended(outcome: Rehearsed | Failure) -> Failure | None:
         done.callback(outcome)
         expected = isinstance(outcome, Rehearsed) or outcome.check(EvenniaAIError)
-        return None if expected else outcome  # the scheduler logs what nobody foresaw
+        return None if expected else outcome  # the scheduler logs unexpected errors
 
     def run() -> "Deferred[Any]":
         return Deferred.fromCoroutine(play()).addBoth(ended)
@@ -123,7 +126,11 @@ def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[
 
 
 def _check_allowed(npc: NPC, live: Runtime, by_ref: str) -> None:
-    """BranchError: no model may be asked now. The offline responder costs nothing."""
+    """Check that a model may be asked now. The offline responder is always allowed.
+
+    Raises:
+        BranchError: Calls are stopped, or a limit is reached.
+    """
     settings = npc.ai.settings
     if why := why_halted(npc.ai.ref):
         raise BranchError(f"{npc.key} was {why}; nothing was said")
@@ -134,13 +141,13 @@ def _check_allowed(npc: NPC, live: Runtime, by_ref: str) -> None:
         raise BranchError(f"{refusal.told}; nothing was said")
 
 
-async def _played(
+async def _play_turn(
     npc: NPC, branch: Branch, event: Event, *, live: Runtime, by_ref: str
 ) -> Rehearsed:
-    """Commit the line, take the turn that answers it, and read what came of it."""
+    """Commit the line, run the turn that answers it, and read the result."""
     where = branch.conversation
     if windows(where.id).remembered_from > branch.begins.segment:
-        raise BranchError("the branch was thrown away meanwhile; nothing was said")
+        raise BranchError("the branch was deleted meanwhile; nothing was said")
     new = event_record(event, minute=minute_of(live.conf.time_suffix))
     (said,) = await live.writer.write(partial(conversations.append_each, [(where, new)]))
     before, record = said
@@ -159,19 +166,19 @@ class Rehearsal(Turn):
     ) -> None:
         super().__init__(npc.ai, heard, live)
         self.problems: Final[list[str]] = []
-        """What went wrong, in words."""
+        """What went wrong, for the builder."""
 
         self._npc: Final = npc
         self._branch: Final = branch
         self._by_ref: Final = by_ref
 
     async def _composed(self, *, limit_tokens: int | None = None) -> Composed:
-        """The prompt as it is now, without the memories that came after the branch."""
+        """Return the prompt as it would be now, without memories from after the branch's start."""
         heard, live, npc = self.heard, self._live, self._npc
         meant = live.meanings and await live.meanings.near(
             heard.event.text, candidates(npc, heard.event)
         )
-        made = gathered(
+        made = gather_turn(
             self._mind,
             heard,
             settings=self.settings,
@@ -195,7 +202,7 @@ class Rehearsal(Turn):
         return _ShutMouth(self._npc, self.heard.event, own_names=(*names, *self._mind.own_names))
 
     def _call_key(self, this: Round) -> CallKey:
-        """For the NPC, whose limits and halts count, and for the builder's own account."""
+        """Return the key of a call: the NPC's limits and stops, and the builder's own limits."""
         key = super()._call_key(this)
         return replace(key, npc_ref=self._mind.ref, player_ref=self._by_ref, role=ROLE, turn=None)
 
@@ -203,13 +210,13 @@ class Rehearsal(Turn):
         self._outcome = "answered"
 
     def _rest(self, last: Round) -> None:
-        """Nothing is learnt of it, and nothing summarised."""
+        """Do nothing: no memory is kept, and nothing is summarised."""
 
     def _again(self, error: Exception) -> None:
-        self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
+        self._log(f"the prompt cannot be composed or committed, no model is asked: {error}")
 
     def _is_stale(self) -> str:
-        """Who would hear it need not be there, and an NPC that is switched off may rehearse."""
+        """Return why the turn is given up. Listeners may be absent and the NPC switched off."""
         return self._cancelled or ("the NPC is gone" if self._npc.pk is None else "")
 
     def _log(self, problem: str) -> None:
@@ -218,7 +225,7 @@ class Rehearsal(Turn):
 
 
 class _NothingDone(Toolbox):
-    """Tools that are offered and called as ever, and do nothing."""
+    """Tools that are offered and called as usual, and do nothing."""
 
     def run(self, found: Found, use: Use) -> Ran:
         tool = found.tool

@@ -1,11 +1,10 @@
-"""Rounds: the prompts of one turn, each committed before its model is asked.
+"""Rounds: the prompts of one turn. Each is committed before its model is asked.
 
-Where the first prompt is nearly full, the older part of the history is summarised, and the prompt
-composed again from what is left. There is one round more for each time the model used tools, was
-sent less than it refused, or another model had to be asked instead. All of them are made from the
-same inputs, so that each prompt is the one before it and the tools' messages after it; each is
-stored as a turn of its own, with its own manifest. How a round ended is committed with what the
-call of its model took.
+If the first prompt is nearly full, the older part of the history is summarised and the prompt
+composed again. A further round follows when the model used tools, refused a prompt as too long, or
+another model is asked instead. All rounds use the same inputs, so each prompt is the one before it
+followed by the messages of tools. Each round is stored as a turn of its own, with its own manifest.
+The end of a round is committed together with the costs of its model call.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,7 +24,7 @@ from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account_f
 from evennia_ai.engine.prompt.messages import Message, ToolSpec
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.npc.inputs.facts import candidates
-from evennia_ai.npc.inputs.gather import Gathered, gathered
+from evennia_ai.npc.inputs.gather import Gathered, gather_turn
 from evennia_ai.npc.inputs.meanings import Meanings, Near
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.inputs.providers import own_paths
@@ -57,30 +56,36 @@ from evennia_ai.store.history.windows import Window, windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
-    """A prompt and what it was made from, which may be another one by the time it is sent."""
+    """A prompt with what it was made from."""
 
     gathered: Gathered
-    """What was gathered of the world and the store; it counts until the turn has ended."""
+    """What was gathered from world and store. It applies until the turn has ended."""
 
     composition: Composition
 
     def after(self, messages: Sequence[Message]) -> "Composed":
-        """The prompt that goes on after calls of tools and what came of them.
+        """Compose the next prompt, after calls of tools and their results.
 
-        BudgetError: there is no room for it.
+        Raises:
+            BudgetError: They do not fit.
         """
         return composed(self.gathered.after(messages))
 
     def within(self, limit_tokens: int) -> "Composed":
-        """The prompt of the same inputs, of at most so many tokens.
+        """Compose the same inputs within so many tokens.
 
-        BudgetError: what is required does not fit.
+        Raises:
+            BudgetError: The required texts do not fit.
         """
         return composed(self.gathered.within(limit_tokens))
 
 
 def composed(gathered: Gathered) -> Composed:
-    """The prompt of what was gathered. BudgetError: what is required does not fit."""
+    """Compose what was gathered.
+
+    Raises:
+        BudgetError: The required texts do not fit.
+    """
     return Composed(gathered=gathered, composition=gathered.request.composed())
 
 
@@ -95,16 +100,24 @@ async def with_room(
     waited_for: Collection[str] = (),
     limit_tokens: int | None = None,
 ) -> Composed | None:
-    """The prompt that answers `heard`; None: the server stops. `waited_for` are names of books.
+    """Compose the prompt that answers `heard`, after a compaction if it is nearly full.
 
-    Without `limit_tokens` it may have as many as the model that the NPC speaks with takes.
-    BudgetError: what is required does not fit. ThrashError: a compaction was no use. StoreError:
-    something cannot be read.
+    Args:
+        waited_for: Names of books for which the turn waited.
+        limit_tokens: The size of the prompt; None: what the NPC's model takes.
+
+    Returns:
+        None if the server stops.
+
+    Raises:
+        BudgetError: The required texts do not fit.
+        ThrashError: A compaction did not make enough room.
+        StoreError: Something cannot be read.
     """
     near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
 
     def gather() -> Gathered:
-        made = gathered(
+        made = gather_turn(
             mind, heard, settings=settings, tools=tools, near=near, waited_for=waited_for
         )
         return made if limit_tokens is None else made.within(limit_tokens)
@@ -118,18 +131,18 @@ async def with_room(
     if outcome.stopped:
         return None
     again = composed(gather())
-    if outcome.record is not None:  # the prompt after it is looked at like any other
+    if outcome.record is not None:  # check the new prompt for room, like any other
         await compactor.look_again(again.composition.prompt, wanted)
     return again
 
 
 async def _near(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
-    """How near what the NPC remembers lies to the event."""
+    """Return how close the NPC's memories are in meaning to the event."""
     return await meanings.near(heard.event.text, candidates(npc, heard.event))
 
 
 def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str) -> Wanted:
-    """The compaction without which the turn would have too little room."""
+    """Return the request for a compaction that the turn has to wait for."""
     return Wanted(
         conversation=heard.conversation,
         npc_name=npc_name,
@@ -142,7 +155,7 @@ def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A prompt that is committed, and how its model is asked; `asked` is what it is asked."""
+    """A committed prompt and the request to its model (`asked`)."""
 
     composed: Composed
     access: Access
@@ -154,10 +167,10 @@ class Round:
         return self.composed.composition.prompt
 
     def read(self, reply: ChatReply, *, late_end: LateEnd) -> ChatReply:
-        """Return the reply with the calls that its text makes, in whatever format of its model.
+        """Return the reply with the tool calls in its text parsed, in the format of its model.
 
         Raises:
-            ModelRubbish: it is half an answer.
+            ModelRubbish: The reply is incomplete.
         """
         by = self.access.roles.tools
         tools = self.composed.gathered.request.tools if by != "none" else ()
@@ -182,28 +195,30 @@ class Rounds:
         self._heard: Final = heard
         self._writer: Final = writer
         self._thoughts: dict[str, Thoughts] = {}
-        """What goes back with the calls of this turn, by the id of the first of each message."""
+        """Thoughts to send back with this turn's calls, by the id of each message's first call."""
 
     async def first(self, composed: Composed, *, access: Access) -> Round:
-        """Commit the prompt: after this, and only after this, the model may be asked.
+        """Commit the first prompt and the state of lore. Only then may the model be asked.
 
-        What lore remembers is committed with it. StoreError: nothing was committed.
+        Raises:
+            StoreError: Nothing was committed.
         """
         return await self._begun(composed, access, is_first=True)
 
     async def instead(self, composed: Composed, *, access: Access) -> Round:
-        """The prompt for another model, or another prompt for the same one: there was no reply."""
+        """Commit a prompt for another model, or another prompt for the same, after a failure."""
         return await self._begun(composed, access, is_first=False)
 
     async def after(self, acted: Round, tools: Sequence[Message]) -> Round:
-        """The prompt with what came of the tools that the reply to `acted` called.
+        """Commit the prompt with the results of the tools that the reply to `acted` called.
 
-        BudgetError: there is no room for it.
+        Raises:
+            BudgetError: They do not fit.
         """
         return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
 
     def keep_thoughts(self, tools: Sequence[Message], thoughts: Thoughts | None) -> None:
-        """Keep what goes back with calls, to the model that made them, for the rest of the turn."""
+        """Keep the model's thoughts for these calls, to send them back to it in this turn."""
         called = next(one for one in tools if one.tool_calls)
         self._thoughts[called.tool_calls[0].id] = thoughts or NO_THOUGHTS
 
@@ -214,14 +229,14 @@ class Rounds:
         return now.messages != failed.asked.messages
 
     def forget_thoughts(self) -> bool:
-        """Keep nothing that another model thought; True if there was something."""
+        """Forget the thoughts of another model. Return True if there were any."""
         had_any = bool(self._thoughts)
         self._thoughts = {}
         return had_any
 
     async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         conversation = self._heard.conversation
-        # All that asks the world comes before: what is begun would stay open.
+        # Everything that may fail comes before the commit, which leaves a turn open.
         said = chat_messages(storable_messages(composed.composition.prompt.messages))
         job = _Beginning(
             composed=composed,
@@ -266,22 +281,26 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Beginning:
-    """A round that begins: the values its prompt is committed from, in the writer's thread."""
+    """The values from which the writer's thread commits the prompt of a round."""
 
     composed: Composed
     access: Access
     heard: CommittedEvent
     said: Sequence[ChatMessage]
-    """The prompt's messages as any model may be sent them."""
+    """The messages of the prompt, before they are adapted to a model."""
     own_calls: frozenset[str]
-    """The ids of calls of this turn that go out as calls, whatever becomes of older ones."""
+    """Ids of this turn's calls. They are sent as calls even if older ones are sent as text."""
     asked: ChatRequest
     now: Window
-    """What is kept of the conversation as it is composed."""
+    """The conversation when the prompt was composed."""
     is_first: bool
 
     def committed(self) -> Round:
-        """The round, whose prompt is committed; StoreError: nothing was committed."""
+        """Commit the prompt and return its round.
+
+        Raises:
+            StoreError: Nothing was committed.
+        """
         made, gathered = self.composed.composition, self.composed.gathered
         begun = turns.begin_turn(
             self.heard.conversation,
@@ -294,7 +313,7 @@ class _Beginning:
             client=self.heard.event.client,
             composed_in=gathered.request.inputs.history.segment,
         )
-        # What is sent is made of the records alone; equal messages are fitted alike.
+        # What is sent is made from the records only. Equal messages need no new request.
         stored = chat_messages(begun.messages)
         asked = self.asked
         if stored != self.said:
@@ -306,7 +325,7 @@ class _Beginning:
 
     @property
     def sent(self) -> Sent:
-        """The prompt as the account of the next one asks for it."""
+        """Return the prompt as the cache account of the next prompt needs it."""
         made, view = self.composed.composition, self.composed.gathered.view
         controlled_from = self.now.controlled_from
         return replace(made.prompt.sent, revisions=view.revisions, controlled_from=controlled_from)
@@ -328,7 +347,7 @@ class _Beginning:
         )
 
     def _account(self, prompt: Prompt) -> CacheAccount | None:
-        """What the prompt shares with the one before it, None where that is not known."""
+        """Return what the prompt shares with the previous one, None if that is unknown."""
         before = self.now.sent
         if before is None:
             return None
@@ -337,7 +356,7 @@ class _Beginning:
         )
 
     def _recorded(self, gathered: Gathered) -> dict[str, Any]:
-        """What the prompt is made from, for its manifest."""
+        """Return what the prompt is made from, for its manifest."""
         return recorded_turn(
             gathered.view,
             gathered.request.inputs,

@@ -1,17 +1,17 @@
 """The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
 
-    1  greet          a conversation that is opened is opened first         voice
-    2  gather         all that the prompt depends on, read once             gather
-    3  compose        and where there is too little room, compact first     rounds
-    4  commit         the prompt, as a round of the turn                    rounds
-    5  ask            the model, or the next one where it is away           asking
-    6  act            what the reply calls for, then on with 4              acting
-    7  end            the reply is committed, then said                     ending
-    8  rest           what may be done while nobody waits                   idle_time
+    1  greet      say the greeting, if the event opens a conversation    voice
+    2  gather     read once everything that the prompt depends on        gather
+    3  compose    make the prompt; compact first if it is nearly full    rounds
+    4  commit     store the prompt as a round of the turn                rounds
+    5  ask        ask the model, or the next one if that fails           asking
+    6  act        run the tools of the reply, then go on with step 4     acting
+    7  end        commit the reply, then say it                          ending
+    8  rest       compact and remember while nobody waits                idle_time
 
-What the turn needs of the moment it began in travels with it, so neither a second speaker nor a
-builder who edits changes it. A failure ends the turn: it is committed, logged, and covered by the
-NPC's fallback line.
+The turn carries what it needs of the moment in which it began, so neither a second speaker nor an
+editing builder changes it. An error ends the turn: it is committed and logged, and the NPC says its
+fallback line.
 """
 
 from functools import partial
@@ -52,21 +52,21 @@ from evennia_ai.store.history import conversations
 
 RETRY_SECONDS: Final = 5.0
 MOST_TRIES: Final = 3
-"""How often a turn is begun whose prompt cannot be made or committed."""
+"""The most attempts to compose and commit the first prompt."""
 
 MOST_ROUNDS: Final = 5
-"""How often the model of one turn is asked again after acts."""
+"""The most rounds of acts in one turn."""
 
 T = TypeVar("T")
 
 
 class Turn:
-    """One answer of one NPC to one event; `run` may be called again only by the turn itself."""
+    """One answer of one NPC to one event."""
 
     def __init__(self, mind: Mind, heard: CommittedEvent, live: Runtime) -> None:
         self.heard: Final = heard
         self.settings = USUAL
-        """What is set for the NPC, from the moment on when the turn has begun."""
+        """The NPC's settings, read when the turn begins."""
 
         self._mind: Final = mind
         self._live: Final = live
@@ -74,13 +74,13 @@ class Turn:
         self._tries = 0
         self._greeting = heard.greeting
         self._voice: Voice | None = None
-        self._toolbox: Toolbox  # from the first round on
+        self._toolbox: Toolbox  # set in the first round
         self._asking: Asking | None = None
         self._rounds: Final = Rounds(mind, heard, live.writer)
-        self._round: Round | None = None  # the one that is not ended yet
+        self._round: Round | None = None  # the one that has not ended
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
-        self._has_said_something = False  # beside calls
+        self._has_said_something = False  # next to calls of tools
         self._is_shortened = False
         self._is_repeated = False
         self._commits: Final = Commits(mind.ref, live.writer)
@@ -89,7 +89,7 @@ class Turn:
         self._outcome: TurnOutcome = "failed"
 
     def run(self) -> "Deferred[None]":
-        """Take the turn; a Deferred that fires when it has ended."""
+        """Run the turn. The Deferred fires when it has ended. Only the turn may call it again."""
         self._live.watch.turn_began(
             self._npc_ref,
             npc_name=plain_name(self._mind.npc.key),
@@ -98,17 +98,17 @@ class Turn:
         return Deferred.fromCoroutine(self._taken()).addBoth(self._over)
 
     def _over(self, ended: T) -> T:
-        """Tell whoever watches how the turn went.
+        """Report how the turn went to watchers.
 
-        Who asked the models knows the turn again: let go, all of it is freed here and needs no
-        search of the collector, which may have frozen it while the model thought.
+        `Asking` refers to the turn. Dropping it here breaks the cycle, so the turn is freed without
+        the garbage collector, which may be frozen while a model thinks.
         """
         self._asking = None
         self._live.watch.turn_ended(self._npc_ref, self._outcome)
         return ended
 
     def greet(self) -> None:
-        """Say the greeting that the event was recorded with, once."""
+        """Say the greeting that was recorded with the event, once."""
         if self._greeting and not self._is_stale():
             greeting, self._greeting = self._greeting, ""
             self._speaking.say(greeting)
@@ -122,13 +122,13 @@ class Turn:
             self._acting.cancel()
 
     async def _taken(self) -> None:
-        """From the greeting to the end, whatever happens on the way."""
+        """Run all steps, from the greeting to the end."""
         asking = await self._begun()  # 1 to 4
         if asking is not None:
             self._rest(await self._to_the_end(asking))  # 5 to 7, and 8
 
     async def _begun(self) -> Asking | None:
-        """Who asks the models, now that the first prompt is committed; None where none is."""
+        """Commit the first prompt and return who asks the models. None if there is no prompt."""
         try:
             return await self._first_round()
         except BudgetError as error:
@@ -145,7 +145,7 @@ class Turn:
         return None
 
     async def _first_round(self) -> Asking | None:
-        """Commit the prompt; None: nobody waits for it any more."""
+        """Commit the first prompt. None: nobody waits for it any more."""
         mind, heard, live = self._mind, self.heard, self._live
         if self._is_stale() or not conversations.is_counted(heard.record):
             return None
@@ -159,7 +159,7 @@ class Turn:
         try:
             composed = await self._composed()  # 2 and 3
         except BudgetError:
-            # The window that a server named may be too small for this NPC.
+            # The first model's context may be too small for this NPC: take a larger model.
             access = next(
                 (one for one in accesses if one.limit_tokens > access.limit_tokens), access
             )
@@ -174,7 +174,7 @@ class Turn:
         return self._asking
 
     async def _composed(self, *, limit_tokens: int | None = None) -> Composed | None:
-        """The prompt, where need be after a compaction; None: the server stops."""
+        """Return the prompt, after a compaction if needed. None: the server stops."""
         live, heard = self._live, self.heard
         return await with_room(
             self._mind,
@@ -191,7 +191,7 @@ class Turn:
         return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
 
     def _call_key(self, this: Round) -> CallKey:
-        """For whom the model of a round is asked."""
+        """Return who is charged for the call of a round, and what it belongs to."""
         event = self.heard.event
         return CallKey(
             npc_ref=self._npc_ref,
@@ -205,7 +205,7 @@ class Turn:
         self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)
 
     def _voice_of(self, *names: str) -> Voice:
-        """The NPC's voice; by these names and its own a model may call it."""
+        """Return the NPC's voice. A model may use these names for the NPC."""
         npc = self._mind.npc
         described = sdesc_names(npc) if hasattr(npc, "sdesc") else ()
         own_names = dict.fromkeys((*names, plain_name(npc.key), *described))
@@ -214,11 +214,11 @@ class Turn:
 
     @property
     def _speaking(self) -> Voice:
-        """The voice, also before it is known what the NPC is made of."""
+        """Return the voice. It exists before the view is known, too."""
         return self._voice or self._voice_of(*self._mind.own_names)
 
     async def _to_the_end(self, asking: Asking) -> Round:
-        """Ask, act and ask again, and end the turn with what came of it; the last round."""
+        """Ask, act and ask again, and end the turn. Return the last round."""
         this = self._open_round
         try:
             while True:
@@ -233,10 +233,10 @@ class Turn:
         return this
 
     async def _reply(self, asking: Asking) -> ChatReply | None:
-        """What a model answered that can be said or done; None where the turn has ended."""
+        """Return a reply that can be said or done. None if the turn has ended."""
         while True:
             this = self._open_round
-            # Since it was composed somebody may have left, and other turns have asked their models.
+            # Meanwhile the speaker may have left, or other turns used up the calls of this line.
             if why_not := self._is_stale() or self._live.lines.why_spent(self.heard.event):
                 await self._drop(why_not)
                 return None
@@ -247,7 +247,7 @@ class Turn:
                     is_wanted=lambda: not self._is_stale(),
                     is_enough=lambda reply: self._acts(reply) or self._has_spoken,
                 )
-            except Exception as error:  # whatever a model raises ends the turn, never the server
+            except Exception as error:  # an error of a model ends the turn, not the server
                 is_over = asking.has_said_the_start or bool(self._is_stale())
                 if not is_over and await self._asks_same(error, asking):
                     continue
@@ -255,7 +255,7 @@ class Turn:
                 if other is None or is_over:
                     await self._failed(error, asking)
                     return None
-                self._rounds.forget_thoughts()  # they are another model's
+                self._rounds.forget_thoughts()  # they belong to the previous model
                 await self._ask_instead(
                     error, this.composed, access=other, doing=f"{other.name} is asked instead"
                 )
@@ -291,7 +291,7 @@ class Turn:
             try:
                 composed = composed.within(access.limit_tokens)
             except BudgetError as too_little:
-                # It would keep this NPC from asking at all, also once the server has more room.
+                # Keeping the small limit would silence this NPC, even if the server grows.
                 access.learned.limit_tokens = before
                 self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
                 return False
@@ -312,22 +312,22 @@ class Turn:
 
     @property
     def _open_round(self) -> Round:
-        assert self._round is not None  # until the turn has ended there is one
+        assert self._round is not None  # there is one until the turn has ended
         return self._round
 
     def _acts(self, reply: ChatReply) -> bool:
-        """True if the reply asks for something to be done that may still be done."""
+        """True if the reply asks for acts and the turn may still do them."""
         if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
             return False
         return bool(reply.tool_calls and self._toolbox.names)
 
     @property
     def _has_spoken(self) -> bool:
-        """True if people heard or saw something of the answer: by a tool, or beside its call."""
+        """True if people heard or saw something of the answer: from a tool, or next to its call."""
         return self._has_said_something or any(acted.spoke for acted in self._acted)
 
     async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
-        """Do what the reply asks for; whether the model is asked once more."""
+        """Do what the reply asks for. True if the model is to be asked again."""
         if stale := self._is_stale():
             await self._drop(stale)
             return False
@@ -355,7 +355,7 @@ class Turn:
         return await self._asks_again(acted)
 
     def _use(self, this: Round) -> Use:
-        """What tools are told of the turn."""
+        """Return what tools know about the turn."""
         heard, live, gathered = self.heard, self._live, this.composed.gathered
         return Use(
             npc=self._mind.npc,
@@ -373,12 +373,12 @@ class Turn:
         )
 
     async def _asks_again(self, acted: Acted) -> bool:
-        """Commit the prompt with what came of the acts; whether there was room for it."""
+        """Commit the prompt with the results of the acts. False if they do not fit."""
         try:
             after = partial(self._rounds.after, self._open_round, acted.messages)
             self._round = await self._commits.again(after)
         except BudgetError as error:
-            self._log(f"what came of {', '.join(acted.names)} does not fit: {error}")
+            self._log(f"the results of {', '.join(acted.names)} do not fit: {error}")
             if not self._has_spoken:
                 await self._unanswered(error)
             return False
@@ -407,11 +407,8 @@ class Turn:
         self._outcome = await self._ending.dropped(self._open_round.stored, why)
 
     def _broken_off(self, error: Exception) -> "Deferred[None]":
-        """Close the turn that could not go on; what is not in the history is not said.
-
-        Who waits is shown that the NPC does not answer.
-        """
-        self._mind.begun(self.heard)  # whoever waits is not shown that the NPC still thinks
+        """Close a turn that cannot go on, and show the speaker that no answer comes."""
+        self._mind.begun(self.heard)  # ends the sign that the NPC thinks
         stored = self._open_round.stored
         why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
@@ -421,7 +418,7 @@ class Turn:
         return closed
 
     async def _unanswered(self, error: Exception) -> None:
-        """Say the fallback line where there is no turn to end."""
+        """Say the fallback line of a turn without a prompt."""
         if self._is_stale():
             return
         self._tell_failed(error)
@@ -430,14 +427,14 @@ class Turn:
             self._mind.unanswered(self.heard.event)
 
     def _again(self, error: Exception) -> None:
-        """Try later: the event is committed, the model was not asked."""
+        """Try the turn again later. The event is committed, the model was not asked."""
         self._tries += 1
         if self._tries >= MOST_TRIES:
-            self._log(f"given up, the prompt cannot be made or committed: {error}")
+            self._log(f"gave up: the prompt cannot be composed or committed: {error}")
             self._tell_failed(error)
             self._mind.unanswered(self.heard.event)
             return
-        self._log(f"the prompt cannot be made or committed, no model is asked: {error}")
+        self._log(f"the prompt cannot be composed or committed, no model is asked: {error}")
         self._mind.put_back(self.heard, delay_seconds=RETRY_SECONDS)
 
     def _tell_failed(self, error: Exception) -> None:
@@ -445,7 +442,7 @@ class Turn:
         self._live.watch.turn_failed(self._npc_ref, speaker_ref=speaker_ref, error=error)
 
     def _is_stale(self) -> str:
-        """Why nobody waits for this turn any more, "" while somebody does."""
+        """Return why nobody waits for this turn any more, "" if somebody does."""
         npc, event = self._mind.npc, self.heard.event
         if self._cancelled:
             return self._cancelled

@@ -1,1 +1,1 @@
-"""What is done for an NPC while nobody waits: histories are compacted, memories kept."""
+"""Work for NPCs outside of answers: compacting histories and keeping memories."""

@@ -1,10 +1,10 @@
-"""Compacting: a history that is nearly full goes on in a new segment, behind a summary.
+"""Compacting: replaces the older part of a nearly full history by a summary, in a new segment.
 
-Before a turn the turn waits for it; in idle time it runs beside the game, one at a time. A kind of
-work makes the summary (`npc/jobs/kinds/compact.py`). It is asked for here, and what comes of it is
-checked against what the conversation is by then and committed, all of it or nothing. A summary that
-is no good changes nothing; before a turn, when room is short, an extract takes its place. The
-prompt made afterwards meets the check that every prompt meets.
+A turn that is short of room waits for it. In idle time one compaction at a time runs in the
+background. The kind of work in `npc/jobs/kinds/compact.py` makes the summary. This module requests
+it, checks the result against the current conversation, and commits all of it or nothing. A bad
+summary changes nothing. If a turn is short of room, an extract replaces the summary. The next
+prompt is checked for room like every prompt.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -67,11 +67,11 @@ from evennia_ai.store.history.windows import windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A compaction that somebody wants.
+    """A requested compaction.
 
-    `asked_by` is a turn, idle time or a builder's name; `is_pressing`: room is short or somebody
-    asked for it, so an extract will do. `unanswered` are records that turns will answer.
-    `npc_limits` narrow what a worker may ask for the NPC.
+    `asked_by` is a turn, "idle time" or a builder's name. `is_pressing`: room is short or a builder
+    asked, so an extract is acceptable. `unanswered` are records that turns will answer.
+    `npc_limits` restrict what workers may ask models for this NPC.
     """
 
     conversation: ConversationRef
@@ -85,13 +85,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a compaction."""
+    """The result of a compaction; `told` describes it."""
 
     told: str
     record: Record | None = None
-    """The summary, None where nothing was changed."""
+    """The summary, None if nothing changed."""
     stopped: bool = False
-    """The server stops, and nothing is to be begun any more."""
+    """True if the server stops, so that nothing more may begin."""
 
 
 class Compactor:
@@ -111,21 +111,21 @@ class Compactor:
         self._work: Final = work
         self._write: Final = calls.writer.write
         self._is_closed = False
-        # Who else waits for the compaction of a conversation that is under way.
+        # By conversation in compaction: the Deferreds of others who wait for it.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
 
     def is_due(self, fullness: Fullness, when: CompactionMoment) -> bool:
-        """True if a history is to be compacted now."""
+        """True if a history should be compacted now."""
         return self._settings.enabled and fullness.is_due(self._settings.rules, when)
 
     def compact(self, wanted: Wanted) -> "Deferred[Outcome]":
-        """Compact a conversation, or wait for who is at it; never fails.
+        """Compact a conversation, or wait for its running compaction.
 
-        What went wrong is logged, and committed where a summary was no good.
+        The Deferred never fails. Errors are logged, and bad summaries are committed as attempts.
         """
         if self._work.in_workers and not wanted.is_pressing:
             asked = Deferred.fromCoroutine(self._asked_of_workers(wanted))
-            return asked.addErrback(_given_up, wanted)
+            return asked.addErrback(_log_given_up, wanted)
         key = wanted.conversation.id
         if key in self._waiting:
             joined: Deferred[Outcome] = Deferred()
@@ -139,22 +139,23 @@ class Compactor:
             return outcome
 
         done = Deferred.fromCoroutine(self._compacted(wanted))
-        return done.addErrback(_given_up, wanted).addCallback(ended)
+        return done.addErrback(_log_given_up, wanted).addCallback(ended)
 
     def compact_room(self, mind: Mind, *, by: Actor) -> "Deferred[Outcome]":
-        """Compact what an NPC remembers of the room it is in, as a builder wants it.
+        """Compact the history of an NPC's room for a builder.
 
-        NotPermittedError: they may not. BudgetError: no prompt can be made, so nobody knows how
-        much room there is.
+        Raises:
+            NotPermittedError: The builder may not.
+            BudgetError: No prompt can be composed, so the available room is unknown.
         """
         by.check(f"compacting what {mind.npc.key} remembers")
         if mind.is_busy:
-            return succeed(Outcome(told="it is answering somebody; try again in a moment"))
+            return succeed(Outcome(told="the NPC is answering somebody; try again in a moment"))
         room = mind.npc.location
         key = ConversationKey(kind="room", place_ref=str(room.id) if room else "nowhere")
-        where = heard.found(mind.ref, key)
+        where = heard.find_conversation(mind.ref, key)
         if where is None:
-            return succeed(Outcome(told="nothing was said here that it remembers"))
+            return succeed(Outcome(told="the NPC has no conversation in this room"))
         wanted = Wanted(
             conversation=where,
             npc_name=mind.view().char_name,
@@ -165,14 +166,15 @@ class Compactor:
         return self.compact(wanted)
 
     def close(self) -> None:
-        """Commit nothing any more, whatever still comes from other threads."""
+        """Commit nothing more, even if other threads still return results."""
         self._is_closed = True
 
     async def look_again(self, prompt: Prompt, wanted: Wanted) -> None:
-        """The check that every prompt meets, on the one that was made after a compaction.
+        """Check the first prompt after a compaction for room.
 
-        ThrashError: the history is due again at once, so no model may be asked. It is committed
-        that the compaction was no use, and for some turns none is tried.
+        Raises:
+            ThrashError: Another compaction is due at once, so no model may be asked. The failure is
+                committed, and for some turns no compaction is tried.
         """
         where, rules = wanted.conversation, self._settings.rules
         try:
@@ -185,7 +187,7 @@ class Compactor:
             raise
 
     def job_of(self, wanted: Wanted) -> Job | Outcome:
-        """The work that makes the summary, or why nothing is tried now."""
+        """Return the job that makes the summary, or why nothing is tried now."""
         where, rules = wanted.conversation, self._settings.rules
         newest, turn = model_requests.newest_attempt(where), turns.next_number(where.npc_ref)
         is_open = newest.breaker.is_open(turn, rules=rules)
@@ -215,7 +217,7 @@ class Compactor:
 
     @property
     def _asks_a_model(self) -> bool:
-        """True if there is a model to ask, and the game wants it asked."""
+        """True if the settings want summaries by a model, and there is a model."""
         return self._settings.by == "model" and bool(self._calls.models.thinking(SUMMARISER))
 
     async def _compacted(self, wanted: Wanted) -> Outcome:
@@ -223,11 +225,11 @@ class Compactor:
         if isinstance(job, Outcome):
             return job
         outcome = await done_here(KIND, job, self._calls, self._in_thread)
-        assert isinstance(outcome, Outcome)  # it is what `apply` returns
+        assert isinstance(outcome, Outcome)  # it is what `apply_compaction` returns
         return outcome
 
     async def _asked_of_workers(self, wanted: Wanted) -> Outcome:
-        """Ask workers for it; nobody waits for them."""
+        """Give the job to workers, and do not wait for them."""
         job = self.job_of(wanted)
         if isinstance(job, Outcome):
             return job
@@ -235,7 +237,7 @@ class Compactor:
         return Outcome(told="a worker is asked for it")
 
     def _in_thread(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """What `work` makes of values in another thread; CancelledError after a stop."""
+        """Return what `work` makes of the values in a thread; CancelledError after a stop."""
 
         def unless_closed(made: Any) -> Any:
             if self._is_closed:
@@ -253,16 +255,17 @@ class Compactor:
 
 
 def _was_no_use(newest: SummaryAttempt) -> bool:
-    """True if not even an extract was of use."""
+    """True if the last attempt failed even with an extract, or did not make enough room."""
     by_extract = (newest.result, newest.by) == ("refused", "extract")
     return newest.result == "thrash" or by_extract
 
 
 def commit_request(job: Job, request: SentRequest) -> ModelRequest:
-    """Commit what a model is asked for a summary, before it is asked or with what came of it.
+    """Commit a request for a summary, before it is sent or together with its reply.
 
-    HistoryConflictError: the conversation has left the segment since, and may have been erased.
-    StoreError: another reason. Nothing was committed, so ask no model.
+    Raises:
+        HistoryConflictError: The conversation has left the segment, and may have been erased.
+        StoreError: Any other reason. Nothing was committed, so ask no model.
     """
     given = read_form(CompactGiven, job.given, where=job.idempotency)
     return model_requests.ask_for_summary(
@@ -275,11 +278,12 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     )
 
 
-def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
-    """Commit what came of the work: its requests, its tries and the new segment, or nothing.
+def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
+    """Commit the requests, the attempts and the new segment, or nothing.
 
-    StaleError: the conversation has gone on in another segment, or another try was made.
-    HistoryConflictError: another process wrote at the same moment; do it again.
+    Raises:
+        StaleError: The conversation is in another segment, or another attempt was made.
+        HistoryConflictError: Another process wrote at the same moment; try again.
     """
     given = read_form(CompactGiven, job.given, where=job.idempotency)
     made = read_form(CompactMade, body, where=job.idempotency)
@@ -287,7 +291,7 @@ def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
     refuse_moved(where, given.head)
     newest = model_requests.newest_attempt(where)
     if newest.place != given.attempt:
-        raise StaleError(f"another try to compact {where} was made")
+        raise StaleError(f"another attempt to compact {where} was made")
     if not made.tries:
         return Outcome(told=made.nothing)
     attempts = _attempts(given, made, newest.breaker)
@@ -297,15 +301,15 @@ def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
         pairs = zip(attempts, made.tries, strict=True)
         told = [attempt_record(one, reply=_reply(tried, asked)) for one, tried in pairs]
         conversations.append_records(where, told)
-        record = _begun(where, given, made) if made.summary else None
+        record = _begin_new_segment(where, given, made) if made.summary else None
     for problem in (*made.warnings, *(_problem(one) for one in attempts if one.reason)):
         _log(where, problem)
-    told_of = made.tries[-1].reason if record is None else _replaced(made)
+    told_of = made.tries[-1].reason if record is None else _describe_summary(made)
     return Outcome(told=told_of, record=record)
 
 
 def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[SummaryAttempt]:
-    """The tries as their records tell them, each with the breaker after it."""
+    """Return the attempts for their records, each with the circuit breaker's state after it."""
     found = []
     for tried in made.tries:
         if tried.result != "accepted":
@@ -324,7 +328,11 @@ def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[
 
 
 def _reply(tried: SummaryTry, asked: Sequence[str]) -> Reply | None:
-    """What a model said in this try, None for nothing; `asked` are the places of the requests."""
+    """Return the model's reply in this attempt, None if none was asked.
+
+    Args:
+        asked: The places of the recorded requests.
+    """
     if tried.request is None:
         return None
     return Reply(
@@ -335,14 +343,14 @@ def _reply(tried: SummaryTry, asked: Sequence[str]) -> Reply | None:
     )
 
 
-def _begun(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Record:
-    """Begin the segment behind the last summarised record; what was said since is kept."""
+def _begin_new_segment(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Record:
+    """Begin the new segment after the last summarised record. Later records are kept."""
     now = windows(where.id).history
     places = ((at, record_of(now[at])) for at in range(now.earlier, now.stop))
     found = (at for at, record in places if record is not None and record.place == made.last)
     at = next(found, None)
     if at is None:
-        raise StaleError(f"record {made.last} of {where} is history no more")
+        raise StaleError(f"record {made.last} of {where} is no longer in the history")
     new = summary_record(
         made.summary,
         by=made.tries[-1].by,
@@ -352,7 +360,7 @@ def _begun(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Re
     return begin_segment(where, new, summarised=now, first_kept=at + 1)
 
 
-def _replaced(made: CompactMade) -> str:
+def _describe_summary(made: CompactMade) -> str:
     how = "an extract" if made.tries[-1].by == "extract" else "a summary of the model"
     return (
         f"{made.messages} messages of {made.messages_tokens} tokens were replaced by {how};"
@@ -365,23 +373,23 @@ def _problem(attempt: SummaryAttempt) -> str:
 
 
 class _Applies:
-    """The game's half of this kind of work."""
+    """Applies the results of compaction jobs in the game."""
 
     name = COMPACT.name
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> Outcome:
-        """Commit what came of it."""
-        return apply(job, body)
+        """Commit the result of a job."""
+        return apply_compaction(job, body)
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
-        """Nobody waits for what workers do; the next turn looks anew whether it is due."""
+        """Do nothing: the next turn checks again whether a compaction is due."""
 
 
 KIND: Final = GameKind(does=COMPACT, applies=_Applies(), records=commit_request)
 
 
-def _given_up(failure: Failure, wanted: Wanted) -> Outcome:
-    """Nothing was changed; the log says why, with all there is to say where it is our fault."""
+def _log_given_up(failure: Failure, wanted: Wanted) -> Outcome:
+    """Log why nothing was changed, with a traceback if it is a bug, and return the outcome."""
     if failure.check(CancelledError):
         return Outcome(told="the server stops", stopped=True)
     known = failure.check(EvenniaAIError, DatabaseError)

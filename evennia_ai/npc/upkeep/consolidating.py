@@ -1,9 +1,8 @@
-"""Consolidating: in idle time a model notes what of a conversation is worth remembering.
+"""Consolidating: in idle time a model notes what in a conversation is worth remembering.
 
-A kind of work asks it (`npc/jobs/kinds/observe.py`); what it found is judged and kept here, with
-the record that says so, all of it or nothing. Each observation has to pass what a memory of the
-NPC's own has to pass. Without a model nothing is learnt; what fades and what says the same twice is
-tidied up all the same, once a day of the game.
+The kind of work in `npc/jobs/kinds/observe.py` asks the model. Its observations are judged here by
+the rules for memories, and kept together with their record, all or nothing. Without a model nothing
+is learnt. Once per game day, faded and duplicate memories are tidied up, with or without a model.
 """
 
 from collections import OrderedDict
@@ -30,7 +29,7 @@ from evennia_ai.npc.background.in_process import InThread, done_here
 from evennia_ai.npc.background.work import Work
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.jobs.job import Job
-from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, form_to_json, read_form
 from evennia_ai.npc.jobs.kinds.observe import (
     OBSERVE,
     ObserveGiven,
@@ -41,7 +40,7 @@ from evennia_ai.npc.jobs.kinds.observe import (
 )
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.upkeep.conversation_jobs import job_about
-from evennia_ai.npc.upkeep.remembering import THE_NPC, considered, kept
+from evennia_ai.npc.upkeep.remembering import THE_NPC, judge_memory, keep_memory
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store import memories
@@ -59,7 +58,7 @@ _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Observed:
-    """A conversation and what was observed of it."""
+    """A conversation and the messages that were observed."""
 
     where: ConversationRef
     given: ObserveGiven
@@ -67,9 +66,9 @@ class _Observed:
 
     @property
     def people(self) -> dict[str, str]:
-        """Who spoke in it: name as the transcript writes it, in small letters -> reference.
+        """Return the speakers: casefolded name in the transcript -> reference.
 
-        "" where several bore it, in records from before they were told apart.
+        "" if several speakers had the name, in old records without marks.
         """
         found: dict[str, str] = {}
         for record in map(record_of, self.messages):
@@ -82,7 +81,7 @@ class _Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _JudgedObservation:
-    """An observation as a memory, or the refusal."""
+    """An observation that may become a memory, or the reason of its refusal."""
 
     refusal: str = ""
     text: str = ""
@@ -94,7 +93,7 @@ class _JudgedObservation:
     scene: str = ""
 
     def memory(self, given: ObserveGiven) -> Memory:
-        """The memory that is to be kept."""
+        """Return the memory to keep."""
         return Memory(
             id=memories.NEW,
             text=self.text,
@@ -112,7 +111,7 @@ class _JudgedObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """What came of the work, and what of it may be remembered."""
+    """The result of a job, and which observations may be remembered."""
 
     made: ObserveMade
     observations: tuple[_JudgedObservation, ...]
@@ -123,7 +122,7 @@ class _Judged:
 
 
 class Consolidator:
-    """Has NPCs learn from their conversations, and forget what fades."""
+    """Lets NPCs learn from their conversations and forget what fades."""
 
     name = OBSERVE.name
 
@@ -132,12 +131,12 @@ class Consolidator:
         self._calls: Final = calls
         self._in_thread: Final = in_thread
         self._work: Final = work
-        self._rules: Final = conf.compaction.rules  # how often it may fail, and how long it rests
-        # When, in hours of the game, by NPC; of those that were tidied last.
+        self._rules: Final = conf.compaction.rules  # failures before a rest, and its length
+        # Game hours of the last tidying by NPC, for the most recent NPCs.
         self._tidied: OrderedDict[str, float] = OrderedDict()
 
     def is_due(self, where: ConversationRef) -> bool:
-        """True if enough was said since the last time that a model is to be asked."""
+        """True if enough was said since the last time to ask a model."""
         after = self._settings.after_messages
         if not (self._settings.enabled and after) or len(windows(where.id).history) < after:
             return False
@@ -151,17 +150,20 @@ class Consolidator:
     def consolidate(
         self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int]
     ) -> "Deferred[str]":
-        """Ask for what is to be remembered; what came of it, in words. It never fails.
+        """Let the NPC learn from a conversation. Return the result in words.
 
-        `npc_limits` narrow what the NPC may use.
+        The Deferred never fails.
+
+        Args:
+            npc_limits: Limits of this NPC for calls of models.
         """
         done = Deferred.fromCoroutine(self._consolidated(where, npc_name, npc_limits))
-        return done.addErrback(partial(_given_up, where))
+        return done.addErrback(partial(_log_given_up, where))
 
     def job_of(
         self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int] = _NO_LIMITS
     ) -> Job:
-        """The work that observes what was said since the last time."""
+        """Return the job that observes what was said since the last time."""
         before = model_requests.consolidated(where.id)
         given = ObserveGiven(
             head=head_of(where),
@@ -178,9 +180,9 @@ class Consolidator:
         return job_about(given, kind=OBSERVE.name, npc_limits=npc_limits, now=now)
 
     def prepare(self, job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A `_Judged` as JSON: which observations the NPC may remember, as those around it judge.
+        """Judge the observations. Return a `_Judged` as JSON.
 
-        On the reactor's thread, for objects of the game are asked.
+        Runs in the reactor's thread, because it uses objects of the game.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         made = read_form(ObserveMade, body, where=job.idempotency)
@@ -188,14 +190,17 @@ class Consolidator:
         new = said_since(windows(where.id).history, given.upto)
         messages = [message for message in new if place_of(message) <= made.upto]
         observed = _Observed(where=where, given=given, messages=messages)
-        found = [_considered(observed, one, rules=self._settings) for one in made.observations]
-        return plain(_Judged(made=made, observations=tuple(found)))
+        found = [
+            _judge_observation(observed, one, rules=self._settings) for one in made.observations
+        ]
+        return form_to_json(_Judged(made=made, observations=tuple(found)))
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> str:
-        """Keep what may be remembered, with what the model was asked, or nothing; in words.
+        """Keep the allowed observations with the model's requests, or nothing. Describe the result.
 
-        StaleError: the conversation has gone on in another segment, or was observed since.
-        HistoryConflictError: another process wrote at the same moment.
+        Raises:
+            StaleError: The conversation is in another segment, or was observed again.
+            HistoryConflictError: Another process wrote at the same moment.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         judged = read_form(_Judged, body, where=job.idempotency)
@@ -203,7 +208,7 @@ class Consolidator:
         refuse_moved(where, given.head)
         before = Breaker(failures=given.failures, opened_at=given.opened_at)
         if model_requests.consolidated(where.id) != Consolidated(upto=given.upto, breaker=before):
-            raise StaleError(f"{where} was observed since")
+            raise StaleError(f"{where} was observed meanwhile")
         if made.nothing:
             return made.nothing
         with one_transaction(f"learning from {where}"):
@@ -216,15 +221,15 @@ class Consolidator:
         return f"nothing was learnt: {made.failed}" if made.failed else observed.outcome
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
-        """Nobody waits for it; the next turn looks anew whether enough was said."""
+        """Do nothing: the next turn checks again whether enough was said."""
 
     @property
     def kind(self) -> GameKind:
-        """Both halves of this kind of work."""
+        """Return this kind of work: what workers do, and what the game does."""
         return GameKind(does=OBSERVE, applies=self, records=commit_request, prepares=self.prepare)
 
     def tidy(self, npc_ref: str) -> None:
-        """Once a day of the game, let go what faded and make one of what says the same twice."""
+        """Once per game day, drop faded memories and merge duplicates."""
         now = hours_now()
         is_early = now - self._tidied.get(npc_ref, -_DAY_HOURS) < _DAY_HOURS
         if is_early or not self._settings.enabled:
@@ -264,7 +269,9 @@ class Consolidator:
         return str(await done_here(self.kind, job, self._calls, self._in_thread))
 
     def _failed(self, where: ConversationRef, given: ObserveGiven, made: ObserveMade) -> Observed:
-        """That the model gave nothing of use; after some failures it rests."""
+        """Return the record of a useless answer. After some failures the model is not asked for a
+        while.
+        """
         before = Breaker(failures=given.failures, opened_at=given.opened_at)
         breaker = before.after_failure(given.turn + 1, rules=self._rules)
         _log(where, f"{made.failed} ({breaker.failures} in a row)")
@@ -272,10 +279,10 @@ class Consolidator:
         return Observed(outcome=f"failed: {made.failed}", reply=made.reply, state=state)
 
     def _kept(self, given: ObserveGiven, judged: "_Judged") -> Observed:
-        """Keep what may be remembered; what came of it."""
+        """Keep the allowed observations. Return the record of the result."""
         made, npc_ref = judged.made, given.npc_ref
         allowed = [one.memory(given) for one in judged.observations if not one.refusal]
-        new = [kept(npc_ref, one, by=THE_NPC, most=self._settings.kept) for one in allowed]
+        new = [keep_memory(npc_ref, one, by=THE_NPC, most=self._settings.kept) for one in allowed]
         refusals = [one.refusal for one in judged.observations if one.refusal]
         told = f"{len(new)} remembered, {len(refusals)} refused"
         if refusals:
@@ -291,10 +298,11 @@ class Consolidator:
 
 
 def commit_request(job: Job, request: SentRequest) -> ModelRequest:
-    """Commit what a model is asked to remember, before it is asked or with what came of it.
+    """Commit a request for observations, before it is sent or together with its reply.
 
-    HistoryConflictError: the conversation has left the segment since, and may have been erased.
-    StoreError: another reason. Nothing was committed, so ask no model.
+    Raises:
+        HistoryConflictError: The conversation has left the segment, and may have been erased.
+        StoreError: Any other reason. Nothing was committed, so ask no model.
     """
     given = read_form(ObserveGiven, job.given, where=job.idempotency)
     return model_requests.ask_to_observe(
@@ -306,19 +314,19 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     )
 
 
-def _considered(
+def _judge_observation(
     observed: _Observed, one: RawObservation, *, rules: MemorySettings
 ) -> _JudgedObservation:
-    """The memory that an observation may become, or why it may not."""
+    """Return the memory that an observation may become, or why it may not."""
     about, given = "", observed.given
     if one.about.strip():
         about = observed.people.get(clean_name(one.about).casefold(), "")
         if clean_name(one.about).casefold() == given.npc_name.casefold():
             return _JudgedObservation(refusal="it is about the NPC itself")
         if not about:
-            why = "it is about somebody who did not speak, or one of several of that name"
+            why = "it is about somebody who did not speak, or whose name several people have"
             return _JudgedObservation(refusal=why)
-    new = considered(
+    new = judge_memory(
         given.npc_ref,
         one.text,
         importance=one.importance,
@@ -342,15 +350,15 @@ def _considered(
 
 
 def _doubles(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
-    """Memories that say the same, each with those after it that do."""
+    """Return memories that say the same, each with its later duplicates."""
     groups: dict[Any, list[Memory]] = {}
     for memory in held.memories:
         groups.setdefault((memory.about, memory.learnt, memory.wording), []).append(memory)
     return [(first, others) for first, *others in groups.values() if others]
 
 
-def _given_up(where: ConversationRef, failure: Failure) -> str:
-    """Nothing was learnt; the log says why, with all there is to say where it is our fault."""
+def _log_given_up(where: ConversationRef, failure: Failure) -> str:
+    """Log why nothing was learnt, with a traceback if it is a bug, and return it in words."""
     if failure.check(CancelledError):
         return "the server stops"
     known = failure.check(EvenniaAIError, ReplayError, DatabaseError)

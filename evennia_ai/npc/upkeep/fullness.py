@@ -1,7 +1,6 @@
-"""Fullness: how much of a prompt's limit its history takes, and whether that is too much.
+"""Fullness: how much of a prompt's limit the history takes, and if that is too much.
 
-Dialogue examples do not count as full: they give way to the history, so compacting for them gains
-nothing.
+Dialogue examples do not count. They give way to the history, so compacting for them gains nothing.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullness:
-    """Tokens of a history from its cut on, and of what else a prompt with it holds."""
+    """The tokens of a history from its cut on, and of everything else in its prompt."""
 
     history_tokens: int
     other_tokens: int
@@ -30,11 +29,11 @@ class Fullness:
 
     @property
     def tokens(self) -> int:
-        """What a prompt with the whole history needs."""
+        """Return the tokens of a prompt with the whole history."""
         return self.history_tokens + self.other_tokens
 
     def is_due(self, rules: CompactionRules, when: CompactionMoment) -> bool:
-        """True if the history is to be compacted."""
+        """True if the history should be compacted."""
         return is_due(
             self.history_tokens,
             limit_tokens=self.limit_tokens,
@@ -44,7 +43,11 @@ class Fullness:
         )
 
     def refuse_thrash(self, rules: CompactionRules) -> None:
-        """ThrashError if the history, which was just compacted, is due again at once."""
+        """Check a history that was just compacted.
+
+        Raises:
+            ThrashError: Another compaction is due at once.
+        """
         refuse_thrash(
             self.history_tokens,
             limit_tokens=self.limit_tokens,
@@ -54,14 +57,18 @@ class Fullness:
 
 
 def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
-    """That of a prompt whose history was cut at `cut` by the one before."""
+    """Return the fullness of a prompt.
+
+    Args:
+        cut: The cut of the history in the previous prompt.
+    """
     return _fullness(prompt, prompt.history, cut=cut, other_tokens=_beside_history(prompt))
 
 
 def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
-    """That of the next prompt, as far as it can be told: like `prompt`, with what was said since.
+    """Estimate the fullness of the next prompt: `prompt` with the history since then.
 
-    What the prompt answered is in the history now.
+    What the prompt answered is part of the history now.
     """
     answered = sum(tokens for _, tokens in prompt.fixed)
     other_tokens = _beside_history(prompt) - answered

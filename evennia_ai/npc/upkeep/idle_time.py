@@ -1,8 +1,7 @@
-"""Idle time: what is done for an NPC when its turn has ended and nobody waits for it.
+"""Idle time: work for an NPC after its turn, while nobody waits for it.
 
-A history that is getting long is compacted then, and an NPC learns from what was said: one of it in
-the whole game at a time, so that no player has to wait. The others queue, first come, first served.
-Whoever speaks meanwhile is answered as ever.
+A long history is compacted, and the NPC learns from what was said. Only one such work runs in the
+whole game, so that no player has to wait; the others queue. NPCs answer meanwhile as usual.
 """
 
 from typing import Any, Final, NamedTuple
@@ -22,11 +21,11 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
 
 IDLE_SECONDS: Final = 5.0
-"""How long nothing must have happened."""
+"""How long a conversation must be quiet first."""
 
 
 class _Rested(NamedTuple):
-    """A conversation in which nothing has happened for a while, and its last prompt."""
+    """A quiet conversation and its last prompt."""
 
     mind: Mind
     where: ConversationRef
@@ -34,18 +33,18 @@ class _Rested(NamedTuple):
 
 
 class IdleTime:
-    """Compacts histories and has NPCs learn while nothing else goes on."""
+    """Compacts histories and lets NPCs learn while nothing else happens."""
 
     def __init__(self, compactor: Compactor, consolidator: Consolidator, clock: Clock) -> None:
         self._compactor: Final = compactor
         self._consolidator: Final = consolidator
         self._clock: Final = clock
-        self._planned: dict[int, Any] = {}  # the call that is waited for, by conversation
-        self._queue: dict[int, _Rested] = {}  # who waits for the one at work, first come first
+        self._planned: dict[int, Any] = {}  # by conversation: the scheduled check
+        self._queue: dict[int, _Rested] = {}  # by conversation: waits for the running work
         self._is_at_work = False
 
     def after_turn(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
-        """A turn with this prompt has ended; look in a while whether there is something to do."""
+        """Schedule work for the conversation of a turn that has ended, if any is due."""
         try:
             is_full = self._compactor.is_due(_fullness(where, prompt), "idle")
             is_due = is_full or self._consolidator.is_due(where)
@@ -57,7 +56,7 @@ class IdleTime:
             self._look_later(_Rested(mind, where, prompt))
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Begin nothing more."""
         for call in self._planned.values():
             call.cancel()
         self._planned.clear()
@@ -88,16 +87,18 @@ class IdleTime:
         self._look_at_next()
 
     def _look_at_next(self) -> None:
-        """Have the first of the queue looked at, in a call of its own: each takes a while."""
+        """Check the first in the queue, in a later call of the reactor, because a check takes a
+        while.
+        """
         if self._queue:
             self._look_later(next(iter(self._queue.values())), after_seconds=0)
 
     def _tried(self, rested: _Rested) -> "Deferred[Any] | None":
-        """What is begun for it; None where it may not, need not or cannot be."""
+        """Start work for it. None if none is allowed, needed or possible."""
         mind, where, _ = rested
-        if why_halted(where.npc_ref):  # the turn after the release looks again
+        if why_halted(where.npc_ref):  # the first turn after the release schedules it again
             return None
-        if mind.is_busy:  # the turn that it is busy with comes here when it has ended
+        if mind.is_busy:  # the running turn calls `after_turn` when it ends
             return None
         try:
             return self._begun(rested)
@@ -106,7 +107,7 @@ class IdleTime:
             return None
 
     def _begun(self, rested: _Rested) -> "Deferred[Any] | None":
-        """What is to be done now, begun; what else there is waits for the next turn's end."""
+        """Start the first work that is due. Other work waits for the end of the next turn."""
         _, where, _ = rested
         wanted = _wanted(rested)
         if self._compactor.is_due(wanted.fullness, "idle"):

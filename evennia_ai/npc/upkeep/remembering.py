@@ -1,7 +1,7 @@
-"""Remembering: what an NPC learns by itself is checked and kept, and what it asks for is found.
+"""Remembering: checks and keeps what an NPC learns, and finds what it asks for.
 
-For tools and for idle time; a builder's own words go past the rules of persona protection. What was
-learnt in private is kept as a matter of whoever told it.
+Used by tools and in idle time. A builder's own words are not subject to the rules of persona
+protection. What was learnt in private is kept as private to the partner.
 """
 
 import re
@@ -36,19 +36,19 @@ from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import bystanders, names_of, object_of, seen_here
-from evennia_ai.npc.senses.text import one_line, plain_name, unmarked
+from evennia_ai.npc.senses.text import one_line, plain_name, strip_markup
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
 
 THE_NPC: Final = trusted(OF_NPC)
-"""The actor of what an NPC remembers and forgets by itself."""
+"""The actor for what an NPC remembers and forgets by itself."""
 MOST_RECALLED: Final = 20
 SCENE_MESSAGES: Final = 12
-"""Newest messages among which those are that something was learnt from."""
+"""How many of the newest messages a memory may have been learnt from."""
 LEAST_SHARE: Final = 1 / 3
-"""Of what the memory that fits best says itself to what was asked: less is not found."""
+"""A memory is found if its own words score at least this share of the best memory's."""
 
 SWITCHED_OFF: Final = "nothing is remembered in this game (EVENNIA_AI_MEMORY)"
 EMPTY: Final = "there is no text"
@@ -57,9 +57,9 @@ TOO_LONG: Final = f"it is over {MAX_TEXT} characters long; say one thing, shortl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """What became of something that was to be remembered; `refusal` says why it was not.
+    """The result of remembering. `refusal` is the reason if nothing was kept.
 
-    `dropped` is how many other memories had to make room.
+    `dropped` counts other memories that were dropped to make room.
     """
 
     memory: Memory | None = None
@@ -85,13 +85,17 @@ def remember(
     rules: MemorySettings,
     lines: Sequence[Message] | None = None,
 ) -> Remembered:
-    """Have an NPC remember something it learnt in a conversation, if it may.
+    """Make an NPC remember something from a conversation, if the rules allow it.
 
-    `about` is the reference of a person, "" for the world; `source` the number of the turn; `lines`
-    are what it was learnt from, None for what was said last. In private it is about the partner,
-    whatever `about` says. StoreError: nothing was written.
+    Args:
+        about: The reference of a person, "" for the world. In private it is always the partner.
+        source: The number of the turn.
+        lines: The messages it was learnt from; None: the newest ones.
+
+    Raises:
+        StoreError: Nothing was written.
     """
-    new = considered(
+    new = judge_memory(
         npc_ref,
         text,
         importance=importance,
@@ -103,10 +107,10 @@ def remember(
     )
     if isinstance(new, str):
         return Remembered(refusal=new)
-    return kept(npc_ref, new, by=THE_NPC, most=rules.kept)
+    return keep_memory(npc_ref, new, by=THE_NPC, most=rules.kept)
 
 
-def considered(
+def judge_memory(
     npc_ref: str,
     text: str,
     *,
@@ -117,9 +121,9 @@ def considered(
     rules: MemorySettings,
     lines: Sequence[Message] | None = None,
 ) -> Memory | str:
-    """The memory that an NPC would have of it, as `remember` keeps it, or why it may not have it.
+    """Return the memory that the NPC would get, or why it may not. For arguments see `remember`.
 
-    Objects of the game are asked, so this belongs to the reactor's thread.
+    Runs in the reactor's thread, because it uses objects of the game.
     """
     if not rules.enabled:
         return SWITCHED_OFF
@@ -148,8 +152,8 @@ def considered(
     )
 
 
-def kept(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
-    """Keep a memory that was checked; what had to make room for it is logged."""
+def keep_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
+    """Keep a checked memory. Log other memories that were dropped to make room."""
     added = memories.add_memory(npc_ref, new, by=by, most=most)
     if added.dropped:
         gone = ", ".join(memory.origin for memory in added.dropped)
@@ -166,10 +170,13 @@ def recall(
     limit: int = 5,
     rules: MemorySettings,
 ) -> list[Memory]:
-    """What the NPC finds in its memory by these words, the best first; all of it without words.
+    """Return memories that match the words, best first. Without words, return all.
 
-    `about` takes what is about one person, or "" about the world. What was whispered is found in
-    private with who whispered it alone. Being found counts as being recalled.
+    A whispered memory is found only in private with the person who whispered. A found memory counts
+    as recalled.
+
+    Args:
+        about: A person's reference, "" for the world; None for everything.
     """
     if not rules.enabled:
         return []
@@ -188,12 +195,12 @@ def recall(
 
 
 def plain_text(text: str) -> str:
-    """A text as a memory may have it: one line, without markup of the game or of chat formats."""
-    return neutralize_markup(one_line(unmarked(text)))
+    """Return a text as a memory may hold it: one line, without markup of game or chats."""
+    return neutralize_markup(one_line(strip_markup(text)))
 
 
 def people_of(npc_ref: str, *, about: str = "") -> People:
-    """The names of the NPC, and of those that it can speak of here."""
+    """Return the names of the NPC and of people whom a memory may name here."""
     npc = object_of(npc_ref)
     if npc is None:
         return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
@@ -208,9 +215,9 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
 
 
 def _with_label(text: str, npc_ref: str, *, about: str) -> str:
-    """The text with the mark of whom it is about, where others bear their name by an older right.
+    """Put the full label in place of the bare name, if somebody else has that name plainly.
 
-    A model leaves the mark out; read later, the text would be about those others.
+    Models omit the mark. Without it, the memory would be about the other person.
     """
     npc, person = object_of(npc_ref), object_of(about)
     label = label_of(npc, person) if npc is not None and person is not None else ""
@@ -227,9 +234,9 @@ def _scene(
     lines: Sequence[Message] | None,
     languages: Languages,
 ) -> str:
-    """The words around what is learnt: of the place, of who is seen there, and of what was said.
+    """Return the scene of a memory: words of the place, of people present, and of what was said.
 
-    Lines that lie back name who spoke; whoever is there by now need not have been.
+    For older lines only their speakers count, since others present now may not have been there.
     """
     npc, place = object_of(npc_ref), object_of(where.place_ref)
     there = [] if place is None else [plain_name(place.key)]
@@ -249,10 +256,10 @@ def _unfit(text: str) -> str:
 def _best(
     found: Sequence[Memory], said: frozenset[str], *, hours: float, rules: RecallRules
 ) -> list[Memory]:
-    """The memories that have to do with these words, those that do most first.
+    """Return the memories that match the words, best first. Without words, sort all by score.
 
-    One that itself says far less to them than another is not found; by its scene and its neighbours
-    alone one is where none says anything. Without words all are found, by their score.
+    A memory whose own words match far less than the best one's is left out. Matches by scene or
+    neighbours count only if no memory's own words match.
     """
     scores = score_memories(found, hours=hours, said=said, rules=rules)
     pairs = [*zip(found, scores, strict=True)]

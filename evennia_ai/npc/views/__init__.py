@@ -1,1 +1,1 @@
-"""What an NPC is made of and was told: Django and our tables, no object of the game."""
+"""What an NPC is made of, now and in past turns: Django and our tables, no object of the game."""

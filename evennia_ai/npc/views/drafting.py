@@ -1,7 +1,7 @@
-"""Drafts of pages: who may see one, and what is to be written when it is approved.
+"""Drafts of pages: who may see one, and what is written when it is approved.
 
-The command `kb` and the page of a draft both decide by this; reading the page as it is now and
-writing it is theirs, because a base may be on another machine.
+The command `kb` and the page of a draft both use this. They read the current page and write it
+themselves, because a base may be on another machine.
 """
 
 from dataclasses import replace
@@ -15,26 +15,30 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft
 
 
 def may_see_draft(viewer: Viewer, found: StoredDraft, now: Page | None) -> bool:
-    """True if somebody may see a draft: its page, `now` as it is, and all it was made from."""
+    """True if a viewer may see a draft: its page, the current page, and all its sources."""
     pages = (found.draft.page, *([now] if now else []))
     is_open = all(viewer.may_view(page.locks) for page in pages)
     return is_open and may_see_package(viewer, found.context_meta)
 
 
 def is_written(found: StoredDraft, now: Page) -> bool:
-    """True if the page, which is `now` so, says it already: what was decided was not stored."""
+    """True if the current page has the draft's text already, so only the decision is missing."""
     return now.sha256 == found.draft.page.sha256
 
 
 def to_be_written(found: StoredDraft, now: Page | None, *, by: Actor) -> PageDraft:
-    """What approving a draft writes. StoreError: the page is not what it was written from."""
+    """Return what approving a draft writes.
+
+    Raises:
+        StoreError: The page has changed since the draft was written.
+    """
     if (now.revision if now else "") != found.draft.was:
         state = f"revision {now.revision} by now" if now else "gone by now"
         raise StoreError(
             f"Draft {found.number} was written from revision {found.draft.was or 'none'} of"
             f" {found.base}/{found.draft.page.name}, which is {state}. Nothing was written:"
-            f" take what is good of it over with kb/edit, then kb/refuse {found.number}."
+            f" copy what is good with kb/edit, then type kb/refuse {found.number}."
         )
-    # Who writes drafts decides about no locks of pages that are there.
+    # A draft cannot change the locks of an existing page.
     page = replace(found.draft.page, locks=now.locks) if now else found.draft.page
     return PageDraft(page=page, was=found.draft.was, by=by, note=f"draft {found.number}")

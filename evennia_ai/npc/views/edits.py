@@ -1,9 +1,8 @@
-"""Edits that somebody thinks of making, applied to what past turns were made of; nothing is stored.
+"""Edits that a builder tries out on past turns. Nothing is stored.
 
-A component or a lorebook that is there is changed by its key or name, another one is added; a card
-and a list of notes stand in for the ones there were. A file with an edit has some of the keys of a
-scenario: unknown keys and wrong values are errors that name their path, and paths count from the
-file's folder.
+A component or lorebook with a known key or name is changed, another one is added. A card or a list
+of notes replaces the earlier one. The file of an edit has some of the keys of a scenario. Unknown
+keys and wrong values are errors that name their path. Paths are relative to the file's folder.
 """
 
 from collections import OrderedDict
@@ -61,16 +60,16 @@ Made = TypeVar("Made")
 
 
 class PerView(Generic[Made]):
-    """What was made for each of the last views; turns in a row share a view."""
+    """Values made for each of the last views. Consecutive turns share a view."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[int, Hashable], tuple[NPCView, Made]] = OrderedDict()
 
     def get(self, view: NPCView, make: Callable[[], Made], *, key: Hashable = None) -> Made:
-        """What `make` gave for this very view, and for `key` where that matters."""
+        """Return the value for this view and `key`, made by `make` if needed."""
         wanted = (id(view), key)
         if wanted not in self._made:
-            self._made[wanted] = (view, make())  # with the view, whose id stays taken so
+            self._made[wanted] = (view, make())  # keep the view too, so that its id is not reused
             while len(self._made) > MOST_KEPT:
                 self._made.popitem(last=False)
         return self._made[wanted][1]
@@ -78,28 +77,28 @@ class PerView(Generic[Made]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProposedEdit:
-    """What a file wants to be otherwise."""
+    """The changes that a file describes."""
 
     components: tuple[PromptComponent, ...] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What each component names, by its key."""
+    """The changed fields of each component, by its key."""
     card: Card | None = None
     grants: Grants | None = None
-    """Those of the card, None where it keeps the ones of the card before."""
+    """The grants of the card; None keeps those of the earlier card."""
     books: tuple[Lorebook, ...] = ()
     notes: Notes | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
-    """The lore rules it names, with their values."""
+    """The changed lore rules with their values."""
     layout: Layout | None = None
     blocks: BlocksMode | None = None
     notices: tuple[str, ...] = ()
-    """What its author should know."""
+    """Notices for the author of the edit."""
     _sets: PerView[ComponentSet] = field(default_factory=PerView)
     _own_books: PerView[Lorebook | None] = field(default_factory=PerView)
     _hung: dict[tuple[str, str], Lorebook] = field(default_factory=dict)
 
     def __call__(self, past: PastInputs) -> Inputs:
-        """The inputs of a past turn with the edit made."""
+        """Return the inputs of a past turn with the edit applied."""
         inputs = past.inputs
         values = {**inputs.values, "char": self.card.char} if self.card else inputs.values
         texts = card_texts(self.card) if self.card else None
@@ -111,7 +110,7 @@ class ProposedEdit:
             books=self._books(past),
             values=values,
             facts={**inputs.facts, **card_facts(self.card)},
-            sources=inputs.sources if texts is None else _scanned(inputs, texts, values),
+            sources=inputs.sources if texts is None else _texts_to_scan(inputs, texts, values),
         )
 
     def _components(self, past: PastInputs) -> ComponentSet:
@@ -142,7 +141,7 @@ class ProposedEdit:
         return [*(changed.get(one.key, one) for one in known), *new]
 
     def _known(self, past: PastInputs) -> list[PromptComponent]:
-        """The components there were, those of the card in the edit among them."""
+        """Return the earlier components, with those of the edit's card."""
         sources = past.view.sources
         if self.card is None:
             return components_of(sources, parsed_card(sources.card) if sources.card else None)
@@ -186,7 +185,7 @@ class ProposedEdit:
         return character_book(self.card, grants=self._grants(past)) if self.card else None
 
     def _hung_like(self, book: Lorebook, edited: Lorebook) -> Lorebook:
-        """The edited book where the book hung, without what is remembered of it elsewhere."""
+        """Return the edited book attached like the original one, with an empty cache."""
         place = (book.label, book.attach)
         if place not in self._hung:
             self._hung[place] = replace(edited, attach=book.attach, memo=Memo())
@@ -194,13 +193,13 @@ class ProposedEdit:
 
 
 class AsOfToday:
-    """The edit that lets count what is in force today: components, card, books, notes, settings."""
+    """The edit that applies today's components, card, books, notes and settings."""
 
     def __init__(self) -> None:
         self._views: PerView[NPCView] = PerView()
 
     def __call__(self, past: PastInputs) -> Inputs:
-        """The inputs of a past turn with the sources of today."""
+        """Return the inputs of a past turn with today's sources."""
         inputs = past.inputs
         view = self._views.get(past.view, lambda: self._view(past))
         values = {**inputs.values, "char": view.char_name}
@@ -213,7 +212,7 @@ class AsOfToday:
             books=books_with(view, player_ref=past.speaker_ref),
             values=values,
             facts={**inputs.facts, **view.facts},
-            sources=_scanned(inputs, view.texts, values),
+            sources=_texts_to_scan(inputs, view.texts, values),
         )
 
     def _view(self, past: PastInputs) -> NPCView:
@@ -223,8 +222,10 @@ class AsOfToday:
         return view_of(past.inputs.values.get("char", ""), sources)
 
 
-def _scanned(inputs: Inputs, texts: CardTexts, values: Mapping[str, str]) -> dict[SourceName, str]:
-    """The texts that lore may scan, with those of another card."""
+def _texts_to_scan(
+    inputs: Inputs, texts: CardTexts, values: Mapping[str, str]
+) -> dict[SourceName, str]:
+    """Return the texts that lore may scan, with those of another card."""
     room = inputs.sources.get("room", "")
     values = {**values, **clock_values(inputs.now)}
     return scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)
@@ -235,7 +236,7 @@ KIND: Final = "edit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The keys of an edit."""
+    """The keys of an edit file."""
 
     components: Rows = None
     card: Any = None
@@ -253,9 +254,10 @@ class _Settings:
 
 
 def read_edit_file(path: Path) -> ProposedEdit:
-    """The edit in a YAML or JSON file; its paths count from the file's folder.
+    """Read the edit in a YAML or JSON file. Its paths are relative to the file's folder.
 
-    FormatError: it cannot be read as an edit.
+    Raises:
+        FormatError: It is not an edit.
     """
     data = read_document(path, kind=KIND)
     try:
@@ -266,7 +268,7 @@ def read_edit_file(path: Path) -> ProposedEdit:
 
 
 def read_edit(data: object, *, folder: Path) -> ProposedEdit:
-    """The edit that `data` describes; `folder` is where its paths count from."""
+    """Read the edit that `data` describes. Its paths are relative to `folder`."""
     check_plain(data, kind=KIND, where="the edit")
     file = read_row(_File, data, path="")
     keys = [one.name for one in fields(_File)]
@@ -297,12 +299,16 @@ def read_edit(data: object, *, folder: Path) -> ProposedEdit:
 
 
 def _of_a_builder(component: PromptComponent, row: Mapping[str, Any]) -> PromptComponent:
-    """The component as a builder of the game would make it."""
+    """Return the component as if a builder of the game had made it."""
     return component if "trust" in row else component.changed(trust="builder")
 
 
 def _check_text(text: str, *, trust: Trust, where: str) -> None:
-    """FormatError: the game would refuse this text of a component or a note when it is saved."""
+    """Check a component or note like the game when it is saved.
+
+    Raises:
+        FormatError: The game would refuse the text.
+    """
     try:
         compile_template(text, trust=trust)
     except TemplateError as error:
@@ -327,7 +333,7 @@ def _note(path: str, row: Any) -> AuthorsNote:
 
 
 def _lore(settings: _Settings) -> dict[str, Any]:
-    """The rules of lore that the edit names; a preset names all that it sets."""
+    """Return the changed lore rules. A preset changes all that it sets."""
     given = settings.lore
     if given is None:
         return {}

@@ -1,8 +1,8 @@
-"""Greetings: which greeting of its card an NPC opens a conversation with, and as which words.
+"""Greetings: which greeting of its card an NPC uses, and its words.
 
 Standard: Card V3, `first_mes`, `alternate_greetings`, `group_only_greetings`. A room counts as a
-group, a private conversation does not. A greeting that cannot be said is a problem for the
-builder, and then the NPC opens with none. Nothing here asks the world or the database.
+group, a private conversation does not. A greeting that cannot be said is reported to the builder,
+and the NPC uses none. Nothing here reads the world or the database.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,9 +21,9 @@ _ANY_DICE: Final = Dice(turn="", conversation="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """One greeting of a card by its index: 0 is the first message, n the n-th alternate.
+    """A greeting of a card by its index: 0 is the first message, n the n-th alternate.
 
-    The index goes on with the greetings for groups.
+    The greetings for groups have the next indexes.
     """
 
     card: Card
@@ -37,7 +37,7 @@ class Greeting:
         dice: Dice,
         other_names: Collection[str] = (),
     ) -> str:
-        """The words, as a reply of the NPC would be said; "" where there are none."""
+        """Return the words as a reply of the NPC would be said, "" for none."""
         opening = opening_message(self.card, index=self.index, group=True, values=values, dice=dice)
         if opening is None:
             return ""
@@ -47,7 +47,7 @@ class Greeting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The greeting for each kind of conversation, and why some kind has another one or none."""
+    """The greeting for each kind of conversation, and reasons for missing or other ones."""
 
     of_kind: Mapping[ConversationKind, Greeting]
     problems: tuple[str, ...] = ()
@@ -56,8 +56,8 @@ class Chosen:
 NOT_CHOSEN: Final = Chosen(of_kind={})
 
 
-def chosen(card: Card | None, index: int | None, *, npc_name: str) -> Chosen:
-    """What an NPC opens with whose builder asked for the greeting `index`; None: with nothing."""
+def choose_greetings(card: Card | None, index: int | None, *, npc_name: str) -> Chosen:
+    """Return the greetings of an NPC for which a builder chose `index`; None means no greeting."""
     if card is None or index is None:
         return NOT_CHOSEN
     last = len(greetings(card, group=True)) - 1
@@ -72,7 +72,7 @@ def chosen(card: Card | None, index: int | None, *, npc_name: str) -> Chosen:
 
 
 def greeting_record(greeting: Greeting, text: str, *, heard_by: Sequence[str]) -> NewRecord:
-    """The greeting as something the NPC says; `heard_by` are the references of who is there."""
+    """Return the record of a greeting. `heard_by` are the references of people present."""
     meta: dict[str, Any] = {GREETING: greeting.index}
     if heard_by:
         meta[HEARD_BY] = list(heard_by)
@@ -80,18 +80,18 @@ def greeting_record(greeting: Greeting, text: str, *, heard_by: Sequence[str]) -
 
 
 def _for_groups(asked: Greeting, npc_name: str) -> Chosen:
-    """A greeting for groups only: in private the first message stands in for it."""
+    """Use a group greeting in rooms, and the first message in private."""
     only = f"greeting {asked.index} is for groups only"
     first = Greeting(card=asked.card, index=0)
     if _says_something(first, npc_name):
-        problem = f"{only}; who whispers is greeted with greeting 0"
+        problem = f"{only}; a player who whispers gets greeting 0"
         return Chosen(of_kind={"room": asked, "private": first}, problems=(problem,))
-    problem = f"{only} and greeting 0 says nothing; who whispers is not greeted"
+    problem = f"{only} and greeting 0 is empty; a player who whispers gets no greeting"
     return Chosen(of_kind={"room": asked}, problems=(problem,))
 
 
 def _nobody_greeted(why: str, npc_name: str) -> Chosen:
-    change = f"card/greeting {npc_name} = <number>, or off, changes that"
+    change = f"change that with card/greeting {npc_name} = <number>, or off"
     return Chosen(of_kind={}, problems=(f"{why}, so nobody is greeted; {change}",))
 
 

@@ -1,6 +1,6 @@
-"""Prompts as somebody may see them: of a past turn, of a trial, of a turn that is only foreseen.
+"""Prompts as a viewer may see them: of a past turn, a trial, or a foreseen turn.
 
-Commands, pages and their JSON show no prompt but by these functions.
+Commands, pages and their JSON show prompts only through these functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from evennia_ai.store.history.turns import StoredTurn
 
 
 class _OfThread(local):
-    """Each thread reads past turns for itself."""
+    """The reader of past turns of each thread."""
 
     def __init__(self) -> None:
         self.reader = PastReader()
@@ -30,30 +30,33 @@ _of_thread: Final = _OfThread()
 
 
 def past_reader() -> PastReader:
-    """Reads past turns back for one screen: what never changes is kept from those before."""
+    """Return this thread's reader of past turns, with its caches of unchanging data."""
     _of_thread.reader.forget_histories()
     return _of_thread.reader
 
 
 def forget_past() -> None:
-    """Read all of the past anew in this thread: what is there is another game, as in tests."""
+    """Drop this thread's reader, because the game is another one, for example in tests."""
     _of_thread.reader = PastReader()
 
 
 def past_of(seer: Seer, turn: StoredTurn) -> PastInputs:
-    """What a past turn was composed from, as far as it may be seen.
+    """Return what a past turn was composed from, as far as the viewer may see it.
 
-    NotReadBackError: something of it is gone; the text says what.
+    Raises:
+        NotReadBackError: Part of it is gone.
     """
     return past_seen(seer, past_reader().inputs(turn))
 
 
-def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
-    """The account of a past turn's prompt, as far as it may be seen.
+def sent_report(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
+    """Return the report of a past turn's prompt, as far as the viewer may see it.
 
-    It is that of what was sent, or of what would have been sent without what is hidden.
-    ReplayError: the prompt cannot be rebuilt. NotReadBackError: something may be hidden, and what
-    the turn was composed from cannot be read back, so nobody can tell what.
+    It is the prompt that was sent, or the one that would have been sent without hidden texts.
+
+    Raises:
+        ReplayError: The prompt cannot be rebuilt.
+        NotReadBackError: Something may be hidden, but the inputs cannot be read back to find out.
     """
     records = record_rows.records(turn.manifest.record_ids)
     report = turn_report(turn.manifest, records)
@@ -65,13 +68,13 @@ def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
 
 
 def past_seen(seer: Seer, past: PastInputs) -> PastInputs:
-    """What a past turn was composed from, as far as it may be seen."""
+    """Return the part of a past turn's inputs that the viewer may see."""
     seen = seer.seen(past.inputs)
     return replace(past, inputs=seen.inputs, hidden=seen.hidden) if seen.hidden else past
 
 
 def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[Verdict]:
-    """What a past turn tells of what was touched, kept and left out. NotReadBackError as `sent`."""
+    """Return the verdicts that the viewer may see of a past turn. Raises like `sent_report`."""
     if not seer.may_hide:
         return turn.manifest.verdicts
     past = past_seen(seer, reader.inputs(turn))
@@ -79,10 +82,13 @@ def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[
 
 
 def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[str, str]:
-    """Which revisions a past turn's prompt was made from, as far as they may be seen.
+    """Return the revisions in a past turn's prompt that the viewer may see.
 
-    `report` is what `sent` gave, None where nothing of the prompt can be shown: a text has a
-    revision there only because it was in the prompt, which may tell what a hidden one says.
+    A text has a revision there only because it was in the prompt, which could reveal what a hidden
+    text says.
+
+    Args:
+        report: The result of `sent_report`, None if the prompt cannot be shown.
     """
     shown = seer.revisions(turn.manifest.revisions)
     if report is not None and not report.hidden:
@@ -95,18 +101,21 @@ def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[
     }
 
 
-def tried(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
-    """The account of a past turn's prompt with an edit, beside what it would be without.
+def trial_report(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
+    """Return the report of a past turn's prompt with an edit, compared with the one without.
 
-    `past` is what `past_of` gave. FormatError, ComponentValueError: the edit cannot be, as far as
-    who looks may see.
+    Args:
+        past: The result of `past_of`.
+
+    Raises:
+        FormatError, ComponentValueError: The edit is impossible for what the viewer may see.
     """
     before = compose(past.inputs)
     return make_report(compose(edit(past)), older=before.messages, hidden=past.hidden)
 
 
-def foreseen(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:
-    """A prompt that is made of these inputs for who looks, and its account."""
+def foreseen_report(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:
+    """Compose these inputs as far as the viewer may see them. Return the prompt and its report."""
     seen = seer.seen(inputs)
     made = compose_with_lore(seen.inputs)
     return made, make_report(made.prompt, hidden=seen.hidden)

@@ -1,9 +1,8 @@
-"""Cards and lorebooks of the store, each text read once for all who use it, while there is room.
+"""A cache of parsed cards and lorebooks: each text is parsed once for all users.
 
-Parsed, a card or a book takes many times the memory of its text. So what is kept is bounded by the
-length of the texts too. A book is known by the hash of its text: whoever uses it, wherever it is
-attached and whatever its revision and its grants are, its entries and the tables of their keys are
-the same objects.
+A parsed card or book takes many times the memory of its text, so the cache is bounded by the length
+of texts too. A book is identified by the hash of its text. All users share its entries and tables
+of keys, wherever it is attached and whatever its revision and grants are.
 """
 
 import json
@@ -30,15 +29,15 @@ from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.lorebooks import StoredBook
 
 MOST_PARSED: Final = 256
-"""Cards, books and players' books that are kept parsed."""
+"""The most parsed values of each kind."""
 MOST_CHARACTERS: Final = 32_000_000
-"""Characters of the texts whose values are kept; parsed they take ten times as much memory."""
+"""The most characters of cached texts. Their values take ten times as much memory."""
 
 log: Final = logging.getLogger(__name__)
 
 
 class Text(Hashable, Protocol):
-    """What is parsed: one version of a text."""
+    """One version of a text to parse."""
 
     @property
     def source(self) -> str: ...
@@ -49,9 +48,9 @@ V = TypeVar("V")
 
 
 class Parsed(Generic[T, V]):
-    """Values by their text, each parsed when it is first asked for, those used longest ago dropped.
+    """A thread-safe cache of values by their text. The least recently used are dropped.
 
-    The newest one is kept however long it is. Threads may share it.
+    The newest value stays, however long its text is.
     """
 
     def __init__(
@@ -65,25 +64,27 @@ class Parsed(Generic[T, V]):
         self._lock = Lock()
 
     def __call__(self, text: T) -> V:
-        """The value of the text; what `parse` raises is raised each time."""
+        """Return the value of the text. Errors of `parse` are not cached."""
         with self._lock:
             if text in self._kept:
                 self._kept.move_to_end(text)
                 return self._kept[text]
-        return self.keep(text, self._parse(text))  # not inside the lock: it may take seconds
+        return self.keep(
+            text, self._parse(text)
+        )  # outside the lock, because parsing may take seconds
 
     def __contains__(self, text: T) -> bool:
-        """True if its value is kept."""
+        """True if its value is cached."""
         with self._lock:
             return text in self._kept
 
     def keep(self, text: T, value: V) -> V:
-        """Keep a value that was made otherwise, or give the one that is kept already."""
+        """Cache a value that was made elsewhere. Return the cached one if there is one."""
         with self._lock:
             return self._keep(text, value)
 
     def _keep(self, text: T, value: V) -> V:
-        """Keep the value, or give the one that another thread has kept meanwhile."""
+        """Cache the value. Return the one that another thread has cached meanwhile, if any."""
         if text in self._kept:
             return self._kept[text]
         self._kept[text] = value
@@ -98,32 +99,33 @@ class Parsed(Generic[T, V]):
 
 
 def read_ahead(stored: StoredCard) -> None:
-    """Parse a card, its texts and its book, so that the next turn need not; any thread may do it.
+    """Parse a card, its texts and its book for the next turn. Any thread may call it.
 
-    FormatError: it cannot be read.
+    Raises:
+        FormatError: It cannot be parsed.
     """
     compile_ahead(texts_with_macros(parsed_card(stored)))
     own_book(stored)
 
 
 def compile_ahead(texts: Iterable[str]) -> None:
-    """Compile imported texts, so that the view of an NPC finds them compiled."""
+    """Compile imported texts, so that views find them compiled."""
     for text in texts:
         compile_template(text, trust="imported")
 
 
 MANY_MACROS: Final = 500
-"""Macros from which on a file is read beside the game: some milliseconds."""
+"""From this many macros on, a file is parsed in another thread (some milliseconds)."""
 
 
 def is_long_to_read(source: str, *, characters: int) -> bool:
-    """True if reading a file takes more than a few milliseconds, by its length or its macros."""
+    """True if parsing takes more than a few milliseconds, by length or number of macros."""
     return len(source) >= characters or count_macros(source) >= MANY_MACROS
 
 
 @dataclass(frozen=True, slots=True)
 class _BookText:
-    """The text of a book, under its name, which stands in the labels of its entries."""
+    """The text of a book. Its name is part of the labels of its entries."""
 
     name: str
     sha256: str
@@ -132,17 +134,21 @@ class _BookText:
 
 @dataclass(frozen=True, slots=True)
 class _CardText:
-    """The text of a card, which says all but what the card may do."""
+    """The text of a card, without its grants."""
 
     source: str = field(repr=False)
 
 
-# Parsed once and shared by all NPCs, with all that is remembered about them.
+# Shared by all NPCs, together with everything cached in the values.
 _cards: Final = Parsed[_CardText, Card](lambda text: card_from_text(text.source), most=MOST_PARSED)
 
 
 def parsed_card(stored: StoredCard) -> Card:
-    """The card; FormatError: it cannot be read."""
+    """Return the parsed card.
+
+    Raises:
+        FormatError: It cannot be parsed.
+    """
     return _cards(_CardText(stored.source))
 
 
@@ -155,7 +161,11 @@ _texts_of_cards: Final = Parsed[_CardText, Lorebook | None](
 
 
 def own_book(stored: StoredCard) -> Lorebook | None:
-    """The lorebook in a card, None where it has none; FormatError: it cannot be read."""
+    """Return the lorebook in a card, None if it has none.
+
+    Raises:
+        FormatError: It cannot be parsed.
+    """
     return _own_books(stored)
 
 
@@ -168,9 +178,10 @@ _own_books: Final = Parsed[StoredCard, Lorebook | None](_own_book, most=MOST_PAR
 
 
 def attached_book(stored: StoredBook) -> Lorebook:
-    """The book; where it hangs is told by the kind of scope alone, so all rooms share it.
+    """Return the parsed book. Only the kind of its scope matters, so all rooms share it.
 
-    FormatError: it cannot be read.
+    Raises:
+        FormatError: It cannot be parsed.
     """
     scope = stored.scope and Scope(kind=stored.scope.kind)
     return _attached_books(replace(stored, scope=scope))
@@ -185,19 +196,20 @@ _attached_books: Final = Parsed[StoredBook, Lorebook](_attached_book, most=MOST_
 
 
 def is_read(stored: StoredBook) -> bool:
-    """True if a book need not be read to be used."""
+    """True if a book is in the cache."""
     return _text_of(stored) in _texts
 
 
 def is_card_read(stored: StoredCard) -> bool:
-    """The same of a card and its own book."""
+    """True if a card and its book are in the cache."""
     return stored in _own_books
 
 
 def make_card_ready(stored: StoredCard, rules: ActivationRules) -> str:
-    """Read a card and make its book ready, in whatever thread; the book's label, "" for none.
+    """Parse a card and index its book, in any thread. Return the book's label, "" for none.
 
-    FormatError: it cannot be read.
+    Raises:
+        FormatError: It cannot be parsed.
     """
     read_ahead(stored)
     book = own_book(stored)
@@ -208,12 +220,16 @@ def make_card_ready(stored: StoredCard, rules: ActivationRules) -> str:
 
 
 def make_ready(stored: StoredBook, rules: ActivationRules) -> None:
-    """Read a book and make its keys ready, in whatever thread; FormatError: it cannot be read."""
+    """Parse a book and index its keys, in any thread.
+
+    Raises:
+        FormatError: It cannot be parsed.
+    """
     prepare_index(attached_book(stored), rules=rules)
 
 
 def know_read(stored: StoredBook, book: Lorebook) -> None:
-    """Keep what a book is read as, where that is known without reading its text."""
+    """Cache the value of a book that is known without parsing."""
     _texts.keep(_text_of(stored), book)
 
 
@@ -222,12 +238,12 @@ def _text_of(stored: StoredBook) -> _BookText:
 
 
 def _as(book: Lorebook, **how: Any) -> Lorebook:
-    """The book as it counts in one place; its entries and what follows from them are shared."""
+    """Return the book as attached in one place. Entries and their caches are shared."""
     return replace(book, memo=Memo(), **how)
 
 
 def read_books(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
-    """The books that can be read, and what is wrong with the others."""
+    """Return the books that can be parsed, and the problems of the others."""
     books: list[Lorebook] = []
     problems: list[str] = []
     for book in stored:
@@ -240,7 +256,7 @@ def read_books(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tu
 
 @lru_cache(maxsize=MOST_PARSED)
 def players_books(stored: tuple[StoredBook, ...]) -> tuple[Lorebook, ...]:
-    """A player's books, without those that cannot be read, which is logged once."""
+    """Return a player's books. Those that cannot be parsed are logged once."""
     books, problems = read_books(stored)
     for problem in problems:
         log.warning("evennia_ai: %s", problem)

@@ -1,7 +1,7 @@
-"""What a preset that is assigned gives the view of an NPC: its prompts, its rules, its triggers.
+"""What an assigned preset adds to the view of an NPC: prompts, rules and triggers.
 
-A file is read once, for whoever has the preset and however it is switched. Where a preset may not
-speak as the system before the history, its formats and headings do not either.
+A file is parsed once for all NPCs, whatever is switched in it. If a preset may not speak as the
+system before the history, its formats and headings may not either.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,10 +31,10 @@ from evennia_ai.formats.presets.switches import switch_prompt
 from evennia_ai.npc.views.parse_cache import MOST_PARSED, Parsed, compile_ahead
 from evennia_ai.store.authored.presets import StoredPreset
 
-# What SillyTavern would call it that an NPC acts by itself: nobody waits for what it says.
+# SillyTavern's name for the generation in which an NPC acts by itself.
 _GENERATIONS: Final[Mapping[str, Generation]] = {AUTONOMOUS.name: "quiet"}
 _KEYS: Final = frozenset({*(own.key for own in OWN.values()), NEW_CHAT})
-# The fields of a card that take the place of a preset's texts, and the grants that they need.
+# The card fields that replace texts of a preset, and the grants that they need.
 _REPLACED_BY: Final[Mapping[str, tuple[str, Grant]]] = {
     OWN[MAIN].key: ("system_prompt", "system_prompt"),
     OWN[JAILBREAK].key: ("post_history_instructions", "after_history"),
@@ -43,7 +43,7 @@ _REPLACED_BY: Final[Mapping[str, tuple[str, Grant]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _PresetText:
-    """The text of a preset, under its name, which its errors tell."""
+    """The text of a preset. Its errors contain its name."""
 
     name: str
     sha256: str
@@ -56,14 +56,17 @@ _texts: Final = Parsed[_PresetText, Preset](
 
 
 def parsed_preset(stored: StoredPreset) -> Preset:
-    """The preset with what was switched in the game; FormatError: it cannot be read.
+    """Return the parsed preset with the switches of the game applied.
 
-    Its texts are compiled with it, so that whoever has it read in another thread has all of it.
+    Its texts are compiled too, so that nothing is left to do after a thread has parsed it.
+
+    Raises:
+        FormatError: It cannot be parsed.
     """
     return _presets(stored)
 
 
-def _parsed(stored: StoredPreset) -> Preset:
+def _parse_preset(stored: StoredPreset) -> Preset:
     preset = _texts(_PresetText(stored.name, stored.sha256, stored.source))
     for identifier, on in stored.switches:
         preset = switch_prompt(preset, identifier, on)
@@ -71,18 +74,19 @@ def _parsed(stored: StoredPreset) -> Preset:
     return preset
 
 
-_presets: Final = Parsed[StoredPreset, Preset](_parsed, most=MOST_PARSED)
+_presets: Final = Parsed[StoredPreset, Preset](_parse_preset, most=MOST_PARSED)
 
 
 def is_preset_read(stored: StoredPreset) -> bool:
-    """True if a preset and its texts need not be read to be used."""
+    """True if a preset and its texts are in the cache."""
     return stored in _presets
 
 
 def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
-    """True if a component that no builder made is a preset's, where there is one.
+    """True if a component that no builder made belongs to the preset, if there is one.
 
-    `card` is what the NPC plays, with its grants: its own texts replace some of the preset's.
+    Args:
+        card: The card that the NPC plays. Its own texts replace some of the preset's.
     """
     if key in _REPLACED_BY:
         return not is_replaced(key, card, grants=grants)
@@ -90,14 +94,14 @@ def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
 
 
 def is_replaced(key: str, card: Card | None, *, grants: Grants) -> bool:
-    """True if a card's own text stands where a preset's of this key would."""
+    """True if the card's own text replaces the preset's text with this key."""
     if key not in _REPLACED_BY or card is None:
         return False
     field_name, needed = _REPLACED_BY[key]
     return needed in grants and bool(getattr(card, field_name).strip())
 
 
-def plugged(
+def plugged_components(
     preset: Preset | None,
     card: Card | None,
     *,
@@ -105,7 +109,7 @@ def plugged(
     card_grants: Grants = NO_GRANTS,
     post_history_depth: int,
 ) -> tuple[PromptComponent, ...]:
-    """The components of a preset and of a card, whose texts stand where the preset has them."""
+    """Return the components of a preset and of a card, whose texts replace the preset's."""
     defaults = replaceable_texts(preset, grants=preset_grants) if preset else {}
     main, after = (defaults.get(key, "") for key in _REPLACED_BY)
     of_card: Iterable[PromptComponent] = ()
@@ -120,12 +124,12 @@ def plugged(
     return place_texts(preset, of_card, grants=preset_grants) if preset else tuple(of_card)
 
 
-def around(
+def combine_components(
     own: Iterable[PromptComponent], plugged: Iterable[PromptComponent]
 ) -> list[PromptComponent]:
-    """The components of the game with those that are plugged in; a builder's own of a key wins.
+    """Combine the game's components with those of preset and card. A builder's own win.
 
-    The history alone can be switched off by a preset; it stays what it is in the game.
+    Of the history a preset can only change whether it is enabled.
     """
     listed, known = [*own], [*plugged]
     is_off = any(one.id == HISTORY_ID and not one.enabled for one in known)
@@ -136,11 +140,11 @@ def around(
 
 
 def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> AssemblyRules:
-    """The game's rules with those of a preset over them, as far as it may.
+    """Return the game's rules with the preset's rules applied, as far as its grants allow.
 
-    What no preset says stays the game's: how a full history is cut, and whether examples are kept.
-    So do names, unless the preset names speakers always or never: where more than two may speak, as
-    in every room, the application names them, too.
+    The game always decides how a full history is cut and if examples are kept. It also decides
+    about names, unless the preset demands them always or never: in a room more than two may speak,
+    so the program names them.
     """
     given = replace(
         preset_assembly(preset),
@@ -160,7 +164,7 @@ def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> As
 
 
 def triggered_off(preset: Preset) -> Mapping[str, frozenset[str]]:
-    """By the name of each context the keys of the prompts that are not sent in it."""
+    """Return the keys of the prompts that are not sent, by context."""
     return {
         context.name: keys_left_out(preset, _GENERATIONS.get(context.name, "normal"))
         for context in BUILT_IN

@@ -1,8 +1,8 @@
-"""Past turns composed again: their inputs read back from manifest, records and revisions of then.
+"""Composes past turns again: reads their inputs back from manifest, records and revisions.
 
-As it was, a turn must give the bytes that were sent; what cannot be read back is named. With an
-edit, what differs is what the edit would have changed; each turn is judged alone, with the history,
-the timers and the cut it had.
+Unchanged, a turn must give the bytes that were sent; what cannot be read back is named. With an
+edit, the result shows what the edit would have changed. Each turn is judged by itself, with the
+history, timers and cut that it had.
 """
 
 from collections import OrderedDict
@@ -61,30 +61,30 @@ K = TypeVar("K")
 V = TypeVar("V")
 CHARACTER: Final = "character"
 MOST_KEPT: Final = 64
-"""Sets of sources, and parts of them, that are kept read."""
+"""The most sets of sources, and of parts of them, in the cache."""
 _OF_THE_VIEW: Final = ("scopes", "components", "card", "preset", "notes")
 _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastInputs:
-    """What a past turn was composed from, and the view of the NPC that was a part of it."""
+    """What a past turn was composed from, with its view of the NPC."""
 
     npc_ref: str
     speaker_ref: str
-    """Who spoke in its event, "" where nobody did."""
+    """The speaker of its event, "" for nobody."""
     inputs: Inputs
     view: NPCView
     hidden: tuple[str, ...] = ()
-    """What is hidden from who looks and is not in the inputs, in words."""
+    """Descriptions of what is hidden from the viewer and missing in the inputs."""
 
 
 class NotReadBackError(ReplayError):
-    """Something that a past turn was made of cannot be read back; the text says what."""
+    """Something that a past turn was made from cannot be read back. The text says what."""
 
 
 class PastReader:
-    """Reads past turns back, best in their order; what turns in a row share is read once."""
+    """Reads past turns back. Consecutive turns share what they have in common."""
 
     def __init__(self) -> None:
         self._histories = PastHistories()
@@ -92,11 +92,15 @@ class PastReader:
         self._books: OrderedDict[tuple[str, str, int], StoredBook] = OrderedDict()
 
     def forget_histories(self) -> None:
-        """Read histories anew from now on: words of them may have been erased meanwhile."""
+        """Drop cached histories, because words in them may have been erased."""
         self._histories = PastHistories()
 
     def inputs(self, turn: StoredTurn) -> PastInputs:
-        """The inputs of a past turn; NotReadBackError says what of them is gone."""
+        """Return the inputs of a past turn.
+
+        Raises:
+            NotReadBackError: Part of them is gone.
+        """
         if turn.manifest.erased:
             raise NotReadBackError("the words of the turn were erased on request")
         try:
@@ -104,7 +108,7 @@ class PastReader:
             inputs = self._inputs(turn, view)
         except (NotStoredError, ReplayError) as error:
             raise NotReadBackError(f"turn {turn.number}: {error}") from error
-        except KeyError as error:  # a transcript of elsewhere, or an import
+        except KeyError as error:  # the turn was imported, or comes from another program
             raise NotReadBackError(
                 f"turn {turn.number} does not say what its prompt was made of ({error} is missing);"
                 " it can be replayed, but not composed again"
@@ -114,28 +118,30 @@ class PastReader:
         )
 
     def _view(self, turn: StoredTurn) -> NPCView:
-        """The view of the NPC from the revisions that the turn names; lore decides no ties then."""
+        """Return the view of the NPC from the revisions in the manifest."""
         made_of = turn.manifest.inputs["made_of"]
         told, policy = {name: made_of[name] for name in _OF_THE_VIEW}, made_of["policy"]
         depth, ref = made_of["post_history_depth"], npc_of(turn.npc_ref)
         assembly = {"rules": "evennia_ai", **turn.manifest.inputs["assembly"]}
         key = (ref, canonical_json([told, policy, depth, assembly]))
         then = replace(conf(), post_history_depth=depth, assembly=assembly)
-        return _kept(self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then))
+        return _get_or_make(
+            self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then)
+        )
 
     def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
-        """The books in their order, each where it hung."""
+        """Yield the books in order, each attached as it was."""
         for label, attach, number in made_of["books"]:
             if attach == CHARACTER:
                 own = own_book(card) if card else None
-                # Beside a book of the same name the card's own had another label.
+                # Next to a book of the same name, the card's book had another label.
                 is_same = own is not None and f"{label} (card".startswith(f"{own.label} (card")
                 if own is None or not is_same:
                     raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
                 yield with_label(own, label)
             else:
                 key = (label, attach, number)
-                yield attached_book(_kept(self._books, key, partial(_book, *key)))
+                yield attached_book(_get_or_make(self._books, key, partial(_book, *key)))
 
     def _inputs(self, turn: StoredTurn, view: NPCView) -> Inputs:
         told = turn.manifest.inputs
@@ -168,11 +174,11 @@ class PastReader:
             sources=_scanned(told, view, dice),
             now=told["now"],
             guidance=told["guidance"],
-            **_remembered(told["memories"]),
+            **_past_memories(told["memories"]),
         )
 
     def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
-        """A call of a tool or what came of it, in an earlier round of the turn."""
+        """Return a tool's call or result from an earlier round of the turn."""
         message = self._histories.event(where, told["history"]["segment"], record_id)
         return replace(message, block="tool", origin="tool")
 
@@ -199,10 +205,11 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
     )
 
 
-def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the NPC could be reminded of.
+def _past_memories(told: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the memories that the turn could recall.
 
-    NotStoredError: the words of a memory were erased since.
+    Raises:
+        NotStoredError: The words of a memory were erased.
     """
     if not told:
         return {}
@@ -212,12 +219,12 @@ def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _context(made_of: Mapping[str, Any]) -> PromptContext:
-    """The context of the turn, with what was switched off in it then."""
+    """Return the context of the turn, with what was switched off in it."""
     return PromptContext(name=made_of["context"], off=frozenset(made_of["off"]))
 
 
 def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
-    """The facts of the request."""
+    """Yield the facts of the turn as blocks."""
     for key, text in told["blocks"]:
         depth, order = told["placed"].get(key, (None, 100))
         fills = told["filled"].get(key, "")
@@ -229,7 +236,7 @@ def _fact(told: Any) -> Fact:
 
 
 def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
-    """The texts lore could scan; those of the card are made again and must be the same."""
+    """Return the texts that lore could scan. Those of the card are made again and compared."""
     values = {**told["values"], **clock_values(told["now"])}
     of_card = scanned_texts(view.texts, values=values, dice=dice, room="")
     texts: dict[SourceName, str] = {}
@@ -287,14 +294,14 @@ def _made_view(
 
 
 def _tools(policy: str) -> tuple[str, ...]:
-    """The tools of which the NPC was told how to use them."""
+    """Return the tools whose use the prompt explained."""
     if policy not in ("", policy_sha256()):
-        raise NotReadBackError("what NPCs are told of looking things up was another text then")
+        raise NotReadBackError("the instructions for looking things up had another text then")
     return (KNOWLEDGE_TOOL,) if policy else ()
 
 
 def _book(name: str, attach: str, number: int) -> StoredBook:
-    """The book as this revision left it, attached to a scope of this kind."""
+    """Return the book at this revision, attached to this kind of scope."""
     revision = LOREBOOKS.revision(name, number)
     if not revision.is_in_force:
         raise NotReadBackError(f"revision {number} of lorebook '{name}' removed it")
@@ -302,8 +309,8 @@ def _book(name: str, attach: str, number: int) -> StoredBook:
     return replace(LOREBOOKS.whole(revision.value), scope=scope)
 
 
-def _kept(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
-    """What is kept under the key, made where it is not; the oldest falls out."""
+def _get_or_make(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
+    """Return the cached value, made if missing. The oldest is dropped."""
     if key not in kept:
         kept[key] = make()
         while len(kept) > MOST_KEPT:
@@ -318,37 +325,39 @@ Edit = Callable[[PastInputs], Inputs]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What an edit would have made of one past turn."""
+    """What an edit would have changed in one past turn."""
 
     number: int
     outcome: Outcome
-    """`unknown`: the turn cannot be composed again to the letter, or not with the edit."""
+    """`unknown`: the turn cannot be composed again exactly, or not with the edit."""
     problem: str = ""
-    """Why the outcome is not known."""
+    """Why the outcome is unknown."""
     tokens_before: int = 0
     tokens: int = 0
     shared_messages: int = 0
     shared_tokens: int = 0
-    """The start of the prompt that stays as it was; there a provider's cache would have ended."""
+    """The unchanged start of the prompt, which a provider's cache would have covered."""
     sha256: str = ""
     differences: tuple[Difference, ...] = ()
 
 
 def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
-    """The prompt of a past turn from what it was made of.
+    """Compose a past turn from its own inputs.
 
-    NotReadBackError: something of it is gone.
+    Raises:
+        NotReadBackError: Part of them is gone.
     """
     return compose(reader.inputs(turn).inputs)
 
 
-def compared(
+def compare_turn(
     turn: StoredTurn, edit: Edit, reader: PastReader, as_seen: Callable[[PastInputs], PastInputs]
 ) -> Comparison:
-    """What `edit` would have changed in the prompt of this turn.
+    """Return what `edit` would have changed in the prompt of this turn.
 
-    `as_seen` takes out of what the turn was composed from what is hidden from who asks: the edit is
-    then compared with the prompt that would have been sent without it.
+    Args:
+        as_seen: Removes what is hidden from the viewer. The edit is then compared with the prompt
+            without it.
     """
     try:
         past = reader.inputs(turn)
@@ -358,14 +367,14 @@ def compared(
         return _unknown(turn, str(error))
     sent = storable_messages(edited.messages)
     if not seen.hidden and messages_sha256(sent) == turn.manifest.sha256:
-        return _same(turn, turn.manifest.tokens, len(turn.manifest.messages))
+        return _unchanged(turn, turn.manifest.tokens, len(turn.manifest.messages))
     again = compose(past.inputs)
     if messages_sha256(storable_messages(again.messages)) != turn.manifest.sha256:
-        return _unknown(turn, "without the edit it would not be what was sent either")
+        return _unknown(turn, "composed again without the edit, it differs from what was sent")
     prompt = compose(seen.inputs) if seen.hidden else again
     before = storable_messages(prompt.messages)
     if messages_sha256(before) == messages_sha256(sent):
-        return _same(turn, prompt.tokens, len(before))
+        return _unchanged(turn, prompt.tokens, len(before))
     shared = shared_messages(before, sent)
     return Comparison(
         number=turn.number,
@@ -379,12 +388,12 @@ def compared(
     )
 
 
-def whole(past: PastInputs) -> PastInputs:
-    """All that a turn was composed from, for who may see all of the game."""
+def see_all(past: PastInputs) -> PastInputs:
+    """Return all inputs of a turn, for a viewer who may see everything."""
     return past
 
 
-def _same(turn: StoredTurn, tokens: int, messages: int) -> Comparison:
+def _unchanged(turn: StoredTurn, tokens: int, messages: int) -> Comparison:
     return Comparison(
         number=turn.number,
         outcome="unchanged",

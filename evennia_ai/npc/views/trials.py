@@ -1,8 +1,8 @@
-"""Trials: edits of a past turn that are only thought of, a line each: `component:mood.depth=4`.
+"""Trials: edits of a past turn that are not stored, one per line: `component:mood.depth=4`.
 
-An address of a page can hold such lines, so an edit is shown, undone and passed on while nothing
-is stored. What may be tried so is where a text stands in the history (its depth, its order) and
-whether it takes part at all; `npc/views/edits.py` reads the edits that need a file.
+The address of a page can hold such lines, so an edit can be shown, undone and shared. A trial can
+change the place of a text in the history (its depth and order), and switch it off.
+`npc/views/edits.py` reads edits that need a file.
 """
 
 import re
@@ -33,53 +33,54 @@ _OFF: Final = "off in this trial"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldEdit:
-    """One field of one text made otherwise; of `off` the value is 1."""
+    """A changed field of one text. For `off` the value is 1."""
 
     origin: str
     field: Field
     value: int
 
     def __str__(self) -> str:
-        """The line, which `read_trial` reads again."""
+        """Return the line that `read_trial` parses."""
         return f"{self.origin}.{self.field}={YES if self.field == 'off' else self.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a text stands that has a depth: what a trial may change of it."""
+    """The place of a text with a depth: what a trial may change."""
 
     origin: str
     depth: int
     order: int
     holder: Literal["component", "note", "book", "card"]
-    """What it is stored in; what is in a card is changed with the card."""
+    """Where it is stored. A text in a card is edited with the card."""
     key: str
     """The key of the component or note, the name of the book."""
     scope: Scope | None = None
-    """That of a component."""
+    """The scope of a component."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Edits of a turn's inputs; of two of one field the last counts."""
+    """Edits of a turn's inputs. The last edit of a field wins."""
 
     edits: tuple[FieldEdit, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The edits as lines."""
+        """Return the edits as lines."""
         return tuple(map(str, self.edits))
 
     def with_edit(self, edit: FieldEdit) -> "Trial":
-        """The trial with one edit more, in the place of one of the same field."""
+        """Return the trial with one more edit, which replaces an edit of the same field."""
         kept = [one for one in self.edits if (one.origin, one.field) != (edit.origin, edit.field)]
         return Trial((*kept, edit))
 
     def __call__(self, past: PastInputs) -> Inputs:
-        """The inputs of a past turn with the edits made.
+        """Return the inputs of a past turn with the edits applied.
 
-        FormatError: an edit is of something that has no depth in the turn; ComponentValueError:
-        it may not be so.
+        Raises:
+            FormatError: An edited text has no depth in the turn.
+            ComponentValueError: A component may not have such a value.
         """
         wanted: dict[str, dict[str, int]] = {}
         for edit in self.edits:
@@ -88,7 +89,7 @@ class Trial:
         if unknown := wanted.keys() - places(inputs).keys():
             named = ", ".join(sorted(unknown))
             raise FormatError(
-                KIND, f"nothing called {named} stands in the turn's history by a depth"
+                KIND, f"the turn has no text called {named} with a depth in the history"
             )
         return replace(
             inputs,
@@ -99,7 +100,11 @@ class Trial:
 
 
 def read_trial(lines: Iterable[str]) -> Trial:
-    """The trial that these lines are; FormatError says which line is none, and what would be."""
+    """Parse a trial from its lines.
+
+    Raises:
+        FormatError: A line is not an edit; the message shows what would be.
+    """
     trial = Trial()
     for count, line in enumerate(lines):
         if count == MOST_EDITS:
@@ -109,7 +114,7 @@ def read_trial(lines: Iterable[str]) -> Trial:
 
 
 def places(inputs: Inputs) -> Mapping[str, Place]:
-    """By their origin all texts of a turn that have a depth and may be given another."""
+    """Return all texts of a turn that have a depth that can be changed, by origin."""
     return {place.origin: place for place in _places(inputs)}
 
 
@@ -117,12 +122,13 @@ def _read(line: str) -> FieldEdit:
     found = _LINE.fullmatch(line)
     if found is None or found[2] not in FIELDS:
         raise FormatError(
-            KIND, f"'{line[:80]}' is no edit; one is component:mood.depth=4, .order=50 or .off=yes"
+            KIND,
+            f"'{line[:80]}' is not an edit; write component:mood.depth=4, .order=50 or .off=yes",
         )
     origin, field, text = found.groups()
     if field == "off":
         if text != YES:
-            raise FormatError(KIND, f"{origin}.off is yes or is not said at all")
+            raise FormatError(KIND, f"{origin}.off must be yes; leave it out to keep the text on")
         return FieldEdit(origin=origin, field="off", value=1)
     if not _WHOLE.fullmatch(text) or (field == "depth" and not 0 <= int(text) <= MAX_DEPTH):
         wanted = f"a number from 0 to {MAX_DEPTH}" if field == "depth" else "a whole number"
@@ -173,7 +179,7 @@ def _components(before: ComponentSet, wanted: Mapping[str, Mapping[str, int]]) -
 
 
 def component_fields(given: Mapping[str, int]) -> dict[str, Any]:
-    """The fields of a component that edits of these values change."""
+    """Return the changed fields of a component for these values."""
     fields: dict[str, Any] = {}
     if "depth" in given:
         fields |= {"injection_depth": given["depth"], "placement": "history"}
@@ -212,7 +218,7 @@ def _book(book: Lorebook, wanted: Mapping[str, Mapping[str, int]]) -> Lorebook:
 
 
 def entry_fields(given: Mapping[str, int]) -> dict[str, Any]:
-    """The fields of an entry of lore that edits of these values change."""
+    """Return the changed fields of a lore entry for these values."""
     fields: dict[str, Any] = {}
     if "depth" in given:
         fields |= {"position": "depth", "depth": given["depth"]}

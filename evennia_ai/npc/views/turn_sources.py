@@ -1,11 +1,11 @@
-"""What a turn was made of, as JSON values for its manifest, and which revision a text came from.
+"""What a turn was made from, as JSON for its manifest, and the revision that a text came from.
 
-`npc/views/recomposing.py` reads it back. Small values are written down. Big ones (components,
-cards, presets, lorebooks, notes) have tables of revisions: a turn keeps which of them counted for
-it, in their order; so it does of memories, whose words may have to go, and of records by their
-ends. Texts of a card that lore may scan follow from its revision, the values and the dice: their
-hashes are kept, to tell whether they still do. Facts of a moment have no author and no revisions:
-what tells them apart is the function that told them and the hash of their words.
+`npc/views/recomposing.py` reads it back. Small values are written in full. Components, cards,
+presets, lorebooks and notes have tables of revisions, so the manifest names their revisions in
+order. It also names revisions of memories, whose words may be erased later, and the first and last
+record of the history. Of card texts that lore may scan, it has only hashes: they follow from
+revision, values and dice. Facts of the moment have no author and no revisions. They are identified
+by their function and the hash of their words.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -49,9 +49,11 @@ def recorded_turn(
     context: str,
     providers: Mapping[str, str],
 ) -> dict[str, Any]:
-    """What a turn of `view` that answers `event` is made from: its values and its sources.
+    """Return the values and sources of a turn of `view` that answers `event`.
 
-    `now` is the conversation's whole window, `newest_record` the number of its newest record.
+    Args:
+        now: The whole window of the conversation.
+        newest_record: The number of its newest record.
     """
     sources = _made_of(
         view, inputs, context=context, newest_record=newest_record, providers=providers
@@ -63,7 +65,7 @@ def recorded_turn(
 def recorded_inputs(
     inputs: Inputs, *, event: Record, now: History, reply_tokens: int
 ) -> dict[str, Any]:
-    """The values of `inputs`, which answer `event`; `now` is the conversation's whole window."""
+    """Return the values of `inputs`. `now` is the whole window of the conversation."""
     rules = inputs.rules
     return {
         "values": dict(inputs.values),
@@ -78,7 +80,7 @@ def recorded_inputs(
         "limit_tokens": rules.budget.limit_tokens,
         "keep_percent": rules.budget.keep_percent,
         "reply_tokens": reply_tokens,
-        "lore": _changed(rules.lore),
+        "lore": _changed_rules(rules.lore),
         "blocks": [[block.key, block.text] for block in inputs.blocks],
         "placed": {b.key: [b.depth, b.order] for b in inputs.blocks if b.depth is not None},
         "filled": {block.key: block.component for block in inputs.blocks if block.component},
@@ -101,10 +103,11 @@ def _made_of(
     newest_record: int,
     providers: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The sources of `inputs`, made from `view` for `context`, by name and revision.
+    """Return the sources of `inputs` by name and revision.
 
-    `newest_record` is the number of the newest record of the segment; `providers` are the paths of
-    the game's own functions by the keys of the blocks that they tell.
+    Args:
+        newest_record: The number of the newest record of the segment.
+        providers: The paths of the game's own providers, by the key of their block.
     """
     sources = view.sources
     told = {block.key for block in inputs.blocks}
@@ -126,7 +129,7 @@ def _made_of(
 
 
 def _components(view: NPCView) -> dict[str, dict[str, int]]:
-    """The revisions of the components that counted, by scope and key; the card's own are its."""
+    """Return the revisions of the components that applied, by scope and key, without the card's."""
     found: dict[str, dict[str, int]] = {}
     for component in view.sources.registry.resolved(view.sources.scopes):
         scope = component.scope
@@ -135,7 +138,7 @@ def _components(view: NPCView) -> dict[str, dict[str, int]]:
 
 
 def _memories(inputs: Inputs) -> dict[str, Any]:
-    """The candidates by their revisions, and when each was recalled last."""
+    """Return the candidate memories by revision, and when each was last recalled."""
     return {
         "rules": asdict(inputs.rules.memory),
         "moment": asdict(inputs.moment),
@@ -144,8 +147,8 @@ def _memories(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _changed(rules: ActivationRules) -> dict[str, Any]:
-    """The rules of lore that are not as they are by default."""
+def _changed_rules(rules: ActivationRules) -> dict[str, Any]:
+    """Return the lore rules that differ from the defaults."""
     usual = ActivationRules()
     names = (field.name for field in fields(rules))
     return {
@@ -154,7 +157,7 @@ def _changed(rules: ActivationRules) -> dict[str, Any]:
 
 
 def _sources(texts: Mapping[SourceName, str]) -> dict[str, Any]:
-    """What the world says as it is, what a card says by its hash."""
+    """Return texts of the world in full, and texts of a card as hashes."""
     return {
         name: text if name in _OF_THE_WORLD else {"sha256": _sha256(text)}
         for name, text in texts.items()
@@ -162,7 +165,7 @@ def _sources(texts: Mapping[SourceName, str]) -> dict[str, Any]:
 
 
 def _range(history: History, now: History, event: Record) -> dict[str, Any]:
-    """Which records the history held: from the first to the last, but those that were left out."""
+    """Return which records the history held: first, last, and those left out between."""
     ids = [message.record for message in history]
     left: list[str | None] = []
     if len(now) != len(history) + 1:
@@ -178,7 +181,7 @@ def _range(history: History, now: History, event: Record) -> dict[str, Any]:
 
 
 def _json(fact: Fact) -> Any:
-    """The fact as JSON knows it; a number that is none as a text."""
+    """Return the fact as JSON. An infinite number or NaN becomes a text."""
     if isinstance(fact, tuple):
         return list(fact)
     return fact if not isinstance(fact, float) or isfinite(fact) else str(fact)
@@ -186,13 +189,13 @@ def _json(fact: Fact) -> Any:
 
 @lru_cache(maxsize=1024)
 def _sha256(text: str) -> str:
-    """The hash of a text; those of a card are the same in most turns."""
+    """Return the hash of a text. Cached, since card texts are the same in most turns."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A revision of something authored."""
+    """A revision of an authored text."""
 
     what: str
     number: int
@@ -203,18 +206,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Where words that nobody stored came from."""
+    """The origin of words that nobody stored."""
 
     by: str
-    """A provider of facts, or this program."""
+    """The provider of facts, or this program."""
     revision: str
-    """The start of the hash of the words."""
+    """The first characters of the hash of the words."""
 
 
 def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
-    """What told a text of this origin: a block, blocks that fill a component, a text of ours.
+    """Yield the origins of a text: a block, blocks in a component's place, or our own text.
 
-    Nothing for what somebody stored or said.
+    Yield nothing for what somebody stored or said.
     """
     kind, _, key = origin.partition(":")
     made_of = _sources_named(manifest)
@@ -237,9 +240,9 @@ _NAMED: Final = frozenset({"components", "card", "preset", "books", "notes", "pr
 
 
 def _sources_named(manifest: TurnManifest) -> Mapping[str, Any] | None:
-    """Return the sources that a turn names, or None if it does not name all kinds of them.
+    """Return the sources in a manifest, None if they are not complete.
 
-    The words of a turn may have been erased, and anybody may have written an imported transcript.
+    The words of a turn may have been erased, and an imported transcript may contain anything.
     """
     made_of = manifest.inputs.get("made_of")
     is_whole = isinstance(made_of, Mapping) and made_of.keys() >= _NAMED
@@ -251,9 +254,9 @@ def _revision(text: str) -> str:
 
 
 def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | None:
-    """Where the text of this origin came from when the turn was; None where it is not kept.
+    """Return the revision that the text with this origin came from. None if none is kept.
 
-    Facts of the moment, this program's own texts, the framing and what was said have none.
+    Facts of the moment, this program's own texts and what was said have none.
     """
     kind, _, key = origin.partition(":")
     made_of = _sources_named(manifest)
@@ -261,7 +264,7 @@ def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | 
         return None
     try:
         return _KINDS[kind](key, made_of, npc_ref)
-    except NotStoredError:  # its revisions were taken out of the database
+    except NotStoredError:  # its revisions were removed from the database
         return None
 
 
@@ -278,7 +281,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
 
 
 def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
-    """True if a component that no builder made was the preset's, and not the card's."""
+    """True if a component that no builder made belonged to the preset, not to the card."""
     if made_of["preset"] is None:
         return False
     card = cards.CARDS.then(*made_of["card"]) if made_of["card"] else None

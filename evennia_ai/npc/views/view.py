@@ -1,8 +1,8 @@
-"""NPCView: everything about an NPC that does not change from turn to turn, resolved once.
+"""NPCView: everything about an NPC that stays the same from turn to turn, resolved once.
 
-Scopes, components, preset, card, lorebooks and notes become the compiled values a turn is composed
-from. A view stays until the store's snapshots change or the NPC stands somewhere else; what was
-parsed and counted for it stays with it.
+Scopes, components, preset, card, lorebooks and notes become the compiled values that a turn is
+composed from. A view stays until something in the store changes or the NPC moves. Its parsed texts
+and token counts are cached with it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,13 +31,13 @@ from evennia_ai.engine.prompt.templates.template import Template, compile_templa
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
 from evennia_ai.formats.cards.card import Card, creator_notes_for
 from evennia_ai.formats.presets.preset import Preset
-from evennia_ai.npc.views.greeting import NOT_CHOSEN, Chosen, chosen
+from evennia_ai.npc.views.greeting import NOT_CHOSEN, Chosen, choose_greetings
 from evennia_ai.npc.views.parse_cache import own_book, parsed_card, players_books, read_books
 from evennia_ai.npc.views.presets import (
-    around,
     assembly_with,
+    combine_components,
     parsed_preset,
-    plugged,
+    plugged_components,
     triggered_off,
 )
 from evennia_ai.services.settings.game import Conf
@@ -54,17 +54,17 @@ KNOWLEDGE_POLICY: Final = PromptComponent(
     description="How an NPC uses what it can look up; there where it has the tool.",
     content=f"{POLICY}\n\n{RESTRICTED_POLICY}",
 )
-"""The same bytes in every prompt, whatever bases there are; a builder's own of this key wins."""
+"""The same bytes in every prompt, for any bases. A builder's component of this key wins."""
 
 CardTexts = Mapping[SourceName, Template]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the store has for an NPC in its scopes; the same objects until they are changed."""
+    """What the store has for an NPC in its scopes. Unchanged parts are the same objects."""
 
     scopes: tuple[Scope, ...]
-    """Those that apply where the NPC is."""
+    """The scopes that apply where the NPC is."""
     facts: Facts
     """Names, tags and zones of the NPC and its place."""
     registry: ComponentRegistry
@@ -74,18 +74,18 @@ class Sources:
     notes: tuple[StoredNote, ...]
     conf: Conf
     preset: StoredPreset | None = None
-    """The one of the narrowest scope that has one."""
+    """The preset of the narrowest scope that has one."""
     greeting: int | None = None
-    """The index of the card's greeting that the builder wants, None for none."""
+    """The index of the greeting that a builder chose, None for none."""
     limit_tokens: int | None = None
-    """What the model that the NPC speaks with leaves its prompts, None for that of the game."""
+    """The prompt limit of the NPC's model, None for the game's."""
     tools: tuple[str, ...] = ()
-    """The names of the tools that the NPC has."""
+    """The names of the NPC's tools."""
     stand_ins: Mapping[str, Lorebook] = field(default_factory=dict)
-    """By its name what counts in the place of a book that is not read yet."""
+    """By name: what replaces a book that is still being parsed."""
 
     def is_same(self, other: "Sources") -> bool:
-        """True if nothing was changed between the two readings."""
+        """True if nothing changed between the two readings."""
         return (
             self.registry is other.registry
             and self.card is other.card
@@ -105,36 +105,36 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCView:
-    """What turns of one NPC in one place are composed from."""
+    """What the turns of one NPC in one place are composed from."""
 
     sources: Sources
     char_name: str
-    """The name the card gives the NPC where it may, else its own."""
+    """The card's name for the NPC if its grants allow that, else the NPC's own name."""
     components: ComponentSet
     books: tuple[Lorebook, ...]
     notes: Notes
     rules: ComposeRules
     revisions: Mapping[str, str]
-    """Of the card and the attached books, those that cannot be read among them."""
+    """The revisions of card, preset and attached books, unreadable ones too."""
     facts: Facts
-    """The facts that stand still."""
+    """The standing facts, which stay the same from turn to turn."""
     texts: CardTexts
-    """Texts of the card that lore may scan."""
+    """The card's texts that lore may scan."""
     greetings: Chosen = NOT_CHOSEN
-    """What the NPC opens conversations with."""
+    """The NPC's greetings."""
     triggered_off: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By context the keys of the preset's prompts that are not sent in it; without a preset none.
-    A context that is not here is as a conversation."""
+    """By context: the keys of the preset's prompts that are not sent. Empty without a preset.
+    A missing context counts as a conversation."""
     problems: tuple[str, ...] = ()
-    """What of its sources cannot be read or said, for its builder."""
+    """Problems with the sources, for builders."""
     _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     def components_in(self, context: PromptContext) -> ComponentSet:
-        """The components as this context and the preset's triggers want them.
+        """Return the components for a context, after its switches and the preset's triggers.
 
-        Without anything that is off in it the same for all contexts.
+        If nothing is off, it is the same object for all contexts.
         """
         by_trigger = self.triggered_off.get(context.name, self.triggered_off.get(CONVERSATION.name))
         off = context.off | (by_trigger or frozenset())
@@ -160,7 +160,7 @@ def sources_of(
     limit_tokens: int | None = None,
     tools: tuple[str, ...] = (),
 ) -> Sources:
-    """What the store has now; a warm read makes no query."""
+    """Read the sources from the store. No query once cached."""
     assigned = assignment_of(npc_ref)
     return Sources(
         scopes=scopes,
@@ -178,7 +178,7 @@ def sources_of(
 
 
 def view_of(npc_name: str, sources: Sources) -> NPCView:
-    """The view of an NPC for these sources."""
+    """Return the view of an NPC for these sources."""
     card, problems = _card(sources.card)
     preset, unread = _preset(sources.preset)
     books, refused = _books(sources, card)
@@ -201,9 +201,9 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
 
 
 def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
-    """The books of a turn that answers this player: theirs, then those of the view.
+    """Return the books of a turn that answers this player: theirs, then those of the view.
 
-    A book counts once, in its narrowest scope. Warm, this makes no query.
+    A book counts once, in its narrowest scope. No query once cached.
     """
     stored = books_for([Scope(kind="player", ref=player_ref)]) if player_ref else ()
     if not stored:
@@ -212,7 +212,7 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
     taken = {book.name for book in stored}
     in_card = [book for book in view.books if book.attach == "character"]
     others = [b for b in view.books if b.attach != "character" and b.label not in taken]
-    # A card's book may be called like a player's; it is another one, and stays.
+    # A card's book with the name of a player's book is another book, and stays.
     for book in in_card:
         counted = with_own_book(book, (*own, *others))
         in_card = [one for one in counted if one.attach == "character"]
@@ -222,9 +222,9 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
 
 
 def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
-    """Which version of card, preset and of each book a turn is made with, for its manifest.
+    """Return the revisions of card, preset and books for the manifest.
 
-    A card's own book has the card's.
+    A card's own book has the card's revision.
     """
     attached = (book for book in books if book.attach != "character")
     return {**view.revisions, **_book_revisions((book.label, book.revision) for book in attached)}
@@ -233,37 +233,38 @@ def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
 def components_of(
     sources: Sources, card: Card | None, *, grants: Grants | None = None
 ) -> list[PromptComponent]:
-    """The components of the scopes, the preset and `card`; a builder's own wins over their keys.
+    """Return the components of scopes, preset and `card`. A builder's own win over their keys.
 
-    `grants` are what the card may do, None for those of the card the NPC plays.
+    Args:
+        grants: The grants of `card`, None for those of the card that the NPC plays.
     """
     own = [*sources.registry.resolved(sources.scopes)]
     if KNOWLEDGE_TOOL in sources.tools and all(one.key != KNOWLEDGE_POLICY.key for one in own):
         own.append(KNOWLEDGE_POLICY)
     if grants is None:
         grants = sources.card.grants if sources.card else NO_GRANTS
-    made = plugged(
+    made = plugged_components(
         _preset(sources.preset)[0],
         card,
         preset_grants=sources.preset.grants if sources.preset else NO_GRANTS,
         card_grants=grants,
         post_history_depth=sources.conf.post_history_depth,
     )
-    return around(own, made)
+    return combine_components(own, made)
 
 
 def policy_sha256() -> str:
-    """What tells the policy of knowledge from that of another version of this program."""
+    """Return the hash of the knowledge policy, which differs between versions."""
     return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
 
 
 def card_facts(card: Card | None) -> dict[str, Fact]:
-    """Name and tags of the card an NPC plays."""
+    """Return name and tags of the card as facts."""
     return {} if card is None else {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
 
 
 def card_texts(card: Card | None) -> dict[SourceName, Template]:
-    """The card's texts that may be scanned; empty ones are left out."""
+    """Return the card's texts that lore may scan, without empty ones."""
     if card is None:
         return {}
     written: dict[SourceName, str] = {
@@ -283,7 +284,7 @@ def card_texts(card: Card | None) -> dict[SourceName, Template]:
 def scanned_texts(
     texts: CardTexts, *, values: Mapping[str, str], dice: Dice, room: str
 ) -> dict[SourceName, str]:
-    """The texts that lore may scan, as they are this turn; `room` describes the place, if any."""
+    """Return the texts that lore may scan in this turn. `room` is the room's description."""
     of_card = fill_each(texts, values, dice, Meter(SCANNED_WORK)) if texts else {}
     return {**of_card, "room": room} if room else of_card
 
@@ -295,16 +296,16 @@ def _depth_prompt(card: Card) -> str:
 
 
 def char_name_of(npc_name: str, npc_ref: str) -> str:
-    """The name in the view of an NPC, for who needs no more of it. Warm, this makes no query."""
+    """Return the name in the view of an NPC, without making the view. No query once cached."""
     stored = card_of(npc_ref)
     return _char_name(npc_name, stored, _card(stored)[0])
 
 
 def _char_name(npc_name: str, stored: StoredCard | None, card: Card | None) -> str:
-    """What `{{char}}` stands for, in the game's own system texts too.
+    """Return what `{{char}}` stands for, also in our own system texts.
 
-    So the name that a card gives counts where its fields may stand there; else the NPC's own does,
-    short and plain where it holds more than words: a game may let players name it.
+    The card's name is used only if its fields may stand there. Otherwise it is the NPC's own name,
+    shortened and quoted if it has more than words, since a game may let players choose it.
     """
     if card is not None and stored is not None and "fields" in stored.grants:
         return card.char
@@ -332,14 +333,14 @@ def _preset(stored: StoredPreset | None) -> tuple[Preset | None, tuple[str, ...]
 def _greetings(
     sources: Sources, card: Card | None, npc_name: str
 ) -> tuple[Chosen, tuple[str, ...]]:
-    """What the NPC opens with, and what keeps it from opening as its builder wants."""
-    made = chosen(card, sources.greeting, npc_name=npc_name)
+    """Return the NPC's greetings, and what prevents the chosen one."""
+    made = choose_greetings(card, sources.greeting, npc_name=npc_name)
     name = sources.card.name if sources.card else ""
     return made, tuple(f"card '{name}': {problem}" for problem in made.problems)
 
 
 def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
-    """The attached books and the card's own; those that cannot be read as problems."""
+    """Return the attached books and the card's own, with problems for unreadable ones."""
     books: list[Lorebook] = []
     problems: list[str] = []
     own: Lorebook | None = None

@@ -1,11 +1,11 @@
-"""The one place that says what somebody may see of what an NPC was sent, said and learnt.
+"""The one place that decides what a viewer may see of what an NPC was sent, said and learnt.
 
-What an NPC knows does not depend on who looks at it, so its prompts and records hold texts that a
-lock hides from some builders. Their words come back under other names: a component may repeat what
-was whispered, a key of lore may look for it, a reason may quote it. So no finished prompt is
-cleaned. A `Seer` takes what is hidden out of the *inputs* of a prompt, and the prompt is composed
-of what is left: what somebody is shown is a function of what they may see (Devriese and Piessens,
-"Noninterference through secure multi-execution", 2010).
+An NPC's knowledge does not depend on who looks, so its prompts and records hold texts that a lock
+hides from some builders. Hidden words spread: a component may repeat a whisper, a key of lore may
+match it, a reason may quote it. Cleaning a finished prompt would miss them. A `Seer` therefore
+removes what is hidden from the *inputs*, and the prompt is composed from the rest. What a viewer is
+shown then depends only on what they may see (Devriese and Piessens, "Noninterference through secure
+multi-execution", 2010).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,15 +36,15 @@ _BLOCK: Final = "block:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The inputs of a prompt without what is hidden from somebody."""
+    """The inputs of a prompt without what is hidden from a viewer."""
 
     inputs: Inputs
     hidden: tuple[str, ...] = ()
-    """What was taken out, such as "2 entries of lore"; empty: these are the inputs themselves."""
+    """What was removed, such as "2 entries of lore". If empty, the inputs are unchanged."""
 
 
 class Seer:
-    """What somebody may see of one NPC."""
+    """Decides what a viewer may see of one NPC."""
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._lore: Final = HiddenLore(viewer)
@@ -53,16 +53,13 @@ class Seer:
 
     @cached_property
     def may_hide(self) -> bool:
-        """True if the game may hide from the viewer anything that the NPC was told.
-
-        In most games it hides nothing.
-        """
+        """True if anything that the NPC was told might be hidden from the viewer. Rarely true."""
         return self._lore.are_some or self._knowledge.is_there or self._whispers.are_hidden
 
     def seen(self, inputs: Inputs) -> Seen:
-        """The inputs without what is hidden: words have a mark in their place, the rest is away.
+        """Return the inputs without what is hidden: words are replaced by a mark, the rest removed.
 
-        What was said in private and may be read is written to the security log.
+        Reading what was said in private is written to the security log.
         """
         shown = [*inputs.history, *inputs.tools, *([inputs.event] if inputs.event else [])]
         records = [record for message in shown if (record := record_of(message)) is not None]
@@ -75,7 +72,7 @@ class Seer:
         books = tuple(map(self._book, inputs.books)) if self._lore.are_some else inputs.books
         memories = tuple(memory for memory in inputs.memories if not self.memory(memory))
         is_private = any(map(self._whispers.hides, records))
-        # A provider of facts is given what was said, so in private any of them may repeat it.
+        # Providers get the words of the event, so in private any fact may repeat them.
         blocks = () if is_private else tuple(b for b in inputs.blocks if not self._hides_block(b))
         gone = (
             (messages, "message", "messages"),
@@ -84,7 +81,7 @@ class Seer:
             (len(inputs.blocks) - len(blocks), "fact", "facts"),
         )
         hidden = [f"{n} {one if n == 1 else several}" for n, one, several in gone if n]
-        if texts:  # how many would tell whether a hidden text woke one that stays
+        if texts:  # their number would reveal if a hidden text activated another one
             hidden.append("texts of earlier prompts")
         if not hidden:
             return Seen(inputs=inputs)
@@ -107,24 +104,24 @@ class Seer:
             memories=memories,
             near=tuple(one for one in inputs.near if one[0] in left),
             blocks=blocks,
-            lore_state=NO_STATE,  # hidden words may have woken an entry that stays or rests
+            lore_state=NO_STATE,  # hidden words may have activated a sticky or cooling entry
         )
         return Seen(inputs=without, hidden=tuple(hidden))
 
     def origin(self, origin: str) -> str:
-        """Return the origin of a text, with another name where its lore is hidden."""
+        """Return the origin of a text, or an alias if it is hidden lore."""
         is_hidden = origin.startswith(_LORE) and self._lore.covers(origin)
         return alias_of(origin) if is_hidden else origin
 
     def revisions(self, revisions: Mapping[str, str]) -> dict[str, str]:
-        """Return which revisions a prompt was made from, as far as they may be seen."""
+        """Return the revisions of a prompt that the viewer may see."""
         return self._lore.shown_revisions(revisions)
 
     def leaves_out(self, record: Record) -> bool:
-        """True if no screen shows a record, because it is a text of an earlier prompt.
+        """True if a record is a text of an earlier prompt that no page may show.
 
-        Hidden words may have become a part of such a text, and nobody knows any more what it was
-        made of. A text of facts alone is judged by its own words.
+        Hidden words may be part of such a text, and its sources are unknown. A text made only of
+        facts is judged by its own words.
         """
         if record.kind not in BOOKKEEPING or record.is_erased or not self.may_hide:
             return False
@@ -136,7 +133,7 @@ class Seer:
         return self._lore.are_some or self._knowledge.is_there
 
     def record(self, record: Record, beside: Iterable[Record] = ()) -> Record:
-        """The record as it may be seen; `beside` are those that are shown with it."""
+        """Return the record as the viewer may see it. `beside` are the records shown with it."""
         if record.kind in BOOKKEEPING:
             return record
         mark = self._knowledge.mark_of_record(record)
@@ -145,12 +142,12 @@ class Seer:
         return replace(seen, body=mark) if mark else seen
 
     def note_reading(self, records: Iterable[Record]) -> None:
-        """Write to the security log what of these records was said in private."""
+        """Write to the security log which of these records were said in private."""
         for record in records:
             self._whispers.without_words(record)
 
     def memory(self, memory: Memory) -> str:
-        """What stands in place of a memory's text, "" where it may be seen."""
+        """Return the mark that replaces a memory's text, "" if the viewer may see it."""
         return self._whispers.mark_of_memory(memory) or self._knowledge.mark_of_memory(memory)
 
     def search(self, search: StoredSearch) -> str:
@@ -160,12 +157,12 @@ class Seer:
         return self._knowledge.mark_of_search(search) if self._knowledge.is_there else ""
 
     def hides_some(self, records: Iterable[Record]) -> bool:
-        """True if something of these records may not be seen."""
+        """True if the viewer may not see some part of these records."""
         known = tuple(records)
         return any(self.leaves_out(one) or self.record(one, known) != one for one in known)
 
     def _message(self, message: Message, records: Sequence[Record]) -> Message:
-        """A message of the conversation as it may be seen: the same object where all of it may."""
+        """Return the message as the viewer may see it: the same object if it is unchanged."""
         record = record_of(message)
         if record is None:
             return message
@@ -173,7 +170,7 @@ class Seer:
         if seen == record:
             return message
         shown = message_of(replace(seen, memo=Memo()))
-        assert shown is not None  # a mark erases no record, and only erased ones are no message
+        assert shown is not None  # only erased records have no message, and a mark does not erase
         return replace(shown, block=message.block, origin=message.origin, injected=message.injected)
 
     def _book(self, book: Lorebook) -> Lorebook:
@@ -194,7 +191,7 @@ def _entries(books: Iterable[Lorebook]) -> int:
 
 
 def may_see_package(viewer: Viewer, context_meta: Mapping[str, Any]) -> bool:
-    """True if somebody may see every page that the lorekeeper's model was shown for a text."""
+    """True if a viewer may see every page that the lorekeeper's model was shown."""
     pages = HiddenPages(viewer)
     told = (*context_meta.get("pages", ()), *context_meta.get("dropped", ()))
     of_bases = [(one["base"], one["page"]) for one in told if one["base"]]

@@ -1,1 +1,1 @@
-"""Who looks on: the request log, metrics, traces, and a watchdog for what is slow."""
+"""Optional watchers: the request log, metrics, traces, and a watchdog for slow code."""

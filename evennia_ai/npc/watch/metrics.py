@@ -1,9 +1,9 @@
-"""Metrics: what turns and models do, in numbers, for Prometheus to collect from this machine.
+"""Metrics: numbers about turns and models for Prometheus, served on this machine.
 
-Needs `prometheus-client` (the extra `telemetry`) and a port in `EVENNIA_AI_METRICS_PORT`. Names are
-those of the GenAI conventions of OpenTelemetry where they have one, else begin with `evennia_ai`.
-No label names a player or an NPC, and no text is in it. The page is made on the reactor's thread,
-by a site of Twisted that listens on loopback alone.
+Needs `prometheus-client` (the extra `telemetry`) and a port in `EVENNIA_AI_METRICS_PORT`. Names
+follow OpenTelemetry's GenAI conventions if they have one, else begin with `evennia_ai`. No label
+names a player or an NPC, and no text is included. A Twisted site that listens on the loopback
+address builds the page in the reactor's thread.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +41,7 @@ _OF_CALL: Final = (
 
 
 class Metrics(Watcher):
-    """Counts; `gauges` is asked when somebody looks. Listens from `open` to `close`."""
+    """Counts events and serves the numbers. `gauges` is called at each request."""
 
     def __init__(self, gauges: Callable[[], Gauges], *, port: int, reactor: Any) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -88,33 +88,33 @@ class Metrics(Watcher):
         self._dropped = Counter("evennia_ai_dropped", "Waited for an answer in vain", **more)
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """A call with a reply."""
+        """Count a call with a reply."""
         self._ended(call, row, error="")
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """A call without one."""
+        """Count a call without a reply."""
         self._ended(call, row, error=type(error).__name__)
 
     def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
-        """A turn."""
+        """Count a turn."""
         self._turns.labels(outcome).inc()
         self._turn_seconds.observe(max(0.0, ended_at - turn.began_at))
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """A limit that was reached."""
+        """Count a refusal."""
         self._refusals.labels(refusal.scope, refusal.limit).inc()
 
     def dropped(self, npc_ref: str, count: int, why: str) -> None:
-        """What nobody answers."""
+        """Count dropped answers."""
         self._dropped.inc(count)
 
     @property
     def port(self) -> int:
-        """The port it listens on, 0 while it does not."""
+        """Return the port that it listens on, 0 while it does not."""
         return self._port.getHost().port if self._port is not None else 0
 
     def open(self) -> None:
-        """Listen, and where another process still has the port, again a little later."""
+        """Listen. Retry a little later if another process has the port."""
         try:
             self._port = self._reactor.listenTCP(
                 self._port_number, Site(MetricsPage(self)), interface=LOOPBACK
@@ -124,7 +124,7 @@ class Metrics(Watcher):
             self._retry = self._reactor.callLater(RETRY_SECONDS, self.open)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
         if self._port is not None:
@@ -132,7 +132,7 @@ class Metrics(Watcher):
             self._port = None
 
     def page(self) -> bytes:
-        """What Prometheus reads."""
+        """Return the page that Prometheus reads."""
         from prometheus_client import generate_latest
 
         page: bytes = generate_latest(self.registry)
@@ -152,13 +152,13 @@ class Metrics(Watcher):
 
 
 class _Standing:
-    """The numbers that are not counted but looked up."""
+    """The gauges, which are read when they are requested."""
 
     def __init__(self, gauges: Callable[[], Gauges]) -> None:
         self._gauges = gauges
 
     def describe(self) -> Iterable[Any]:
-        """Nothing is looked up before somebody asks."""
+        """Return nothing, so that nothing is read before a request."""
         return ()
 
     def collect(self) -> Iterator[Any]:
@@ -200,7 +200,7 @@ def _of_work(work: WorkGauges) -> Iterator[Any]:
 
 
 class MetricsPage(Resource):
-    """`/metrics`, and nothing else."""
+    """The site's root, with the page `/metrics` only."""
 
     isLeaf = False  # noqa: N815 - Twisted's own name
 

@@ -1,8 +1,8 @@
-"""The request log: each call of a model as two lines of the game's log, its request and its reply.
+"""The request log: two lines in the game's log for each call of a model.
 
-`LLM_REQUEST` and `LLM_RESPONSE`, each with one JSON object of plain ASCII behind it; the `id` tells
-which belong together. Off by default. Texts are cut to their first words unless the game asks for
-all of them. Keys of models are never in a request, and hidden in whatever else holds them.
+`LLM_REQUEST` and `LLM_RESPONSE`, each followed by a JSON object in plain ASCII. Both lines of a
+call have the same `id`. Off by default. Texts are cut to their first words unless the game wants
+all of them. Requests never contain the keys of models; in all other texts they are masked.
 """
 
 import json
@@ -24,20 +24,20 @@ RESPONSE: Final = "LLM_RESPONSE"
 PREVIEW_CHARACTERS: Final = 60
 LOOKED_AT: Final = 1_000
 
-# What stands for what in a request; the words of the prompt's own blocks else.
+# The logged names of blocks that differ from their own names.
 _KINDS: Final[dict[Block, str]] = {"dynamic": "dynamic_context"}
 _SPACE: Final = re.compile(r"\s+")
 
 
 class RequestLog(Watcher):
-    """Writes both lines of each call; `in_full` with whole texts, `secrets` are never written."""
+    """Writes both lines of each call, with whole texts if `in_full`. Masks `secrets`."""
 
     def __init__(self, *, in_full: bool = False, secrets: Iterable[SecretText] = ()) -> None:
         self._in_full: Final = in_full
         self._secrets: Final = tuple(secret for secret in secrets if secret)
 
     def asked(self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message]) -> None:
-        """The line of the request."""
+        """Write the line of the request."""
         key = call.key
         kinds = kinds_of(request.messages, prompt)
         self._write(
@@ -69,7 +69,7 @@ class RequestLog(Watcher):
         )
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """The line of a reply."""
+        """Write the line of a reply."""
         self._write(
             RESPONSE,
             {
@@ -84,13 +84,13 @@ class RequestLog(Watcher):
         )
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """The line of a call without a reply."""
+        """Write the line of a call without a reply."""
         self._write(RESPONSE, {**_ending(call, row), "error": self._clean(str(error))})
 
     def _text(self, text: str) -> dict[str, Any]:
-        """A text by its length, its hash and its first words."""
+        """Return a text's length, its hash and its first words."""
         cut = not self._in_full and len(text) > PREVIEW_CHARACTERS
-        # Cleaned before it is cut: nobody finds half a key.
+        # Masked before it is cut, so that no part of a key remains.
         shown = self._clean(text[:LOOKED_AT] if cut else text)
         return {
             "characters": len(text),
@@ -104,27 +104,27 @@ class RequestLog(Watcher):
         return text
 
     def _write(self, tag: str, values: dict[str, Any]) -> None:
-        # ASCII: no line break, control character or bidirectional mark is left in it.
+        # ASCII, so it contains no line break, control character or bidirectional mark.
         logger.log_msg(f"{tag} {json.dumps(values, ensure_ascii=True)}")
 
 
 def kinds_of(sent: Sequence[ChatMessage], prompt: Sequence[Message]) -> list[str]:
-    """What each message that is sent is: "ordered", "history", "dynamic_context", "event", ...
+    """Return the kind of each sent message: "ordered", "history", "dynamic_context", "event", ...
 
-    One that was joined of several has all their kinds, "+" between them; one that stands for
-    none of the prompt's is "added"; without a prompt nothing is known and each is "message".
+    A message joined from several has all their kinds, separated by "+". One that is not from the
+    prompt is "added". Without a prompt, each is "message".
     """
     if not prompt:
         return ["message"] * len(sent)
     left = list(prompt)
-    return ["+".join(dict.fromkeys(_taken(message, left))) or "added" for message in sent]
+    return ["+".join(dict.fromkeys(_kinds_in(message, left))) or "added" for message in sent]
 
 
-def _taken(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
-    """The kinds of the next of the prompt's messages that stand in a sent one, in order."""
-    text, at = _squeezed(sent.content), 0
+def _kinds_in(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
+    """Yield the kinds of the prompt's next messages that a sent message contains, in order."""
+    text, at = _squeeze(sent.content), 0
     while left:
-        wanted = _squeezed(left[0].content)
+        wanted = _squeeze(left[0].content)
         found = text.find(wanted, at)
         is_same = left[0].tool_call_id == sent.tool_call_id
         if found < 0 or not is_same:
@@ -136,8 +136,8 @@ def _taken(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
             return
 
 
-def _squeezed(text: str) -> str:
-    """Without white space: fitting messages to a provider indents lines and joins texts."""
+def _squeeze(text: str) -> str:
+    """Return a text without white space, since adapting messages indents and joins texts."""
     return _SPACE.sub("", text)
 
 

@@ -1,8 +1,8 @@
 """Traces: a span per turn and per call of a model, for OpenTelemetry.
 
 Needs `opentelemetry-sdk` (the extra `telemetry`) and `EVENNIA_AI_TRACES`. Spans and attributes have
-the names of OpenTelemetry's GenAI conventions, which are copied here because the package that has
-them calls them incubating. What was said is in no span, unless the game asks for it.
+the names of OpenTelemetry's GenAI conventions. They are copied here because their package marks
+them as incubating. Spans contain no words unless the game wants them.
 """
 
 import json
@@ -37,7 +37,7 @@ INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 ERROR_TYPE: Final = "error.type"
 STATUS_CODE: Final = "http.response.status_code"
-# Ours, for what the conventions have no word for.
+# Our own attributes, for which the conventions have no name.
 ROLE: Final = "evennia_ai.role"
 TURN: Final = "evennia_ai.turn"
 OUTCOME: Final = "evennia_ai.outcome"
@@ -46,7 +46,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class Traces(Watcher):
-    """Makes spans; those of the calls of a turn are inside the turn's."""
+    """Makes spans. The spans of calls are inside the span of their turn."""
 
     def __init__(
         self,
@@ -55,7 +55,12 @@ class Traces(Watcher):
         with_content: bool = False,
         shutdown: Callable[[], None] | None = None,
     ) -> None:
-        """`provider` makes the tracer; `shutdown` is called at the end, for one that is our own."""
+        """Prepare the tracer.
+
+        Args:
+            provider: Makes the tracer.
+            shutdown: Called at the end, for a provider of our own.
+        """
         self._tracer = provider.get_tracer(TRACER)
         self._with_content: Final = with_content
         self._shutdown: Final = shutdown
@@ -63,7 +68,7 @@ class Traces(Watcher):
         self._calls: dict[str, Any] = {}
 
     def turn_began(self, turn: WatchedTurn) -> None:
-        """A span around all that follows for the NPC."""
+        """Start the span of a turn."""
         self._turns[turn.npc_ref] = self._tracer.start_span(
             f"invoke_agent {turn.npc_name}",
             start_time=_nanoseconds(turn.began_at),
@@ -76,7 +81,7 @@ class Traces(Watcher):
         )
 
     def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
-        """Its end."""
+        """End the span of a turn."""
         span = self._turns.pop(turn.npc_ref, None)
         if span is not None:
             span.set_attribute(OUTCOME, outcome)
@@ -85,7 +90,7 @@ class Traces(Watcher):
             span.end(_nanoseconds(ended_at))
 
     def asked(self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message]) -> None:
-        """A span of the call, inside that of the turn if there is one."""
+        """Start the span of a call, inside that of its turn if there is one."""
         from opentelemetry import trace
 
         around = self._turns.get(call.key.npc_ref)
@@ -101,7 +106,7 @@ class Traces(Watcher):
         self._calls[call.id] = span
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """The end of a call with a reply."""
+        """End the span of a call with a reply."""
         span = self._calls.pop(call.id, None)
         if span is None:
             return
@@ -112,7 +117,7 @@ class Traces(Watcher):
         _end(span, row)
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """The end of a call without one."""
+        """End the span of a call without a reply."""
         span = self._calls.pop(call.id, None)
         if span is None:
             return
@@ -122,7 +127,7 @@ class Traces(Watcher):
         _end(span, row)
 
     def close(self) -> None:
-        """End what is open, send what was not sent yet."""
+        """End open spans, and send what was not sent yet."""
         for span in (*self._calls.values(), *self._turns.values()):
             span.end()
         self._calls, self._turns = {}, {}
@@ -162,7 +167,7 @@ def _end(span: Any, row: NewCall) -> None:
 
 
 def _fail(span: Any, kind: str) -> None:
-    """The kind of the failure alone: a message may hold what was said."""
+    """Mark a span as failed, with only the kind of error: a message may quote words."""
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute(ERROR_TYPE, kind)

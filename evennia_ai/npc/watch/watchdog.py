@@ -1,8 +1,8 @@
-"""What holds the game up is logged with its stack: `EVENNIA_AI_SLOW_MS`.
+"""The watchdog: logs the stack of code that blocks the game (`EVENNIA_AI_SLOW_MS`).
 
-Evennia's Server does one thing at a time in its reactor, and whoever types waits until that thing
-is done. A thread asks the reactor for a sign of life again and again. Where none comes in time, it
-looks at what the reactor's thread runs just then.
+Evennia's Server does everything in the reactor's thread, so slow code delays all players. A second
+thread regularly asks the reactor for an answer. If none comes in time, it logs what the reactor's
+thread is running at that moment.
 """
 
 import sys
@@ -13,17 +13,22 @@ from collections.abc import Callable
 from typing import Any, Final
 
 REPEAT_SECONDS: Final = 60.0
-"""How long nothing more is said of a place that was told."""
+"""The same place is logged at most once in this time."""
 STACK_FRAMES: Final = 12
 
 _ENDING_SECONDS: Final = 0.1
 
 
 class Watchdog:
-    """Watches the thread that makes it, which must be the reactor's, from `begin` to `end`."""
+    """Watches the thread that creates it, which must be the reactor's."""
 
     def __init__(self, reactor: Any, *, slow_ms: int, log: Callable[[str], None]) -> None:
-        """`slow_ms`: how long one thing may take; `log` is called in the reactor."""
+        """Prepare the watchdog.
+
+        Args:
+            slow_ms: How long the reactor may be blocked.
+            log: Called in the reactor's thread.
+        """
         self._reactor: Final = reactor
         self._slow_seconds: Final = slow_ms / 1000
         self._log: Final = log
@@ -32,11 +37,11 @@ class Watchdog:
         self._told_at: Final[dict[str, float]] = {}
 
     def begin(self) -> None:
-        """Watch from now on."""
+        """Start watching."""
         threading.Thread(target=self._watch, name="evennia_ai: what is slow", daemon=True).start()
 
     def end(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._is_over.set()
 
     def _watch(self) -> None:
@@ -48,7 +53,7 @@ class Watchdog:
             frame = sys._current_frames().get(self._watched)
             stack = traceback.extract_stack(frame) if frame else traceback.StackSummary()
             while not lives.wait(_ENDING_SECONDS):
-                if self._is_over.is_set():  # a reactor that ended gives no sign any more
+                if self._is_over.is_set():  # a stopped reactor no longer answers
                     return
             self._tell(stack, 1000 * (time.monotonic() - asked_at))
 
@@ -58,5 +63,5 @@ class Watchdog:
             return
         self._told_at[place] = now
         lines = "".join(traceback.format_list(stack[-STACK_FRAMES:]))
-        text = f"evennia_ai: nobody was answered for {took_ms:.0f} ms, because of this:\n{lines}"
+        text = f"evennia_ai: the game was blocked for {took_ms:.0f} ms by this code:\n{lines}"
         self._reactor.callFromThread(self._log, text)

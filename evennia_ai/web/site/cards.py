@@ -158,7 +158,7 @@ class CardPage(Page):
 
 def _players(name: str) -> list[dict[str, Any]]:
     refs = cards.players_of(name)
-    names = npc_list.named(refs)
+    names = npc_list.npc_names(refs)
     return [
         {
             "ref": ref,

@@ -4,7 +4,7 @@ from typing import Any
 
 from evennia_ai.engine.prompt.changes import compare_messages, compare_reports
 from evennia_ai.engine.prompt.report import Report, hidden_in_words, number_of
-from evennia_ai.npc.views.looking import past_of, past_reader, sent, tried
+from evennia_ai.npc.views.looking import past_of, past_reader, sent_report, trial_report
 from evennia_ai.npc.views.trials import Trial
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.history import turns
@@ -21,7 +21,7 @@ class DiffPage(Page):
     def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
         seer, trial = seer_for(self.request.user, ref), trial_in(self.request)
         first = turns.get_turn(ref, older)
-        before = sent(seer, first, past_reader())
+        before = sent_report(seer, first, past_reader())
         after = self._newer(seer, ref, newer, trial)
         came, gone = compare_messages(before, after)
         shared = _shared(before, after)
@@ -54,8 +54,8 @@ class DiffPage(Page):
     def _newer(self, seer: Seer, ref: str, number: int, trial: Trial) -> Report:
         turn = turns.get_turn(ref, number)
         if trial.edits:
-            return tried(past_of(seer, turn), trial)
-        return sent(seer, turn, past_reader())
+            return trial_report(past_of(seer, turn), trial)
+        return sent_report(seer, turn, past_reader())
 
 
 def _shared(before: Report, after: Report) -> int:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from evennia_ai.engine.errors import FormatError, NotStoredError, ReplayError
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.mind import npc_list
-from evennia_ai.npc.views.looking import past_reader, revisions_seen, sent
+from evennia_ai.npc.views.looking import past_reader, revisions_seen, sent_report
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import notes
@@ -83,7 +83,7 @@ class MindPage(Page):
 
 def refuse_unknown(ref: str) -> None:
     """Raise NotStoredError if no such NPC exists or ever had a turn, or no such branch had one."""
-    if turns.last_turn(ref) is None and (builder_of(ref) or ref not in npc_list.named([ref])):
+    if turns.last_turn(ref) is None and (builder_of(ref) or ref not in npc_list.npc_names([ref])):
         raise NotStoredError("NPC with the number", ref)
 
 
@@ -107,7 +107,7 @@ def _made_of(seer: Seer, newest: StoredTurn) -> Iterator[dict[str, Any]]:
     """Which revision of each card, book and component took part in the newest turn."""
     report = None
     with suppress(ReplayError):  # its words were erased, or nobody can say what of it is hidden
-        report = sent(seer, newest, past_reader())
+        report = sent_report(seer, newest, past_reader())
     for what, revision in revisions_seen(seer, newest, report).items():
         kind, _, name = what.partition(":")
         yield {"kind": kind, "name": name, "revision": revision}

@@ -152,7 +152,7 @@ def revision_seen(text: str) -> int:
 
 def name_of(ref: str) -> str:
     """What the NPC of this reference is called; one that is gone by its number."""
-    return npc_list.named([ref]).get(ref, f"#{ref}")
+    return npc_list.npc_names([ref]).get(ref, f"#{ref}")
 
 
 def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[str]:
@@ -168,7 +168,7 @@ def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[s
 
 def named_npc(text: str) -> str:
     """The number of the one NPC that is called so; FormatError where it is not one."""
-    found = npc_list.called(text)
+    found = npc_list.npcs_called(text)
     if len(found) != 1:
         several = ", ".join(f"#{ref}" for ref in found[:12])
         raise FormatError(

@@ -21,7 +21,7 @@ from evennia_ai.engine.knowledge.pages.page import BackendError
 from evennia_ai.engine.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
 from evennia_ai.engine.prompt.report import Report
 from evennia_ai.npc.knowledge import search
-from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable
+from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable_bases
 from evennia_ai.npc.mind import emergency, overview
 from evennia_ai.npc.mind.actors import actor_of
 from evennia_ai.npc.mind.npc_list import ListedNPC
@@ -31,7 +31,7 @@ from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import HasMind, object_of
 from evennia_ai.npc.tools.knowledge import USUAL_HITS
 from evennia_ai.npc.tools.registry import choice_of
-from evennia_ai.npc.views.looking import foreseen
+from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.store.knowledge import knowledge_bases
 
 reactor: Any = running  # which one it is, is known when the game runs
@@ -65,7 +65,7 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
     def composed() -> Report:
         speaker = next(iter(played_by(account)), "")
         inputs = _npc(ref).ai.foreseen(line or None, object_of(speaker))
-        return foreseen(seer_for(account, ref), inputs)[1]
+        return foreseen_report(seer_for(account, ref), inputs)[1]
 
     found: Report = _in_the_reactor(composed)
     return found
@@ -147,10 +147,10 @@ def search_as(ref: str, base: str, words: str) -> FoundBy:
 
 
 async def _searched(npc: Any, base: str, words: str) -> FoundBy:
-    known = next((info for info in searchable(npc, None) if info.key == base), None)
+    known = next((info for info in searchable_bases(npc, None) if info.key == base), None)
     if known is None:
         return FoundBy(may_search=False, guards=False)
-    found = await search.found(
+    found = await search.search_bases(
         npc,
         [known],
         words,

@@ -20,10 +20,10 @@ from evennia_ai.npc.views.looking import (
     past_reader,
     past_seen,
     revisions_seen,
-    sent,
-    tried,
+    sent_report,
+    trial_report,
 )
-from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compared
+from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compare_turn
 from evennia_ai.npc.views.trials import Trial, places
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store import model_calls
@@ -59,10 +59,10 @@ class TurnPage(Page):
         unreadable, report = "", None
         if trial.edits:
             self._past = past_of(seer, turn)
-            report = tried(self._past, trial)
+            report = trial_report(self._past, trial)
         else:
             try:
-                report = sent(seer, turn, past_reader())
+                report = sent_report(seer, turn, past_reader())
             except ReplayError as error:  # above all, its words were erased
                 unreadable = str(error)
         is_whole = report is not None and not report.hidden
@@ -240,7 +240,7 @@ def _compared(
 ) -> dict[str, Any]:
     try:
         turn, as_seen = turns.get_turn(ref, number), partial(past_seen, seer)
-        found = compared(turn, trial, reader, as_seen)
+        found = compare_turn(turn, trial, reader, as_seen)
     except EvenniaAIError as error:
         return {"number": number, "outcome": "unknown", "problem": str(error)}
     return {

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.withheld.pages import HiddenPages
-from evennia_ai.npc.views.withheld.viewer import withheld
+from evennia_ai.npc.views.withheld.viewer import withheld_mark
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.web.site.knowledge import base_seen
 from evennia_ai.web.site.page import Page
@@ -51,7 +51,7 @@ class VaultPage(Page):
                     "search": chunk.search,
                     "title": "" if is_hidden else chunk.title,
                     "revision": "" if is_hidden else chunk.revision,
-                    "text": withheld(f"a page of knowledge base '{chunk.base}'")
+                    "text": withheld_mark(f"a page of knowledge base '{chunk.base}'")
                     if is_hidden
                     else chunk.content,
                 }

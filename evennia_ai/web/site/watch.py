@@ -43,7 +43,7 @@ class WatchPage(Page):
             *(one.npc_ref for one in refused),
             *(call.npc_ref for call in calls),
         }
-        names = npc_list.named(told_of | set(halts()))
+        names = npc_list.npc_names(told_of | set(halts()))
         game = halts().get(GAME_REF)
         moment: float = max((line.ended_at or line.created_at for line in newest), default=0.0)
         return {

@@ -86,7 +86,7 @@ def test_one_of_a_queueing_lock_waits_at_most(stage, sums):
     locks = {"lock": "npc:1", "queueing_lock": "sums"}
     ends = submitted(stage, a_job("a", **locks), a_job("b", **locks), a_job("c", **locks))
     assert ends == [("waiting", "one of sums waits already")]
-    assert submitted(stage, a_job("a")) == [("waiting", "a is under way")]
+    assert submitted(stage, a_job("a")) == [("waiting", "a is running")]
 
 
 def test_over_the_cap_the_game_does_without(stage):
@@ -114,12 +114,12 @@ def test_what_fails_unforeseen_three_times_is_asked_no_more(stage, sums, logged)
     assert ends[:3] == [("failed", "ZeroDivisionError: by zero")] * 3
     assert ends[3] == ("poisoned", "sums:1 failed 3 times")
     assert len(sums.began) == 3
-    assert "job sums:1 failed unforeseen" in logged[0]
+    assert "job sums:1 failed unexpectedly" in logged[0]
 
 
 def test_what_nobody_began_in_time_lapses(stage, sums):
     now = stage.clock.seconds()
-    assert submitted(stage, a_job(deadline=now - 1)) == [("lapsed", "nobody began it in time")]
+    assert submitted(stage, a_job(deadline=now - 1)) == [("lapsed", "nobody started it in time")]
     assert sums.began == []
 
 

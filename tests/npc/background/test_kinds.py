@@ -235,7 +235,7 @@ def test_what_a_worker_asked_is_on_record_with_what_came_of_it(stage, kind):
 def test_what_is_said_while_a_worker_summarises_is_kept(stage):
     where, job, body = offered(stage, "compact")
     append_records(where, [replace(a_line("And one thing more."), name="Anna")])
-    outcome = compacting.apply(job, body)
+    outcome = compacting.apply_compaction(job, body)
 
     assert outcome.record is not None
     assert [message.content for message in windows(where.id).history][-1] == "And one thing more."

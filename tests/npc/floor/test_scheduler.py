@@ -262,7 +262,7 @@ def test_turns_that_wait_for_one_model_hold_up_no_turn_of_another(clock, errors,
     clock.pump([0, 0])
     assert works.started[-1] == "g2"
     assert scheduler.crowds() == (("dead", 2, ("d2", "d3", "d4")),)
-    assert scheduler.why_waits("d2") == "2 turns are under way for dead, as many as may at one time"
+    assert scheduler.why_waits("d2") == "2 turns are running for dead, which is the limit"
 
 
 def test_whose_model_changes_waits_for_the_new_one(clock, errors, works):
@@ -283,8 +283,8 @@ def test_why_somebody_waits(clock, errors, works):
     for key in ("oren", "oren", "brida"):
         scheduler.offer(key, works.of(key))
     clock.advance(0)
-    assert scheduler.why_waits("oren") == "its turn before is under way"
-    game_is_full = "1 turn is under way in the whole game, as many as may at one time"
+    assert scheduler.why_waits("oren") == "its previous turn is still running"
+    game_is_full = "1 turn is running in the whole game, which is the limit"
     assert scheduler.why_waits("brida") == game_is_full
     works.end("oren")
     assert scheduler.why_waits("oren") == "it rests for 5.0 s"

@@ -7,14 +7,14 @@ import pytest
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.npc import service
 from evennia_ai.npc.floor.ticks import QUIET, STIRRED, Ticker, stored_ticks
-from evennia_ai.npc.npc_settings import ATTRIBUTE, changed
+from evennia_ai.npc.npc_settings import ATTRIBUTE, change_settings
 from evennia_ai.store.model_calls import Halt, add_halt
 
 
 @pytest.fixture
 def ticks(stage):
     """A ticker on the stage's clock, with Oren in it every minute, and what he perceived."""
-    changed(stage.npc, tick_seconds=60, by=THE_GAME)
+    change_settings(stage.npc, tick_seconds=60, by=THE_GAME)
     ticker = Ticker(stage.clock)
     ticker.take_in(stored_ticks())
     yield ticker
@@ -56,7 +56,7 @@ def test_it_is_not_told_that_nobody_spoke_where_somebody_did(stage, ticks, told)
         lambda npc: setattr(npc, "ai_enabled", False),
         lambda npc: setattr(npc, "why_unable", lambda: "it is asleep"),
         lambda npc: setattr(npc, "location", None),
-        lambda npc: changed(npc, tick_seconds=None, by=THE_GAME),
+        lambda npc: change_settings(npc, tick_seconds=None, by=THE_GAME),
         lambda npc: npc.delete(),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_paused_npc_does_not_tick(stage, ticks, told):
 
 
 def test_a_change_of_the_interval_counts_when_the_npc_is_reached(stage, ticks, told):
-    changed(stage.npc, tick_seconds=10, by=THE_GAME)
+    change_settings(stage.npc, tick_seconds=10, by=THE_GAME)
     ticks.stirs(stage.npc)
     for _ in range(6):
         stage.passes(10)
@@ -117,7 +117,7 @@ def test_many_npcs_are_spread_over_their_interval_and_never_at_once(stage):
     for number in range(40):
         npc = stage.make(f"Oren {number}", "evennia_ai.typeclasses.AINPC")
         npc.ai.hear = lambda event, npc=npc: told.append((stage.clock.seconds(), npc.id))
-        changed(npc, tick_seconds=60, by=THE_GAME)
+        change_settings(npc, tick_seconds=60, by=THE_GAME)
     ticker = Ticker(stage.clock)
     ticker.take_in(stored_ticks())
     for _ in range(600):
@@ -133,8 +133,10 @@ def test_the_npcs_that_tick_are_found_in_one_query(stage):
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    changed(stage.npc, tick_seconds=60, by=THE_GAME)
-    changed(stage.make("Brida", "evennia_ai.typeclasses.AINPC"), talkativeness=0.1, by=THE_GAME)
+    change_settings(stage.npc, tick_seconds=60, by=THE_GAME)
+    change_settings(
+        stage.make("Brida", "evennia_ai.typeclasses.AINPC"), talkativeness=0.1, by=THE_GAME
+    )
     with CaptureQueriesContext(connection) as queries:
         assert stored_ticks() == [(stage.npc.id, 60.0)]
     assert len(queries) == 1
@@ -151,7 +153,7 @@ def test_a_tick_that_is_not_due_asks_the_database_nothing(stage, ticks, told, no
 
 def test_one_timer_serves_all(stage):
     for number in range(5):
-        changed(
+        change_settings(
             stage.make(f"Oren {number}", "evennia_ai.typeclasses.AINPC"),
             tick_seconds=60,
             by=THE_GAME,
@@ -175,7 +177,7 @@ def test_a_tick_a_prompt_shows_is_a_record_and_in_the_next_prompt_too(stage, tic
 
 
 def test_after_a_restart_an_npc_ticks_again(stage, told):
-    changed(stage.npc, tick_seconds=60, by=THE_GAME)
+    change_settings(stage.npc, tick_seconds=60, by=THE_GAME)
     service.at_server_start()
     stage.passes(60)
     service.at_server_stop()

@@ -18,7 +18,7 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest
 from evennia_ai.services.llm.clients.scripted import Line, ScriptedModel
@@ -58,7 +58,7 @@ class Scene:
         self.model = ScriptedModel(lambda request: self.says_at_once(request))
         access = Access(model=self.model, model_id="scripted", roles=roles)
         stage.opens(access, engagement_seconds=0.0)
-        changed(self.npc, tools=TOOLS, mode="always", by=THE_GAME)
+        change_settings(self.npc, tools=TOOLS, mode="always", by=THE_GAME)
         notes.set_note(
             self.npc.ai.ref, by=trusted("builder"), content="Be brief, {{char}}.", depth=1
         )

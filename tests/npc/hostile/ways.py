@@ -10,7 +10,7 @@ from typing import Any
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ModelUnavailable
 from evennia_ai.engine.prompt.components import NO_GRANTS, Scope, of_npc
-from evennia_ai.npc.recording.heard import ConversationKey, opened
+from evennia_ai.npc.recording.heard import ConversationKey, open_conversation
 from evennia_ai.npc.senses.happenings import happened
 from evennia_ai.npc.upkeep.remembering import remember
 from evennia_ai.services.settings.conf import conf
@@ -146,7 +146,9 @@ def _entry(content: str, **fields: Any) -> dict[str, Any]:
 
 def memory(scene: Scene, text: str) -> None:
     """Told to the NPC, which remembers it."""
-    where = opened(scene.npc.ai.ref, ConversationKey(kind="room", place_ref=str(scene.room.id)))
+    where = open_conversation(
+        scene.npc.ai.ref, ConversationKey(kind="room", place_ref=str(scene.room.id))
+    )
     remember(scene.npc.ai.ref, text, where=where, importance=10, rules=conf().memory)
     scene.says(scene.anna, f"{QUESTION} {MARK}")
 

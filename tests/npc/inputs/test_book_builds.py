@@ -107,7 +107,7 @@ def test_a_first_use_waits_and_nothing_is_read_in_the_reactor_s_thread(stage, th
     assert tells(stage, FERRY)
     assert len(readers) == 1
     assert get_ident() not in readers
-    assert told_of(stage, "first") == ["it was read for this turn, which waited"]
+    assert told_of(stage, "first") == ["the turn waited until it was parsed"]
     stage.says(stage.anna, "Oren, and the ferry now?")
     assert told_of(stage, "first") == []
 
@@ -207,7 +207,7 @@ def test_the_long_book_of_a_card_is_waited_for_and_the_trace_says_so(stage, thre
     threads.finish()
     stage.passes()
     assert tells(stage, FERRY)
-    assert told_of(stage, "tides") == ["it was read for this turn, which waited"]
+    assert told_of(stage, "tides") == ["the turn waited until it was parsed"]
     assert len(found) == 1
     assert get_ident() not in found
 

@@ -177,7 +177,7 @@ def test_a_function_that_fails_is_logged_and_the_others_are_asked(logged):
 
     assert known["tide.height"] == 2.5
     (line,) = logged
-    assert line.endswith(f"{HERE}.broken raised KeyError: 'tide'; it is left out")
+    assert line.endswith(f"{HERE}.broken raised KeyError: 'tide'; it is ignored")
 
 
 def test_what_is_no_fact_is_logged_and_left_out(stage, logged):
@@ -186,17 +186,17 @@ def test_what_is_no_fact_is_logged_and_left_out(stage, logged):
     assert known["crew"] == ("a", "b")
     assert known.keys().isdisjoint({"harbour", "depth", 7, "mixed"})
     assert len(logged) == 4
-    assert "gave 'depth' as NoneType, which is no fact" in logged[1]
+    assert "returned 'depth' as NoneType, which cannot be a fact" in logged[1]
 
 
 def test_an_answer_that_is_no_dictionary_is_logged(logged):
     told("of_nothing")
 
-    assert logged[0].endswith("of_nothing gave NoneType and no dictionary; it is left out")
+    assert logged[0].endswith("of_nothing returned NoneType instead of a dictionary; it is ignored")
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("missing", "cannot be imported"), ("no_function", "is no function")]
+    ("name", "why"), [("missing", "cannot be imported"), ("no_function", "is not a function")]
 )
 def test_a_path_that_leads_to_no_function_is_told_once(logged, name, why):
     told(name)

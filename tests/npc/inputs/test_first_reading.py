@@ -2,7 +2,7 @@
 
 from evennia_ai.engine.prompt.memo import cached_values
 from evennia_ai.npc.inputs.first_reading import COUNTER, read_first
-from evennia_ai.npc.senses.labels import foresee, label_of, older_ids, strangers_to
+from evennia_ai.npc.senses.labels import foresee_names, label_of, older_ids, strangers_to
 from evennia_ai.npc.senses.presence import scopes_of
 from evennia_ai.store.authored.lorebooks import books_for
 from evennia_ai.store.authored.notes import notes_for
@@ -54,7 +54,7 @@ def test_whoever_is_called_otherwise_by_now_is_not_foreseen(stage, query_count):
     ids = older_ids(strangers_to(stage.npc))
     assert [list(before) for one, before in ids.items() if one.name == "Guest"] == [[older.id]]
     carl.key = "Guest"
-    foresee(stage.npc, ids)
+    foresee_names(stage.npc, ids)
     assert label_of(stage.npc, guest) == "Guest (another)"
     assert "carl" not in stage.npc.ai.foreseen_names
     assert query_count(lambda: label_of(stage.npc, carl)) > 0

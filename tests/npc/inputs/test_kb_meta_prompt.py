@@ -18,7 +18,7 @@ from evennia_ai.store.knowledge import knowledge_bases
 @pytest.fixture
 def stage(stage):
     """The stage, where Oren may look things up."""
-    registry.chosen(stage.npc, [TOOL], by=trusted("builder"))
+    registry.choose_tools(stage.npc, [TOOL], by=trusted("builder"))
     return stage
 
 
@@ -55,10 +55,10 @@ def test_bases_of_the_npc_its_place_and_its_zone_are_told(stage):
 
 
 def test_a_base_of_one_conversation_is_told_there_alone(stage):
-    here = heard.opened(
+    here = heard.open_conversation(
         stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
     )
-    other = heard.opened(
+    other = heard.open_conversation(
         stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.anna.id))
     )
     a_base("case", Scope(kind="conversation", ref=str(here.id)))
@@ -90,7 +90,7 @@ def test_a_restricted_base_is_told_in_full_to_whom_its_lock_trusts(stage):
 
 
 def test_an_npc_without_the_tool_is_told_nothing_of_bases_and_its_prompt_is_as_ever(stage):
-    registry.chosen(stage.npc, [], by=trusted("builder"))
+    registry.choose_tools(stage.npc, [], by=trusted("builder"))
     before = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     a_base("world", GAME)
     a_base("vault", GAME, restricted=True, hint="What divers say.")
@@ -177,7 +177,7 @@ def test_warm_it_asks_the_database_nothing(stage, no_queries):
     a_base("guild", GAME, locks="search:tag(guild)", restricted=True)
     stage.npc.tags.add("guild")
     event = Event(kind="say", speaker_ref="7", speaker_name="Anna", text="?", room_ref="3")
-    here = heard.opened(
+    here = heard.open_conversation(
         stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
     )
     kb_meta_prompt(stage.npc, event, here)

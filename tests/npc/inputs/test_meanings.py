@@ -82,7 +82,7 @@ def test_without_a_model_words_alone_count_and_the_log_says_so(caplog):
 
     with caplog.at_level(logging.WARNING):
         assert near(Meanings(in_thread=maybeDeferred, model=missing), "horse", MARE) == ()
-    assert "recalled by words alone: numpy is not installed" in caplog.text
+    assert "recalled by their words only: numpy is not installed" in caplog.text
 
 
 def test_nothing_is_read_where_there_is_nothing_to_compare(model):

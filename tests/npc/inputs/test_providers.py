@@ -74,7 +74,7 @@ def test_one_that_fails_is_left_out_and_told_once(logged) -> None:
 def test_one_that_gives_no_text_is_left_out_and_told_once(logged) -> None:
     assert told("a_number") == told("a_number") == []
     (line,) = logged
-    assert f"{HERE}.a_number gave int and no text" in line
+    assert f"{HERE}.a_number returned int instead of a text" in line
 
 
 def test_one_that_is_named_twice_tells_once() -> None:
@@ -92,8 +92,8 @@ def test_two_functions_of_one_name_are_told_apart_by_their_paths() -> None:
     [
         (f"{HERE}.missing", "it cannot be imported"),
         ("world.nowhere.tide", "it cannot be imported"),
-        (f"{HERE}.no_function", "it is no function"),
-        ("speeker", "there is none of this name; there are kb_meta_prompt, speaker"),
+        (f"{HERE}.no_function", "it is not a function"),
+        ("speeker", "unknown name; use one of kb_meta_prompt, speaker"),
     ],
 )
 def test_what_is_no_provider_is_told_at_the_start_and_left_out(path, problem, logged) -> None:

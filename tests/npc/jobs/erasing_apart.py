@@ -21,7 +21,7 @@ def found_out():
     from evennia_ai import models
     from evennia_ai.engine.history.records import NewRecord, RecordKind
     from evennia_ai.npc.jobs.job import Job
-    from evennia_ai.npc.jobs.kinds.forms import plain
+    from evennia_ai.npc.jobs.kinds.forms import form_to_json
     from evennia_ai.npc.jobs.wire import text_of
     from evennia_ai.store.erasing import erase_conversation
     from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
@@ -36,7 +36,7 @@ def found_out():
         return where
 
     def offer(where, head, meanwhile=lambda: None):
-        job = Job(kind="compact", idempotency=str(where.id), given={"head": plain(head)})
+        job = Job(kind="compact", idempotency=str(where.id), given={"head": form_to_json(head)})
         new = proposals.Offer(
             idempotency=job.idempotency,
             kind=job.kind,

@@ -52,7 +52,7 @@ def test_a_job_of_another_version_is_refused_by_name(version, who):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[]", "must be an object"),
         ("{}", "'without a name' is of version None"),
         ('{"version":1,"kind":"compact"}', r"\.idempotency: is missing"),

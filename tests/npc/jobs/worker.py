@@ -24,7 +24,7 @@ def prepare():
     from evennia_ai.npc.jobs.worker import configured
 
     file = Path(os.environ[FILE])
-    configured.configure(configured.read_file(file.read_text(), where=str(file)))
+    configured.configure_django(configured.read_file(file.read_text(), where=str(file)))
     from evennia_ai.npc.jobs.worker import living  # noqa: F401
 
 
@@ -67,4 +67,4 @@ def live(given):
         at_once=given.get("at_once", 4),
         ends_when_idle=given.get("until_idle", False),
     )
-    asyncio.run(living.live({"ledger": LEDGER}, options))
+    asyncio.run(living.run_worker({"ledger": LEDGER}, options))

@@ -9,7 +9,7 @@ from evennia_ai.engine.knowledge.meta_prompt import TOOL
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, PageMeta, page_name
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge.pages import save_page
@@ -122,7 +122,7 @@ def dig(npc: Any) -> None:
     protect = {"protect": [WATCHWORD, "fourth step of the cellar", "left of the barrel"]}
     written("vault", a_page(TITLE, PASSAGE, aliases=("Old Cellar",), fields=protect))
     knowledge_bases.bind_base("vault", Scope(kind="npc", ref=npc.ai.ref), by=trusted("builder"))
-    changed(npc, tools=(TOOL,), by=THE_GAME)
+    change_settings(npc, tools=(TOOL,), by=THE_GAME)
 
 
 def with_minds(stage: Any) -> Any:

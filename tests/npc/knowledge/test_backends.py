@@ -5,7 +5,7 @@ from django.test import override_settings
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.engine.knowledge.pages.page import BackendError, BaseInfo
-from evennia_ai.npc.knowledge.backends import BACKENDS, later
+from evennia_ai.npc.knowledge.backends import BACKENDS, as_deferred
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.knowledge.backend import DatabaseBackend
@@ -44,7 +44,7 @@ def test_a_wiki_that_the_settings_do_not_name_is_told(stage):
 
 
 def test_a_place_that_nobody_knows_is_told_with_those_there_are(stage):
-    with pytest.raises(BackendError, match="is no place for pages; there are database"):
+    with pytest.raises(BackendError, match="is not a known place; use one of database"):
         runtime().backends.of(a_base("attic"))
     assert {"database", "mediawiki"} <= set(BACKENDS)
 
@@ -56,7 +56,7 @@ async def _told() -> str:
 @pytest.mark.parametrize("make", [lambda: "told", lambda: succeed("told"), _told])
 def test_an_answer_is_waited_for_whether_it_is_there_or_comes_later(make):
     got: list[str] = []
-    answer = later(make())
+    answer = as_deferred(make())
     assert isinstance(answer, Deferred)
     answer.addCallback(got.append)
     assert got == ["told"]

@@ -8,11 +8,11 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.knowledge.guarding import (
+    bases_as_told,
     held_keys,
     is_held,
     may_search,
-    searchable,
-    told_before,
+    searchable_bases,
 )
 from evennia_ai.store.knowledge import knowledge_bases
 
@@ -74,19 +74,19 @@ def bound(stage):
 
 
 def test_a_base_counts_where_the_npc_is(bound):
-    assert [info.key for info in searchable(bound.npc, None)] == ["vault"]
+    assert [info.key for info in searchable_bases(bound.npc, None)] == ["vault"]
     bound.npc.location = None
-    assert searchable(bound.npc, None) == ()
+    assert searchable_bases(bound.npc, None) == ()
 
 
 def test_which_bases_there_are_is_read_without_a_query(bound, no_queries):
-    told_before(bound.npc, searchable(bound.npc, None))
+    bases_as_told(bound.npc, searchable_bases(bound.npc, None))
     with no_queries():
-        assert told_before(bound.npc, searchable(bound.npc, None))
+        assert bases_as_told(bound.npc, searchable_bases(bound.npc, None))
 
 
 def test_the_hint_of_what_is_guarded_is_scrubbed_and_that_of_the_rest_is_not(bound):
-    (told,) = told_before(bound.npc, searchable(bound.npc, None))
+    (told,) = bases_as_told(bound.npc, searchable_bases(bound.npc, None))
     assert told.hint == "The keys of it."
     free = replace(VAULT, restricted=False)
-    assert told_before(bound.npc, [free]) == (free,)
+    assert bases_as_told(bound.npc, [free]) == (free,)

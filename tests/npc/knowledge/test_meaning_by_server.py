@@ -3,7 +3,7 @@
 import pytest
 from django.test import override_settings
 
-from evennia_ai.npc.jobs.registry import lacking
+from evennia_ai.npc.jobs.registry import missing_for
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.llm.clients.embeddings import EmbeddingServer
 from evennia_ai.services.settings.conf import conf, setting_problems
@@ -45,11 +45,11 @@ def test_neither_the_game_nor_a_worker_needs_the_packaged_model(server, monkeypa
     monkeypatch.setattr("evennia_ai.services.settings.conf.missing_packages", lambda: packages)
     monkeypatch.setattr("evennia_ai.npc.jobs.registry.missing_packages", lambda: packages)
     assert not list(setting_problems())
-    assert lacking("embed") == ()
+    assert missing_for("embed") == ()
     with override_settings(EVENNIA_AI_EMBEDDINGS_PROFILE=""):
         assert [problem.id for problem in setting_problems()] == ["E061"]
     with override_settings(EVENNIA_AI_EMBEDDINGS_PROFILE="", EVENNIA_AI_KNOWLEDGE_EMBEDDINGS=False):
-        assert lacking("embed") == packages
+        assert missing_for("embed") == packages
 
 
 @pytest.mark.parametrize("name", ["vector", "default"])

@@ -186,7 +186,7 @@ def test_without_the_model_words_find_alone(backend, caplog):
     backend._model = missing
 
     assert found(backend, "boat") == ["Ferry"]
-    assert "searched by words alone: it is not installed" in caplog.text
+    assert "searched by words only: it is not installed" in caplog.text
 
 
 def test_a_model_that_fails_while_it_reads_stops_nothing(backend, caplog):
@@ -236,7 +236,7 @@ class TestInThreads:
         self.ends()
 
         assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
-        assert "searched by words alone" in caplog.text
+        assert "searched by words only" in caplog.text
 
 
 class TestInWorkers:

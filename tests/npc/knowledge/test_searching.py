@@ -10,7 +10,7 @@ from evennia_ai.engine.knowledge.meta_prompt import TOOL
 from evennia_ai.engine.knowledge.pages.page import BackendError, Hit
 from evennia_ai.engine.knowledge.settings import SearchBudget
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.views.recomposing import NotReadBackError, PastReader, composed_again
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
@@ -25,7 +25,7 @@ def harbour(stage):
     knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
     written("harbour", a_page("Ferry", FERRY))
     bound(stage, Scope(kind="npc", ref=stage.npc.ai.ref))
-    changed(stage.npc, tools=(TOOL,), by=THE_GAME)
+    change_settings(stage.npc, tools=(TOOL,), by=THE_GAME)
     stage.minds = Minds()
     stage.minds.searches = {"query": "ferry"}
     stage.install(stage.minds)
@@ -245,7 +245,7 @@ def test_an_npc_with_the_tool_is_told_for_good_how_to_use_it(harbour):
 
 def test_one_without_the_tool_is_not(harbour):
     harbour.minds.searches = None
-    changed(harbour.npc, tools=("say",), by=THE_GAME)
+    change_settings(harbour.npc, tools=("say",), by=THE_GAME)
     assert "knowledge_base_search" not in "".join(prompt_of(harbour))
 
 
@@ -270,5 +270,5 @@ def test_one_that_was_told_so_in_other_words_cannot(harbour, monkeypatch):
     told(harbour)
     turn = turns.last_turn(harbour.npc.ai.ref)
     monkeypatch.setattr("evennia_ai.npc.views.recomposing.policy_sha256", lambda: "another")
-    with pytest.raises(NotReadBackError, match="was another text then"):
+    with pytest.raises(NotReadBackError, match="had another text then"):
         PastReader().inputs(turn)

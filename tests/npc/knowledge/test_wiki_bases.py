@@ -9,7 +9,7 @@ from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.knowledge.meta_prompt import TOOL
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.wiki.site import Site
 from evennia_ai.store.knowledge import knowledge_bases
@@ -38,7 +38,7 @@ def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
     knowledge_bases.bind_base(
         "harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder")
     )
-    changed(stage.npc, tools=(TOOL,), by=THE_GAME)
+    change_settings(stage.npc, tools=(TOOL,), by=THE_GAME)
     stage.minds = Minds()
     stage.minds.searches = {"query": "ferry"}
     patient = {"request_seconds": 30, "whole_seconds": 60}  # a busy machine is no broken wiki

@@ -37,7 +37,9 @@ def introduction() -> Iterator[Callable[[str, str], Any]]:
     models = Models(bridge)
 
     def introduction(entity: str, address: str) -> Any:
-        return reactor.outcome_of(asking.introduction(models, address, entity), within_seconds=30)
+        return reactor.outcome_of(
+            asking.fetch_introduction(models, address, entity), within_seconds=30
+        )
 
     yield introduction
     bridge.stop()

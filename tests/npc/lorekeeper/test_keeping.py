@@ -234,7 +234,7 @@ def test_whoever_asked_too_much_is_told_so(stage, mara):
     limits = read_quotas({"player": {"calls_per_minute": 2}}, where="L")
     stage.talks_with(Writer(), limits=limits)
     answer(mara)
-    assert "the lorekeeper is not asked" in refused(mara)
+    assert "the lorekeeper may not ask a model" in refused(mara)
 
 
 def test_wikipedia_is_not_asked_where_the_settings_name_no_address(stage, mara):
@@ -269,5 +269,5 @@ def test_an_npc_that_guards_a_base_is_not_shown_its_pages(stage, mara):
     keeps(stage)
     stage.npc.permissions.add("Builder")
     told = done(lorekeeper(TASK, base="secret", by=stage.npc)).getErrorMessage()
-    assert "is told safe summaries of it alone" in told
+    assert "gets only safe summaries of it" in told
     assert done(lorekeeper(TASK, base="harbour", by=stage.npc)).drafts

@@ -87,7 +87,7 @@ def test_a_lock_is_never_a_models_to_change(stage, mara):
 @pytest.mark.req("S4-55")
 def test_a_hidden_page_is_not_drafted_over(stage, mara):
     told = notes_of(stage, mara, "=== PAGE: The Vault ===\nEmpty.")
-    assert told == "no draft of The Vault: it may not be read by who asked"
+    assert told == "no draft of The Vault: the builder who asked may not read it"
 
 
 def test_several_pages_are_several_drafts(stage, mara):
@@ -105,7 +105,7 @@ def test_a_fence_around_a_page_is_no_part_of_it(stage, mara):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("=== PAGE: <b> ===\nText.", "'<b>' is no title of a page"),
+        ("=== PAGE: <b> ===\nText.", "'<b>' is not a valid page title"),
         ("=== PAGE: One ===\n", "no draft of One: the answer has no text for it"),
         ("=== PAGE: One ===\n---\naliases: 3\n---\nText.", "aliases must be a list of texts"),
         ("=== PAGE: Oren ===\nOren rows [[The Ferry]].", ""),

@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import THE_GAME, trusted
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.quotas import Quota, Quotas
 
@@ -90,7 +90,7 @@ class TestTurnTaking:
     def test_of_npcs_that_answer_everybody_one_does(self, stage, brida):
         stage.talks_with(own_name)
         for npc in (stage.npc, brida):
-            changed(npc, mode="always", by=THE_GAME)
+            change_settings(npc, mode="always", by=THE_GAME)
         for number in range(5):
             stage.says(stage.anna, f"Fine weather, number {number}.")
             stage.passes(100)
@@ -112,7 +112,7 @@ class TestTurnTaking:
 
     def test_what_is_said_to_a_player_is_answered_by_no_npc(self, stage):
         stage.talks_with(own_name)
-        changed(stage.npc, mode="always", by=THE_GAME)
+        change_settings(stage.npc, mode="always", by=THE_GAME)
         stage.says(stage.anna, "Ben, are you well?")
         assert spoken(stage) == []
         assert newest(stage.npc).why == "somebody else is named"
@@ -120,7 +120,7 @@ class TestTurnTaking:
     def test_two_utterances_in_one_moment_are_two(self, stage, brida):
         stage.talks_with(own_name)
         for npc in (stage.npc, brida):
-            changed(npc, mode="always", by=THE_GAME)
+            change_settings(npc, mode="always", by=THE_GAME)
         stage.anna.at_say("Good morning.")
         stage.ben.at_say("Good evening.")
         stage.passes()
@@ -149,7 +149,7 @@ class TestChains:
         stage.talks_with(
             lambda request: "Oren, and here." if request.speaker == "Brida" else "Brida, here."
         )
-        changed(stage.npc, hop_limit=0, by=THE_GAME)
+        change_settings(stage.npc, hop_limit=0, by=THE_GAME)
         stage.says(stage.anna, "Brida?")
         stage.passes(5)
         assert len(spoken(stage)) == 1
@@ -158,7 +158,7 @@ class TestChains:
 class TestModes:
     def test_one_that_answers_whispers_only_says_nothing_aloud(self, stage):
         stage.talks_with("psst.")
-        changed(stage.npc, mode="whisper_only", by=THE_GAME)
+        change_settings(stage.npc, mode="whisper_only", by=THE_GAME)
         stage.says(stage.anna, "Oren?")
         stage.whispers(stage.anna, "Oren?")
         assert [line for line in stage.screen_of(stage.ben) if "Oren says" in line] == []
@@ -166,13 +166,13 @@ class TestModes:
 
     def test_one_that_answers_everybody_needs_no_name(self, stage):
         stage.talks_with(own_name)
-        changed(stage.npc, mode="always", by=THE_GAME)
+        change_settings(stage.npc, mode="always", by=THE_GAME)
         stage.says(stage.anna, "Fine weather.")
         assert spoken(stage) == ['Oren says, "Oren here."']
 
     def test_an_engagement_may_last_as_long_as_the_npc_has_it(self, stage):
         stage.talks_with(own_name)
-        changed(stage.npc, engagement_seconds=5.0, by=THE_GAME)
+        change_settings(stage.npc, engagement_seconds=5.0, by=THE_GAME)
         stage.says(stage.anna, "Oren?")
         stage.passes(6)
         stage.says(stage.anna, "And?")
@@ -180,7 +180,7 @@ class TestModes:
 
     def test_a_pause_of_its_own_lies_between_two_turns(self, stage):
         stage.talks_with(own_name)
-        changed(stage.npc, cooldown_seconds=9.0, by=THE_GAME)
+        change_settings(stage.npc, cooldown_seconds=9.0, by=THE_GAME)
         stage.says(stage.anna, "Oren?")
         stage.says(stage.anna, "Oren?")
         stage.passes(8)
@@ -309,7 +309,7 @@ class TestThinking:
 
     def test_an_npc_has_a_gesture_of_its_own(self, stage, slow):
         stage.install(slow, thinking_seconds=4.0)
-        changed(stage.npc, thinking="scratches |rhis head.", by=THE_GAME)
+        change_settings(stage.npc, thinking="scratches |rhis head.", by=THE_GAME)
         stage.says(stage.anna, "Oren?")
         stage.passes(5)
         assert stage.screen_of(stage.ben)[-1] == "Oren scratches |rhis head."

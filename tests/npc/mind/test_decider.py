@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.errors import ModelUnavailable
 from evennia_ai.npc.mind.decider import DECIDE_SECONDS, MOST_LINES
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.quotas import Quota, Quotas
 from evennia_ai.store.history.conversations import conversations_of
@@ -48,7 +48,7 @@ class Models:
 def models(stage):
     made = Models()
     stage.install(made)
-    changed(stage.npc, mode="decide", by=THE_GAME)
+    change_settings(stage.npc, mode="decide", by=THE_GAME)
     return made
 
 
@@ -79,8 +79,8 @@ def test_it_is_silent_where_the_decider_says_no(stage, models):
     ("decision", "told"),
     [
         (ModelUnavailable("models", "is away"), "the decider failed"),
-        ("Certainly!", "the decider's answer is of no use"),
-        ('{"answer": "perhaps"}', "the decider's answer is of no use"),
+        ("Certainly!", "the decider's answer cannot be read"),
+        ('{"answer": "perhaps"}', "the decider's answer cannot be read"),
     ],
 )
 def test_without_a_decision_it_is_silent_and_the_reason_is_known(
@@ -139,7 +139,7 @@ def test_the_decider_sees_few_lines_and_each_with_its_speaker(stage, models):
 
 def test_each_is_asked_at_most_once_about_an_utterance_and_the_first_yes_speaks(stage, models):
     for key in ("Brida", "Ismay", "Tomas", "Ulla"):
-        changed(stage.make(key, "evennia_ai.typeclasses.AINPC"), mode="decide", by=THE_GAME)
+        change_settings(stage.make(key, "evennia_ai.typeclasses.AINPC"), mode="decide", by=THE_GAME)
     stage.says(stage.anna, "Is there a ferry tonight?")
     assert len(spoken(stage)) == 1
     assert len(models.asked) == 1

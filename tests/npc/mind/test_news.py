@@ -53,7 +53,7 @@ def test_a_model_that_goes_on_failing_is_told_once_a_minute_with_how_often(watch
     assert len(told) == 1
     clock.now += SECONDS
     fails(watcher)
-    assert told[1].endswith("(8 more were not told)")
+    assert told[1].endswith("(8 more lines were left out)")
 
 
 def test_many_models_that_fail_are_a_few_lines_in_all(watcher, told):

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.npc.mind import npc_list
-from evennia_ai.npc.mind.npc_list import NPCList, called, named
+from evennia_ai.npc.mind.npc_list import NPCList, npc_names, npcs_called
 from evennia_ai.npc.senses.presence import paths_with_mind
 
 AINPC = "evennia_ai.typeclasses.AINPC"
@@ -80,15 +80,17 @@ def test_who_is_called_so_is_found_by_name_or_number_without_its_colours(stage: 
     npcs(1, stage, name="|rMarek|n")
     npcs(2, stage, name="Twin")
     marek = str(ObjectDB.objects.get(db_key="|rMarek|n").pk)
-    assert called("marek") == called(f"#{marek}") == called(marek) == (marek,)
-    assert len(called("twin")) == 2
-    assert called("mare") == called("") == called("#x") == called("9" * 40) == ()
+    assert npcs_called("marek") == npcs_called(f"#{marek}") == npcs_called(marek) == (marek,)
+    assert len(npcs_called("twin")) == 2
+    assert (
+        npcs_called("mare") == npcs_called("") == npcs_called("#x") == npcs_called("9" * 40) == ()
+    )
 
 
 def test_the_names_of_those_that_are_asked_for_and_are_npcs(stage: Any) -> None:
     ref = stage.npc.ai.ref
     with CaptureQueriesContext(connection) as asked:
-        assert named([ref, str(stage.anna.id), "0", "x"]) == {ref: "Oren"}
+        assert npc_names([ref, str(stage.anna.id), "0", "x"]) == {ref: "Oren"}
     assert len(asked) == 2
 
 

@@ -206,7 +206,7 @@ def test_a_row_that_cannot_be_written_is_written_later(
     assert outcome_of(asked()) is REPLY
     stage.passes(5)
     assert len(newest_calls("5", limit=5)) == 1
-    assert "not written down" in logged[0]
+    assert "was not recorded" in logged[0]
 
 
 def test_a_model_is_asked_at_one_place_alone() -> None:

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.errors import ModelUnavailable
 from evennia_ai.npc.model_calls.naming import GAME_ID, game_id
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.endpoints import (
     OFFLINE,
     Access,
@@ -304,7 +304,7 @@ def test_the_budget_of_prompts_is_that_of_the_npcs_profile(stage, no_queries):
     with override_settings(EVENNIA_AI_PROFILES=PROFILES):
         stage.talks_with("Aye.")
         assert stage.npc.ai.view().rules.budget.limit_tokens == 8192 - 400
-        changed(stage.npc, profile="cheap", reply_tokens=96, by=THE_GAME)
+        change_settings(stage.npc, profile="cheap", reply_tokens=96, by=THE_GAME)
         assert stage.npc.ai.view().rules.budget.limit_tokens == 4000
         with no_queries():
             assert stage.npc.ai.view() is stage.npc.ai.view()

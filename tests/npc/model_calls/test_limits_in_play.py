@@ -70,9 +70,9 @@ def test_a_player_is_answered_again_when_the_minute_is_over(stage: Any) -> None:
 
 
 def test_an_npc_of_its_own_limits_is_silent_sooner(stage: Any) -> None:
-    from evennia_ai.npc.npc_settings import changed
+    from evennia_ai.npc.npc_settings import change_settings
 
-    changed(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
+    change_settings(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
     model = stage.talks_with(*["Aye."] * 9)
     for speaker in (stage.anna, stage.ben):
         stage.says(speaker, "Oren, are you there?")

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.ai.status import overview_lines, status_lines
 from evennia_ai.engine.actors import THE_GAME
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.llm.clients.scripted import ScriptedModel
 from evennia_ai.services.settings.conf import conf
@@ -48,7 +48,7 @@ def crowd(stage, monkeypatch):
         stage.running.install(live)
         mute = [stage.make(f"Mute{number}", NPCS) for number in range(6)]
         for npc in mute:
-            changed(npc, profile="dead", by=THE_GAME)
+            change_settings(npc, profile="dead", by=THE_GAME)
         for npc in mute:
             stage.whispers(stage.anna, "Are you there?", to=npc)
         yield mute
@@ -65,7 +65,7 @@ def test_the_overview_and_the_status_say_who_waits_for_which_model(stage, crowd)
     told = " ".join(" ".join(overview_lines("", 1)).split())
     full = "! dead has 4 turns under way, as many as it may (max_concurrent)"
     assert f"{full}; for a place wait Mute4, Mute5." in told
-    why = "4 turns are under way for dead, as many as may at one time"
+    why = "4 turns are running for dead, which is the limit"
     assert f"  waits because  {why}" in status_lines(crowd[5])
     assert not any("waits because" in line for line in status_lines(stage.npc))
 

@@ -58,7 +58,7 @@ def test_a_watcher_that_fails_is_logged_and_the_others_are_told(logged: list[str
     Watch([Broken(), watcher], now=lambda: 0.0).refused("5", REFUSAL)
     assert watcher.told == [("refused", "5", "calls_per_day")]
     assert logged == [
-        'evennia_ai: Broken could not tell what happened: ValueError("somebody else\'s bug")'
+        'evennia_ai: the watcher Broken raised an error: ValueError("somebody else\'s bug")'
     ]
 
 

@@ -17,9 +17,9 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.inputs import shipped_providers
 from evennia_ai.npc.inputs.providers import SHIPPED
 from evennia_ai.npc.inputs.shipped_providers import HEADING
-from evennia_ai.npc.recording.event_recorder import Prepared, committed
-from evennia_ai.npc.recording.heard import Lately, event_record, key_of, opened
-from evennia_ai.npc.speech.output import show
+from evennia_ai.npc.recording.event_recorder import Prepared, commit_event
+from evennia_ai.npc.recording.heard import Lately, event_record, key_of, open_conversation
+from evennia_ai.npc.speech.output import show_item
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
@@ -188,7 +188,7 @@ def test_a_room_that_is_gone_has_no_name(quay) -> None:
 
 
 def shows(stage: Any, who: Any, name: str) -> None:
-    show(who, stage.make(name, THING, place=who), stage.npc)
+    show_item(who, stage.make(name, THING, place=who), stage.npc)
     stage.passes()
 
 
@@ -262,8 +262,8 @@ def test_a_warm_turn_with_both_asks_the_database_nothing(quay, no_queries) -> No
     quay.says(quay.anna, "Oren, good evening.")
     event = quay.npc.ai._imagined("Oren, what is new?", quay.anna, str(quay.room.id))
     mind = quay.npc.ai
-    where, record = opened(mind.ref, key_of(event)), event_record(event)
-    heard = committed(Prepared(conversation=where, event=event, record=record, greeting=None))
+    where, record = open_conversation(mind.ref, key_of(event)), event_record(event)
+    heard = commit_event(Prepared(conversation=where, event=event, record=record, greeting=None))
     with no_queries():
         made = compose(inputs_for(quay.npc, heard))
     assert HEADING in str(made.messages)

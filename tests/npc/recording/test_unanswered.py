@@ -68,7 +68,7 @@ def test_a_whisper_is_answered_in_private(stopped):
 def test_what_is_older_than_a_minute_is_dropped_and_that_is_logged(stopped, logged):
     said(stopped, stopped.anna, "Oren, is it late?")
     assert starts(stopped, FRESH_SECONDS + 1) == TakenUp(dropped=1)
-    assert "0 answered now, 1 not any more" in logged[-1]
+    assert "0 answered now, 1 too old to answer" in logged[-1]
     assert stopped.model.requests == []
 
 

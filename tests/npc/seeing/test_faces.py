@@ -21,7 +21,7 @@ from evennia_ai.engine.knowledge.restricted.mediation import PagePassage
 from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store import memories
 from evennia_ai.store.history import conversations, turns
@@ -164,7 +164,7 @@ def search(stage):
         pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by=trusted("Ada")))
         knowledge_bases.bind_base(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
     written("cellar", a_page("Stairs", "Four steps. See [[The Hoard]]."))
-    changed(stage.npc, tools=(TOOL, "remember"), by=THE_GAME)
+    change_settings(stage.npc, tools=(TOOL, "remember"), by=THE_GAME)
     stage.talks_with(
         *(_calls(TOOL, query=f"smugglers {CANARY}", bases=["secrets"]), f"Hm. {PASSAGE}"),
         *(_calls(TOOL, query="smugglers cellar", bases=["cellar"]), "I will not say."),

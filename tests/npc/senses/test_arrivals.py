@@ -27,14 +27,14 @@ def _hall(stage: Any, npcs: int) -> Any:
 
 def _enters(stage: Any, guest_id: int) -> Callable[[], None]:
     """What happens at once where a player's character is entered."""
-    from evennia_ai.npc.senses.witness import came
+    from evennia_ai.npc.senses.witness import show_arrival
 
     guest = stage.who(guest_id)
     hall = guest.location
 
     def enters() -> None:
         guest.at_post_puppet()
-        came(hall, guest, None)
+        show_arrival(hall, guest, None)
 
     return enters
 

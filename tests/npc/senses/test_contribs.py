@@ -9,7 +9,7 @@ from evennia.utils.create import create_object
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.typeclasses import AIMixin
 
@@ -29,7 +29,7 @@ class Elf(AIMixin, ContribRPCharacter):
 
 def looks(stage, npc, at):
     """What an NPC sees that looks at something."""
-    changed(npc, tools=("look",), by=THE_GAME)
+    change_settings(npc, tools=("look",), by=THE_GAME)
     call = ToolCall(id="x", name="look", arguments=f'{{"at": "{at}"}}' if at else "{}")
     stage.talks_with(ChatReply(text="", model="m", tool_calls=(call,)), "I see.")
     stage.says(stage.anna, f"{npc.key}, look.")
@@ -64,7 +64,7 @@ def test_words_of_a_language_that_it_does_not_know_stay_garbled(stage, known, he
     elf.sdesc.add("a pale elf")
     anna = create_object(ContribRPCharacter, key="Annabel", location=stage.room, nohome=True)
     anna.sdesc.add("a hooded traveller")
-    changed(elf, languages=known, by=THE_GAME)
+    change_settings(elf, languages=known, by=THE_GAME)
     stage.talks_with("Aye.")
     anna.execute_cmd('emote /me turns to /elf. elvish"The treasure lies below"')
     stage.passes(1)

@@ -110,10 +110,10 @@ def test_the_text_is_one_line_of_data(stage, seen):
 @pytest.mark.parametrize(
     ("kind", "text", "data", "problem"),
     [
-        ("say", "Hello.", None, "is no kind of a happening"),
-        ("tick", "Hello.", None, "is no kind of a happening"),
-        ("two words", "Hello.", None, "is no kind of a happening"),
-        ("x" * 41, "Hello.", None, "is no kind of a happening"),
+        ("say", "Hello.", None, "cannot be the kind of a happening"),
+        ("tick", "Hello.", None, "cannot be the kind of a happening"),
+        ("two words", "Hello.", None, "cannot be the kind of a happening"),
+        ("x" * 41, "Hello.", None, "cannot be the kind of a happening"),
         ("weather", " \x1b[0m ", None, "has no text"),
         ("weather", "Rain.", {"by": object()}, "cannot be stored as JSON"),
         ("weather", "Rain.", {"mm": float("nan")}, "cannot be stored as JSON"),

@@ -6,7 +6,7 @@ from evennia.objects.objects import DefaultCharacter
 from evennia.utils.create import create_object
 
 from evennia_ai.engine.actors import THE_GAME
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.recording.heard import event_record
 from evennia_ai.npc.senses.perception import AISpeakerMixin
 from evennia_ai.typeclasses import AIMixin
@@ -85,26 +85,26 @@ def test_what_a_game_tells_as_a_language_is_plain_and_short(stage, heard, cora):
 def test_words_in_a_language_it_does_not_understand_stay_unheard(
     stage, heard, cora, languages, text
 ):
-    changed(stage.npc, languages=languages, by=THE_GAME)
+    change_settings(stage.npc, languages=languages, by=THE_GAME)
     cora.at_say("Mae govannen", language="Elvish")
     assert [event.text for event in heard] == [text]
 
 
 def test_what_the_game_made_of_such_words_is_heard(stage, heard, cora):
-    changed(stage.npc, languages=["Common"], by=THE_GAME)
+    change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     cora.at_say("Mae govannen", language="Elvish", msg_location='{object} says, "xae xo"')
     assert [event.text for event in heard] == ["xae xo"]
 
 
 def test_words_in_no_language_are_understood_by_everybody(stage, heard, cora):
-    changed(stage.npc, languages=["Common"], by=THE_GAME)
+    change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     cora.at_say("Hello")
     assert [event.text for event in heard] == ["Hello"]
 
 
 def test_a_game_may_decide_itself_what_is_understood(stage, heard, cora):
     stage.npc.understands = lambda language: language == "Elvish"
-    changed(stage.npc, languages=["Common"], by=THE_GAME)
+    change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     cora.at_say("Mae govannen", language="Elvish")
     cora.at_say("Baruk", language="Dwarvish")
     assert [event.text for event in heard] == ["Mae govannen", "(words in Dwarvish)"]
@@ -155,7 +155,7 @@ def test_a_say_that_is_an_emote_is_heard_as_speech(players):
 
 def test_in_an_emote_words_in_another_language_are_not_heard(players):
     oren, dara = players
-    changed(oren, languages=["Common"], by=THE_GAME)
+    change_settings(oren, languages=["Common"], by=THE_GAME)
     emotes(dara, '/Me whispers elvish"Mae govannen" and "Hello".')
     (event,) = oren.heard
     assert "Mae" not in event.text
@@ -173,7 +173,7 @@ def test_what_the_npcs_game_makes_of_such_words_is_heard(players):
 
 def test_an_npc_outside_the_contrib_hears_the_emote_too(stage, heard, players):
     _, dara = players
-    changed(stage.npc, languages=["Common"], by=THE_GAME)
+    change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     emotes(dara, '/Me cries elvish"Mae govannen".')
     emotes(dara, '/Me cries "Land".')
     assert [event.text for event in heard] == ['cries "(words in elvish)".', 'cries "Land".']

@@ -14,7 +14,7 @@ from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.engine.prompt.personas import Persona
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.senses.perception import AISpeakerMixin
 from evennia_ai.npc.senses.presence import known_ref
 from evennia_ai.npc.senses.utterance import spoken_words
@@ -123,7 +123,7 @@ def test_what_is_learnt_of_a_mask_stays_the_masks(inn):
     call = ToolCall(
         id="x", name="remember", arguments='{"text": "Seeks a ship.", "about": "a masked figure"}'
     )
-    changed(inn.npc, tools=("remember",), by=THE_GAME)
+    change_settings(inn.npc, tools=("remember",), by=THE_GAME)
     inn.talks_with(ChatReply(text="", model="m", tool_calls=(call,)), "I will.", *["Aye."] * 9)
     types(inn, inn.anna, "say Innkeeper, I seek a ship.")
     held = memories.held_by(inn.npc.ai.ref).memories
@@ -187,7 +187,7 @@ def test_talk_shows_neither_an_emote_nor_a_real_name(inn):
     ],
 )
 def test_tools_of_speech_show_no_emote(inn, tool, arguments, shown):
-    changed(inn.npc, tools=(tool,), by=THE_GAME)
+    change_settings(inn.npc, tools=(tool,), by=THE_GAME)
     call = ToolCall(id="x", name=tool, arguments=arguments)
     inn.talks_with(ChatReply(text="", model="m", tool_calls=(call,)), "Done.")
     told = types(inn, inn.anna, "say Innkeeper, when does she leave?")

@@ -7,7 +7,7 @@ from evennia.utils.create import create_account, create_object
 
 from evennia_ai.npc.senses import presence
 from evennia_ai.npc.senses.perception import AISpeakerMixin
-from evennia_ai.npc.senses.utterance import Utterance, uttered
+from evennia_ai.npc.senses.utterance import Utterance, uttering
 from tests.effort import little_work
 
 
@@ -77,9 +77,9 @@ def test_broken_links_without_end_do_not_hold_the_game(stage, heard, unit):
 
 
 def test_an_npc_does_not_hear_itself(stage, heard):
-    from evennia_ai.npc.speech.output import speak
+    from evennia_ai.npc.speech.output import say_aloud
 
-    speak(stage.npc, "hello")
+    say_aloud(stage.npc, "hello")
     stage.npc.at_say("hello", msg_self=True)
     assert heard == []
 
@@ -149,12 +149,12 @@ def test_a_speaker_with_the_mixin_is_not_heard_twice(stage, heard):
 
 
 def test_talk_is_heard_as_meant_for_one_npc_by_all_of_them(stage, heard):
-    from evennia_ai.npc.speech.output import talk
+    from evennia_ai.npc.speech.output import talk_to
 
     other = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     others = []
     other.ai.hear = others.append
-    talk(stage.anna, stage.npc, "|rhello|n {x}")
+    talk_to(stage.anna, stage.npc, "|rhello|n {x}")
     assert [(e.kind, e.text, e.to_ref) for e in heard] == [("talk", "hello {x}", stage.npc.ai.ref)]
     assert [(e.kind, e.text, e.to_ref) for e in others] == [("talk", "hello {x}", stage.npc.ai.ref)]
 
@@ -193,7 +193,7 @@ def test_a_players_character_that_has_a_mind_too_is_a_person(stage, heard):
 
 
 def test_one_utterance_that_arrives_twice_is_heard_once(stage, heard):
-    with uttered(Utterance(speaker=stage.anna, text="hello", kind="say")):
+    with uttering(Utterance(speaker=stage.anna, text="hello", kind="say")):
         for line in ('Anna says, "hello"', "Anna calls: hello"):
             stage.npc.msg((line, {"type": "say"}), from_obj=stage.anna)
     assert [event.text for event in heard] == ["hello"]

@@ -7,9 +7,9 @@ from evennia.objects.objects import DefaultRoom
 from evennia.utils.create import create_object
 from twisted.internet.defer import maybeDeferred
 
-from evennia_ai.npc.senses.utterance import acting
+from evennia_ai.npc.senses.utterance import acting_npc
 from evennia_ai.npc.senses.witness import AIRoomMixin, watch_logins
-from evennia_ai.npc.speech.output import speak
+from evennia_ai.npc.speech.output import say_aloud
 from evennia_ai.services.settings.npc import USUAL
 from evennia_ai.store.memories import settle_names
 
@@ -238,7 +238,7 @@ def test_a_gift_of_an_npc_counts_the_replies_that_led_to_it(stage, mind):
     brida = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     for number in (1, 2):
         rope = thing(stage, "rope", brida)
-        with acting(brida, hops=number):
+        with acting_npc(brida, hops=number):
             rope.move_to(stage.npc, quiet=True, move_type="give")
             stage.passes()
     thing(stage, "rope", brida).move_to(stage.npc, quiet=True, move_type="give")
@@ -352,7 +352,7 @@ def test_an_arrival_a_prompt_shows_is_a_record_and_in_the_next_prompt_too(stage)
 
 
 def test_an_npcs_own_words_are_not_what_it_sees(stage, mind):
-    speak(stage.npc, "Hello.")
+    say_aloud(stage.npc, "Hello.")
     stage.passes()
     assert mind.heard == []
 

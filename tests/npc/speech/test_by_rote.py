@@ -66,11 +66,11 @@ def test_a_line_at_a_limit_that_names_others_is_not_answered(both):
 
 
 def test_what_is_whispered_for_want_of_a_model_is_not_answered(both, logged):
-    from evennia_ai.npc.speech.output import whisper
+    from evennia_ai.npc.speech.output import whisper_to
 
     brida = next(who for who in both.room.contents if who.key == "Brida")
     both.talks_with(*[ModelUnavailable("scripted", "no connection")] * 9)
-    whisper(both.npc, brida, "The ferry?", hops=1)
+    whisper_to(both.npc, brida, "The ferry?", hops=1)
     both.passes(60)
     assert len(both.model.requests) == 1
 

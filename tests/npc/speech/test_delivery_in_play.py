@@ -133,7 +133,7 @@ def test_an_npc_that_is_named_twice_in_one_reply_answers_once(stage):
 def test_what_an_npc_does_in_a_whisper_is_the_listeners_alone(stage):
     other = stage.make("Mara", "evennia_ai.typeclasses.AINPC")
     other.ai_enabled = False
-    output.deliver(stage.npc, '*nods* "Midnight."', own_names=("Oren",), hops=1, to=other)
+    output.deliver_reply(stage.npc, '*nods* "Midnight."', own_names=("Oren",), hops=1, to=other)
     stage.passes(1)
     (where,) = conversations_of(other.ai.ref)
     assert where.kind == "private"

@@ -58,24 +58,24 @@ def tags(html):
 
 
 def test_hostile_speech_is_read_as_it_stands_by_a_plain_client(stage, output):
-    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     assert screen.plain() == [f'Oren says, "{shown(text)}"' for text in HOSTILE]
 
 
 def test_hostile_speech_sends_no_link_and_no_colour_to_a_client_that_knows_them(stage, output):
-    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     lines = screen.telnet(MXP=True, TRUECOLOR=True)
     assert [line for line in lines if has_markup(line)] == []
     assert len(lines) == len(HOSTILE)
 
 
 def test_a_client_without_colours_that_knows_links_gets_none(stage, output):
-    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     assert [line for line in screen.telnet(MXP=True, NOCOLOR=True) if has_markup(line)] == []
 
 
 def test_hostile_speech_makes_no_link_and_no_colour_on_the_web(stage, output):
-    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     assert [html for html in screen.web() if tags(html)] == []
 
 
@@ -87,13 +87,13 @@ def test_hostile_speech_is_not_parsed_where_a_game_parses_all_that_it_sends(
 
     monkeypatch.setattr(settings, "FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED", True)
     monkeypatch.setattr(sessionhandler, "_FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED", True)
-    screen = lines_of(stage, lambda text: output.speak(stage.npc, text))
+    screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     calls = [line for line, text in zip(screen.plain(), HOSTILE, strict=True) if "$" in text]
     assert [line.count("$") for line in calls] == [t.count("$") for t in HOSTILE if "$" in t]
     assert max(map(len, screen.sent)) < 200
 
 
-@pytest.mark.parametrize("act", ["speak", "pose"])
+@pytest.mark.parametrize("act", ["say_aloud", "show_pose"])
 def test_characters_that_are_not_seen_are_taken_out(stage, output, act):
     getattr(output, act)(stage.npc, INVISIBLE)
     (line,) = stage.anna.screen.telnet(NOCOLOR=True)
@@ -104,11 +104,11 @@ def test_characters_that_are_not_seen_are_taken_out(stage, output, act):
 def test_a_name_made_of_markup_stays_a_name(stage, output):
     def everything(name):
         stage.npc.key = name
-        output.speak(stage.npc, "hello")
-        output.whisper(stage.npc, stage.ben, "psst")
-        output.pose(stage.npc, "waits.")
+        output.say_aloud(stage.npc, "hello")
+        output.whisper_to(stage.npc, stage.ben, "psst")
+        output.show_pose(stage.npc, "waits.")
         stage.anna.key = name
-        output.talk(stage.anna, stage.npc, "good evening")
+        output.talk_to(stage.anna, stage.npc, "good evening")
 
     stage.talks_with(*["Aye."] * len(HOSTILE))
     screen = lines_of(stage, everything)
@@ -118,7 +118,7 @@ def test_a_name_made_of_markup_stays_a_name(stage, output):
 
 
 def test_talk_of_a_player_is_read_as_it_stands_by_everybody(stage, output):
-    screen = lines_of(stage, lambda text: output.talk(stage.anna, stage.npc, text))
+    screen = lines_of(stage, lambda text: output.talk_to(stage.anna, stage.npc, text))
     assert screen.plain()[: len(HOSTILE)] == [f'Anna says to Oren, "{shown(t)}"' for t in HOSTILE]
     assert [line for line in screen.telnet(MXP=True) if has_markup(line)] == []
     own = stage.anna.screen.plain()[: len(HOSTILE)]
@@ -152,7 +152,9 @@ def test_a_line_break_in_a_reply_cannot_fake_somebody_elses_line(stage):
 
 
 def test_a_web_address_is_not_clickable(stage, output):
-    output.speak(stage.npc, "see http://evil.example/x or www.evil.example or HTTPS://evil.example")
+    output.say_aloud(
+        stage.npc, "see http://evil.example/x or www.evil.example or HTTPS://evil.example"
+    )
     assert "<a" not in stage.anna.screen.web()[0]
 
 
@@ -163,36 +165,36 @@ def test_text_over_the_limits_is_cut_with_an_ellipsis(output):
 
 
 def test_lone_surrogates_and_other_scripts_are_sent_without_an_error(stage, output):
-    output.speak(stage.npc, "\ud800 你好 👩‍👧 naïve")
+    output.say_aloud(stage.npc, "\ud800 你好 👩‍👧 naïve")
     assert stage.anna.screen.plain() == ['Oren says, "你好 👩‍👧 naïve"']
 
 
 def test_speaking_takes_no_time_whatever_is_said(stage, output):
     with little_work():
-        output.speak(stage.npc, "$pad(x,3000000) $space(9999999)" * 50)
+        output.say_aloud(stage.npc, "$pad(x,3000000) $space(9999999)" * 50)
     assert len(stage.anna.screen.sent[0]) < 5000
 
 
 def test_a_pose_that_ends_in_a_pipe_leaves_what_follows_alone(stage, output):
-    output.pose(stage.npc, "points at the mast |")
+    output.show_pose(stage.npc, "points at the mast |")
     assert stage.ben.screen.plain() == ["Oren points at the mast "]
 
 
 def test_an_npc_is_not_sent_what_it_says_itself(stage, output):
     sent = []
     stage.npc.msg = lambda *args, **kwargs: sent.append(args)
-    output.speak(stage.npc, "Aye.")
-    output.pose(stage.npc, "nods.")
+    output.say_aloud(stage.npc, "Aye.")
+    output.show_pose(stage.npc, "nods.")
     assert sent == []
 
 
 def test_talk_respects_a_hook_that_forbids_or_changes_speech(stage, output):
     stage.talks_with("Aye.")
     stage.anna.at_pre_say = lambda message, **kwargs: ""
-    assert not output.talk(stage.anna, stage.npc, "Oren, hello")
+    assert not output.talk_to(stage.anna, stage.npc, "Oren, hello")
     stage.passes()
     assert stage.ben.screen.plain() == []
     stage.anna.at_pre_say = lambda message, **kwargs: f"{message}, hic"
-    assert output.talk(stage.anna, stage.npc, "hello")
+    assert output.talk_to(stage.anna, stage.npc, "hello")
     stage.passes()
     assert stage.ben.screen.plain()[0] == 'Anna says to Oren, "hello, hic"'

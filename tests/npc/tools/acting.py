@@ -44,7 +44,7 @@ def a_use(stage: Any, event: Any = None) -> Any:
         calls=runtime().calls,
         event=event,
         speaker=here[0] if here else None,
-        conversation=heard.opened(stage.npc.ai.ref, heard.key_of(event)),
+        conversation=heard.open_conversation(stage.npc.ai.ref, heard.key_of(event)),
         hops=event.hops + 1,
         turn=1,
     )

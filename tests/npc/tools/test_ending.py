@@ -3,13 +3,13 @@
 from typing import Any
 
 from evennia_ai.engine.actors import THE_GAME
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from tests.npc.tools.acting import an_event, does
 from tests.npc.tools.test_in_turns import calling
 
 
 def test_after_it_the_speaker_has_to_call_the_npc_again(stage: Any) -> None:
-    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     model = stage.talks_with(calling("end_conversation", said="Farewell."), "Yes?")
     stage.says(stage.anna, "Oren, that is all.")
     stage.says(stage.anna, "Are you there?")
@@ -19,14 +19,14 @@ def test_after_it_the_speaker_has_to_call_the_npc_again(stage: Any) -> None:
 
 
 def test_its_last_words_are_said(stage: Any) -> None:
-    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     stage.talks_with(calling("end_conversation", said="Farewell."))
     stage.says(stage.anna, "Oren, that is all.")
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Farewell."'
 
 
 def test_who_calls_again_is_in_conversation_again(stage: Any) -> None:
-    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     model = stage.talks_with(calling("end_conversation"), "Yes?", "At dusk.")
     stage.says(stage.anna, "Oren, that is all.")
     stage.says(stage.anna, "Oren?")
@@ -35,7 +35,7 @@ def test_who_calls_again_is_in_conversation_again(stage: Any) -> None:
 
 
 def test_others_stay_in_conversation(stage: Any) -> None:
-    changed(stage.npc, tools=("end_conversation",), by=THE_GAME)
+    change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     model = stage.talks_with("Yes?", calling("end_conversation"), "At dusk.")
     stage.says(stage.ben, "Oren?")
     stage.says(stage.anna, "Oren, that is all.")

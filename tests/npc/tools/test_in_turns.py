@@ -5,7 +5,7 @@ from typing import Any
 
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply
 
 SECRET = "The barrel behind the shed."
@@ -28,7 +28,7 @@ def shown(request: Any) -> str:
 def test_what_is_whispered_in_a_turn_of_the_room_is_in_no_later_prompt_of_the_room(
     stage: Any,
 ) -> None:
-    changed(stage.npc, tools=("whisper",), by=THE_GAME)
+    change_settings(stage.npc, tools=("whisper",), by=THE_GAME)
     model = stage.talks_with(calling("whisper", to="Ben", text=SECRET), "There.", "No idea.")
     stage.says(stage.anna, "Oren, tell Ben where it is.")
     stage.says(stage.anna, "Oren, what did you tell him?")
@@ -37,7 +37,7 @@ def test_what_is_whispered_in_a_turn_of_the_room_is_in_no_later_prompt_of_the_ro
 
 
 def test_it_is_in_the_prompts_of_the_one_who_heard_it(stage: Any) -> None:
-    changed(stage.npc, tools=("whisper",), by=THE_GAME)
+    change_settings(stage.npc, tools=("whisper",), by=THE_GAME)
     model = stage.talks_with(calling("whisper", to="Ben", text=SECRET), "There.", "I said so.")
     stage.says(stage.anna, "Oren, tell Ben where it is.")
     stage.whispers(stage.ben, "Where again?")
@@ -48,7 +48,7 @@ def test_it_is_erased_with_the_one_who_heard_it(stage: Any) -> None:
     from evennia_ai import models
     from evennia_ai.store.erasing import erase_private
 
-    changed(stage.npc, tools=("whisper",), by=THE_GAME)
+    change_settings(stage.npc, tools=("whisper",), by=THE_GAME)
     stage.talks_with(calling("whisper", to="Ben", text=SECRET), "There.")
     stage.says(stage.anna, "Oren, tell Ben where it is.")
     erase_private(str(stage.ben.id), by=trusted("Mira"))
@@ -57,7 +57,7 @@ def test_it_is_erased_with_the_one_who_heard_it(stage: Any) -> None:
 
 
 def test_a_whisper_that_answers_a_whisper_is_recorded_once(stage: Any) -> None:
-    changed(stage.npc, tools=("whisper",), by=THE_GAME)
+    change_settings(stage.npc, tools=("whisper",), by=THE_GAME)
     stage.talks_with(calling("whisper", to="Anna", text=SECRET), "")
     stage.whispers(stage.anna, "Where is it?")
     kinds = [kind for kind, _, body in stage.records("private") if kind != "run_end"]
@@ -66,7 +66,7 @@ def test_a_whisper_that_answers_a_whisper_is_recorded_once(stage: Any) -> None:
 
 
 def test_an_npc_that_goes_away_ends_its_turn(stage: Any) -> None:
-    changed(stage.npc, tools=("move",), by=THE_GAME)
+    change_settings(stage.npc, tools=("move",), by=THE_GAME)
     hall = stage.make("Hall", "evennia.objects.objects.DefaultRoom", place=None)
     stage.make("north", "evennia.objects.objects.DefaultExit").destination = hall
     model = stage.talks_with(calling("move", said="Farewell.", exit="north"))
@@ -79,7 +79,7 @@ def test_a_gift_of_an_npc_to_another_is_counted_as_an_answer(stage: Any) -> None
     """Else two NPCs could give a thing to and fro without end."""
     other = stage.make("Mira", "evennia_ai.typeclasses.AINPC")
     stage.make("lantern", "evennia.objects.objects.DefaultObject", place=stage.npc)
-    changed(stage.npc, tools=("give",), by=THE_GAME)
+    change_settings(stage.npc, tools=("give",), by=THE_GAME)
     heard: list[Any] = []
     other.ai.hear = heard.append
     stage.talks_with(calling("give", item="lantern", to="Mira"), "There.")

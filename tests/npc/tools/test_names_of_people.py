@@ -24,7 +24,7 @@ def _is_recorded(stage: Any, event: Any) -> None:
     from evennia_ai.npc.recording import heard
     from evennia_ai.store.history import conversations
 
-    where = heard.opened(stage.npc.ai.ref, heard.key_of(event))
+    where = heard.open_conversation(stage.npc.ai.ref, heard.key_of(event))
     conversations.append_records(where, [heard.event_record(event)])
 
 
@@ -37,7 +37,7 @@ def remembers_anna(stage: Any) -> None:
     from evennia_ai.npc.recording import heard
     from evennia_ai.npc.upkeep import remembering
 
-    room = heard.opened(stage.npc.ai.ref, heard.key_of(an_event(stage)))
+    room = heard.open_conversation(stage.npc.ai.ref, heard.key_of(an_event(stage)))
     about = str(stage.anna.id)
     rules = conf().memory
     assert remembering.remember(

@@ -7,7 +7,7 @@ from django.test import override_settings
 from pydantic import Field
 
 from evennia_ai.checks import check_settings, check_tools
-from evennia_ai.npc.tools.registry import ToolError, registered, registry_of
+from evennia_ai.npc.tools.registry import ToolError, register_tool, registry_of
 from evennia_ai.npc.tools.tool import Name, Tool, ToolArguments, Use
 
 HERE = "tests.npc.tools.test_registry"
@@ -89,18 +89,18 @@ class Failing(Ring):
 
 NOT_A_TOOL = 5
 WRONG = {
-    "SecondSay": "its name 'say' is that of evennia_ai.npc.tools.speaking.Say",
+    "SecondSay": "its name 'say' is taken by evennia_ai.npc.tools.speaking.Say",
     "Nameless": "its name 'Ring the bell' is not allowed",
     "Silent": "its description must be 1 to 1000 characters",
     "Wordy": "its description must be 1 to 1000 characters",
-    "Unready": "it does not say how it does run",
-    "Loose": "its Arguments must stay strict and forbid extra ones",
-    "Lax": "its Arguments must stay strict and forbid extra ones",
+    "Unready": "it does not implement run",
+    "Loose": "its Arguments must stay strict and forbid extra fields",
+    "Lax": "its Arguments must stay strict and forbid extra fields",
     "Plain": "its Arguments must be a subclass of ToolArguments",
     "Unknowable": "its Arguments have no JSON schema",
     "Endless": "its Arguments have no JSON schema",
-    "Failing": "it cannot be made: OSError: no bell",
-    "NOT_A_TOOL": "it is no subclass of evennia_ai.npc.tools.tool.Tool",
+    "Failing": "creating it failed: OSError: no bell",
+    "NOT_A_TOOL": "it is not a subclass of evennia_ai.npc.tools.tool.Tool",
     "Nowhere": "it cannot be imported",
 }
 
@@ -127,7 +127,7 @@ def test_a_tool_named_twice_is_there_once_and_told() -> None:
 
 
 def test_the_schema_says_what_each_argument_is_and_nothing_more() -> None:
-    assert registered(Ring).spec.parameters == {
+    assert register_tool(Ring).spec.parameters == {
         "additionalProperties": False,
         "properties": {"times": {"default": 1, "maximum": 5, "minimum": 1, "type": "integer"}},
         "type": "object",
@@ -138,7 +138,7 @@ def test_a_tool_without_arguments_has_an_empty_schema() -> None:
     class Bare(Ring):
         Arguments = ToolArguments
 
-    assert registered(Bare).spec.parameters == {
+    assert register_tool(Bare).spec.parameters == {
         "additionalProperties": False,
         "properties": {},
         "type": "object",
@@ -153,7 +153,7 @@ def test_references_in_a_schema_are_put_in_and_an_argument_may_be_called_title()
         class Arguments(ToolArguments):
             title: Person = Field(description="whose title")
 
-    parameters = registered(Nested).spec.parameters
+    parameters = register_tool(Nested).spec.parameters
     assert parameters["properties"]["title"] == {
         "additionalProperties": False,
         "description": "whose title",
@@ -172,7 +172,7 @@ def test_every_shipped_tool_has_a_schema_a_server_can_read() -> None:
 
 def test_no_shipped_name_is_one_that_a_class_may_not_have() -> None:
     with pytest.raises(ToolError, match="beginning with a letter"):
-        registered(Nameless)
+        register_tool(Nameless)
 
 
 def test_a_game_that_names_a_wrong_class_is_told_when_it_starts() -> None:
@@ -186,7 +186,7 @@ def test_a_game_whose_function_for_things_is_none_is_told_when_it_starts() -> No
         (error,) = check_tools()
     assert (error.id, error.msg) == (
         "evennia_ai.E053",
-        f"EVENNIA_AI_USE_ITEM: {HERE}.NOT_A_TOOL: it is no function.",
+        f"EVENNIA_AI_USE_ITEM: {HERE}.NOT_A_TOOL: it is not a function.",
     )
 
 

@@ -149,7 +149,7 @@ def test_only_letters_and_books_are_written(stage: Any) -> None:
     from evennia_ai.npc.tools.registry import registry_of
 
     wrong = a_toolbox(stage, "write").find(a_call("write", form="spell", text="Hm."))
-    assert "'form': Value error, it is letter or book" in wrong.text
+    assert "'form': Value error, it must be letter or book" in wrong.text
     form = registry_of(()).tools["write"].spec.parameters["properties"]["form"]
     assert form == {"description": "what it is", "enum": ["letter", "book"], "type": "string"}
 

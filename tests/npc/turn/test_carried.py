@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.npc.mind import handler
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.turn.turn import Turn
 from evennia_ai.services.llm.chat import ChatReply
 from tests.npc.upkeep.compacting_games import FULL, GOOD, SMALL, Talker, rules, segment_of, talks
@@ -50,7 +50,7 @@ def test_a_turn_reads_view_and_settings_once(stage: Any, read: Counter[str]) -> 
 
 
 def test_a_turn_that_acts_reads_them_once(stage: Any, read: Counter[str]) -> None:
-    changed(stage.npc, tools=("look", "say", "remember"), by=THE_GAME)
+    change_settings(stage.npc, tools=("look", "say", "remember"), by=THE_GAME)
     calls = (
         ToolCall(id="1", name="look", arguments="{}"),
         ToolCall(id="2", name="say", arguments='{"text": "Hm."}'),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.engine.actors import THE_GAME
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.store.history.past_turns import turns_in_order
 from tests.npc.scripted_games import edit_everything, furnish
@@ -18,7 +18,7 @@ from tests.npc.turn.test_turn_acts import calls
 @pytest.mark.req("S2-03", "S2-30")
 def test_all_that_is_edited_while_a_model_thinks_counts_from_the_next_turn_on(stage: Any) -> None:
     furnish(stage)
-    changed(stage.npc, tools=("look",), by=THE_GAME)
+    change_settings(stage.npc, tools=("look",), by=THE_GAME)
 
     def thinks(request: Any) -> Any:
         if len(model.requests) > 1:

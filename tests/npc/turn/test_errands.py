@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.tools import registry as tools
 from evennia_ai.npc.tools.tool import Tool
 from evennia_ai.npc.turn import acting as running
@@ -40,7 +40,7 @@ def asking(stage, monkeypatch):
     Ask.asked.clear()
     found = tools.registry_of(("tests.npc.turn.test_errands.Ask",))
     monkeypatch.setattr("evennia_ai.npc.tools.registry.registry", lambda: found)
-    changed(stage.npc, tools=("ask_the_master",), by=THE_GAME)
+    change_settings(stage.npc, tools=("ask_the_master",), by=THE_GAME)
     return stage
 
 

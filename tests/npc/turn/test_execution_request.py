@@ -83,7 +83,7 @@ def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, 
     stage.room.db.desc = "Planks, ropes and fog."
     furnish(stage)
     a_base()
-    registry.chosen(stage.npc, ["knowledge_base_search", "look"], by=trusted("builder"))
+    registry.choose_tools(stage.npc, ["knowledge_base_search", "look"], by=trusted("builder"))
     stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
     play(stage)
     told, frameworks, knowledge = worked(requests)
@@ -95,7 +95,7 @@ def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, 
 
 def test_rounds_after_tools_are_composed_from_the_request_too(stage, requests):
     call = ToolCall(id="1", name="look", arguments="{}")
-    registry.chosen(stage.npc, ["look"], by=trusted("builder"))
+    registry.choose_tools(stage.npc, ["look"], by=trusted("builder"))
     stage.talks_with(ChatReply(text="", model="scripted", tool_calls=(call,)), "Fog.")
     stage.says(stage.anna, "Oren, what do you see?")
     told, _, _ = worked(requests)

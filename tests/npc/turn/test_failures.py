@@ -16,7 +16,7 @@ from evennia_ai.engine.errors import (
 )
 from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.services.llm.chat import ChatReply, Thoughts, sent_sha256
 from evennia_ai.services.llm.clients.scripted import ScriptedModel
@@ -45,7 +45,7 @@ def two(stage):
         "EVENNIA_AI_MODEL_ROLES": {"speaker": ["default", "second"]},
     }
     stage.npc.fallback_line = FALLBACK
-    changed(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
+    change_settings(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
     with override_settings(**own):
         conf.cache_clear()
         yield stage
@@ -285,7 +285,7 @@ def test_an_empty_reply_after_something_was_said_or_done_is_a_normal_end(
 
 def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
     stage.npc.fallback_line = FALLBACK
-    changed(stage.npc, tools=("look",), by=THE_GAME)
+    change_settings(stage.npc, tools=("look",), by=THE_GAME)
     stage.talks_with(call("look"), empty())
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
@@ -293,7 +293,7 @@ def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
 
 def test_a_model_that_only_calls_tools_is_told_of_as_such(stage, logged):
     stage.npc.fallback_line = FALLBACK
-    changed(stage.npc, tools=("look",), by=THE_GAME)
+    change_settings(stage.npc, tools=("look",), by=THE_GAME)
     stage.talks_with(lambda request: call("look"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'

@@ -341,10 +341,10 @@ def test_an_npc_that_is_switched_off_remembers_and_is_silent(stage):
 
 
 def test_a_question_typed_as_talk_is_answered_even_in_a_crowd(stage):
-    from evennia_ai.npc.speech.output import talk
+    from evennia_ai.npc.speech.output import talk_to
 
     stage.talks_with("Aye.")
-    talk(stage.anna, stage.npc, "does it run?")
+    talk_to(stage.anna, stage.npc, "does it run?")
     stage.passes()
     assert stage.screen_of(stage.ben) == [
         'Anna says to Oren, "does it run?"',

@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.history.turn.replay import replay_messages
 from evennia_ai.engine.prompt.messages import ToolCall, messages_sha256
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import ChatReply
@@ -27,7 +27,7 @@ def calls(*called: tuple[str, dict], text: str = "") -> ChatReply:
 @pytest.fixture
 def acting(stage):
     """The stage with an NPC that may look, say and pose."""
-    changed(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
+    change_settings(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
     return stage
 
 

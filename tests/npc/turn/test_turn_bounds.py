@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store.history import turns
 from tests.npc.turn.test_turn_early import Streaming, replies
@@ -23,7 +23,7 @@ def looks(times: int = 1) -> ChatReply:
 def looking(stage):
     """The stage with an NPC that may look and say, and a room of which much is told."""
     stage.room.db.desc = "Planks over black water. " * 200
-    changed(stage.npc, tools=("look", "say"), by=THE_GAME)
+    change_settings(stage.npc, tools=("look", "say"), by=THE_GAME)
     return stage
 
 
@@ -35,7 +35,7 @@ class TestResultsThatAreTooLong:
         looking.says(looking.anna, "Oren, what do you see?")
 
         assert len(model.requests) == 1
-        assert "does not fit" in logged[-1]
+        assert "do not fit" in logged[-1]
         assert looking.npc.ai.fallback_line in looking.screen_of(looking.anna)[-1]
         assert turns.last_turn(looking.npc.ai.ref).state == "done"
 

@@ -15,7 +15,7 @@ from evennia_ai.engine.errors import (
 )
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.npc import service
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.tools import registry as tools
 from evennia_ai.npc.tools.tool import Tool
 from evennia_ai.services.llm.chat import ChatReply
@@ -55,7 +55,7 @@ def acting(stage, monkeypatch):
     Deed.done.clear()
     found = tools.registry_of((f"{__name__}.Deed",))
     monkeypatch.setattr("evennia_ai.npc.tools.registry.registry", lambda: found)
-    changed(stage.npc, tools=("deed", "look", "say"), by=THE_GAME)
+    change_settings(stage.npc, tools=("deed", "look", "say"), by=THE_GAME)
     return stage
 
 
@@ -288,7 +288,7 @@ class TestActs:
         (room,) = conversations.conversations_of(acting.npc.ai.ref)
         lines = list(export_lines(room))
         ned = acting.make("Ned", "evennia_ai.typeclasses.AINPC")
-        changed(ned, tools=("deed",), by=THE_GAME)
+        change_settings(ned, tools=("deed",), by=THE_GAME)
         imported = import_lines(lines, npc_ref=str(ned.id), by=trusted("Ada"))
         acting.says(acting.ben, "Ned, do it.")
         acting.says(acting.ben, "Ned, do it again.")

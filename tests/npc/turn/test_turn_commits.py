@@ -167,7 +167,7 @@ def test_what_cannot_even_be_heard_is_logged_and_stops_nobody(stage, logged, mon
         raise OperationalError("database is locked")
 
     with monkeypatch.context() as patch:
-        patch.setattr(handler, "perceived", locked)
+        patch.setattr(handler, "event_from_message", locked)
         stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
     assert "not heard, nothing can be read: database is locked" in logged[-1]
@@ -220,7 +220,7 @@ def test_a_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeyp
     for _ in range(5):
         stage.passes(10)
     assert model.requests == []
-    assert "given up" in logged[-1]
+    assert "gave up" in logged[-1]
 
 
 def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch):

@@ -150,7 +150,7 @@ def test_a_hook_that_breaks_while_the_start_is_said_costs_nobody_the_rest(
         raise ValueError("a hook of the game")
 
     with monkeypatch.context() as patch:
-        patch.setattr(voice, "deliver", breaks)
+        patch.setattr(voice, "deliver_reply", breaks)
         model.writes("Aye, at dusk. Bring a coat. It")
     model.ends("Aye, at dusk. Bring a coat. It is cold out there.")
     stage.passes()

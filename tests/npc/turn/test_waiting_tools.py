@@ -7,9 +7,9 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.prompt.messages import ToolCall
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.tools import registry as tools
-from evennia_ai.npc.tools.registry import ToolError, registered
+from evennia_ai.npc.tools.registry import ToolError, register_tool
 from evennia_ai.npc.tools.tool import Refused, Tool
 from evennia_ai.npc.turn.acting import WAIT_SECONDS
 from evennia_ai.services.llm.chat import ChatReply
@@ -47,7 +47,7 @@ def searching(stage, monkeypatch):
     Search.asked.clear()
     found = tools.registry_of(("tests.npc.turn.test_waiting_tools.Search",))
     monkeypatch.setattr("evennia_ai.npc.tools.registry.registry", lambda: found)
-    changed(stage.npc, tools=("search_archive",), by=THE_GAME)
+    change_settings(stage.npc, tools=("search_archive",), by=THE_GAME)
     stage.model = stage.talks_with(a_search(), "In 1702.", "Aye.")
     stage.says(stage.anna, "Oren, when was the bell cast?")
     return stage
@@ -118,4 +118,4 @@ def test_when_everybody_has_left_it_is_given_up(searching):
 
 def test_a_tool_cannot_be_waited_for_and_go_on_later():
     with pytest.raises(ToolError, match="both `waits` and `later`"):
-        registered(Both)
+        register_tool(Both)

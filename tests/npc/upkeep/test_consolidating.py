@@ -10,7 +10,7 @@ from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.errors import ModelTimeout
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.memory.recalling import MemorySettings
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.npc.upkeep.consolidating import Consolidator
 from evennia_ai.npc.upkeep.idle_time import IDLE_SECONDS
 from evennia_ai.services.llm.quotas import read_quotas
@@ -260,7 +260,7 @@ def test_over_a_limit_no_model_is_asked(stage):
 
 def test_at_a_limit_of_the_npcs_own_nothing_is_asked(stage):
     talker = talking(stage, observations(ROPE))
-    changed(stage.npc, limits={"calls_per_minute": 2}, by=THE_GAME)
+    change_settings(stage.npc, limits={"calls_per_minute": 2}, by=THE_GAME)
     talks(stage)
     rests(stage)
 

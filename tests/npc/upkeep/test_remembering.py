@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from evennia_ai import models
 from evennia_ai.engine.errors import ComponentValueError
-from evennia_ai.npc.recording.heard import ConversationKey, opened
+from evennia_ai.npc.recording.heard import ConversationKey, open_conversation
 from evennia_ai.npc.upkeep.remembering import recall, remember
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import memories
@@ -23,17 +23,23 @@ def memory_of_game():
 
 @pytest.fixture
 def room(stage):
-    return opened(stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id)))
+    return open_conversation(
+        stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
+    )
 
 
 @pytest.fixture
 def with_anna(stage):
-    return opened(stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.anna.id)))
+    return open_conversation(
+        stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.anna.id))
+    )
 
 
 @pytest.fixture
 def with_ben(stage):
-    return opened(stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.ben.id)))
+    return open_conversation(
+        stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.ben.id))
+    )
 
 
 def learnt(stage, text: str, where, **fields):

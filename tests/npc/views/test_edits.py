@@ -10,7 +10,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.npc.views.edits import AsOfToday, read_edit, read_edit_file
-from evennia_ai.npc.views.recomposing import PastReader, compared, whole
+from evennia_ai.npc.views.recomposing import PastReader, compare_turn, see_all
 from evennia_ai.store.authored import components, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.past_turns import turns_in_order
@@ -39,7 +39,7 @@ def played(_talk, stage):
 
 def with_edit(stage, edit):
     reader = PastReader()
-    return [compared(turn, edit, reader, whole) for turn in turns_in_order(stage.npc.ai.ref)]
+    return [compare_turn(turn, edit, reader, see_all) for turn in turns_in_order(stage.npc.ai.ref)]
 
 
 def edited(stage, folder, **keys):
@@ -219,7 +219,9 @@ def test_many_turns_are_compared_in_bounded_memory(played, tmp_path):
     models.Turn.objects.bulk_create(copies, batch_size=500)
     edit = read_edit({"components": [{"key": "spare", "content": "Be gruff."}]}, folder=tmp_path)
     reader = PastReader()
-    stream = (compared(turn, edit, reader, whole) for turn in turns_in_order(played.npc.ai.ref))
+    stream = (
+        compare_turn(turn, edit, reader, see_all) for turn in turns_in_order(played.npc.ai.ref)
+    )
     for _ in range(250):  # everything that is kept is there
         next(stream)
     tracemalloc.start()

@@ -15,9 +15,9 @@ from evennia_ai.npc.recording import heard
 from evennia_ai.npc.views.recomposing import (
     NotReadBackError,
     PastReader,
-    compared,
+    compare_turn,
     composed_again,
-    whole,
+    see_all,
 )
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
@@ -293,7 +293,7 @@ def test_the_edit_that_changes_nothing_changes_nothing(furnished):
     play(furnished, rounds=1)
     reader = PastReader()
     outcomes = {
-        compared(turn, lambda past: past.inputs, reader, whole).outcome
+        compare_turn(turn, lambda past: past.inputs, reader, see_all).outcome
         for turn in turns_of(furnished)
     }
     assert outcomes == {"unchanged"}

@@ -76,7 +76,7 @@ def painting_a_boat() -> None:
 def test_what_holds_everybody_up_is_told_with_its_stack(watched: Watched) -> None:
     watched.loop.done(ringing_a_bell)
     told = watched.waits_until_told()
-    assert "nobody was answered for" in told
+    assert "the game was blocked for" in told
     assert "ringing_a_bell" in told
 
 

@@ -36,7 +36,7 @@ from evennia_ai.formats.cards.writing import (
     text_of,
     with_text,
 )
-from evennia_ai.npc.mind.npc_list import called
+from evennia_ai.npc.mind.npc_list import npcs_called
 from evennia_ai.npc.senses.presence import HasMind
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.views.parse_cache import parsed_card
@@ -128,7 +128,9 @@ class CardWriting(CardImports):
                 f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which has no mind:"
                 " make it one with evennia_ai.typeclasses.AIMixin. Nobody was made."
             )
-        if (taken := called(plain_name(name))) and not (yield from self._agreed_twin(name, taken)):
+        if (taken := npcs_called(plain_name(name))) and not (
+            yield from self._agreed_twin(name, taken)
+        ):
             self.say("Nobody was made.")
             return
         self.actor.check(f"making {name}")

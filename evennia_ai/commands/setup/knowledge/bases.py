@@ -34,7 +34,7 @@ from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 from evennia_ai.npc.knowledge.backends import BACKENDS
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, names_some
 from evennia_ai.npc.mind.overview import look_at_all
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.npc_settings import settings_of
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import pages as store
@@ -53,7 +53,7 @@ def still_held(info: BaseInfo) -> str:
 
 
 def _may_release(caller: object, locks: str) -> bool:
-    return allows(caller, locks, "view") and allows(caller, locks, "edit")
+    return lock_allows(caller, locks, "view") and lock_allows(caller, locks, "edit")
 
 
 def _lines(info: BaseInfo) -> Iterator[str]:
@@ -154,7 +154,9 @@ class KnowledgeBases(StrictCommand):
         after = knowledge_bases.save_base(
             replace(info, **given), by=self.actor, seen_revision=info.revision
         )
-        out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
+        out = (
+            "" if lock_allows(self.caller, after.locks, "view") else " You may not see it any more."
+        )
         before, now = field.told(info) or "none", field.told(after) or "none"
         if "locks" in given:
             look_at_all(after)
@@ -201,7 +203,7 @@ class KnowledgeBases(StrictCommand):
         """Remove a base after a question."""
         shown.refuse_change(self.caller, info)
         look_at_all(info)
-        if not all(allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
+        if not all(lock_allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
             raise CommandError(
                 f"Knowledge base '{info.key}' has pages that you may not see, so it is not yours to"
                 " remove. Nothing was changed."

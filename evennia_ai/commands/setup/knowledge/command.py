@@ -34,11 +34,11 @@ from evennia_ai.engine.knowledge.pages.page import (
     page_name,
 )
 from evennia_ai.engine.text.columns import wrap_hanging
-from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.knowledge.backends import as_deferred
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.views.withheld.pages import HiddenPages
-from evennia_ai.npc.views.withheld.viewer import withheld
+from evennia_ai.npc.views.withheld.viewer import withheld_mark
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge import pages as store
 
@@ -54,7 +54,7 @@ def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
     for chunk in found:
         yield ""
         if pages.covers(chunk.base, chunk.title):
-            mark = withheld(f"a page of knowledge base '{chunk.base}'")
+            mark = withheld_mark(f"a page of knowledge base '{chunk.base}'")
             yield from wrap_hanging(f"search {chunk.search}: {mark}")
             continue
         yield from wrap_hanging(f"search {chunk.search}: {chunk.title}, revision {chunk.revision}")
@@ -193,7 +193,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         info = shown.base_named(self.caller, base)
         names: list[PageName] = []
         for namespace, prefix in _asked_for(begin):
-            names += yield later(runtime().backends.of(info).listed(namespace, prefix=prefix))
+            names += yield as_deferred(runtime().backends.of(info).listed(namespace, prefix=prefix))
         if not names:
             which = f" that begin with '{begin}'" if begin else ""
             self.say(f"Knowledge base {info.key} has no pages{which}.")
@@ -202,7 +202,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         if not 1 <= number <= total:
             raise CommandError(f"The list has the pages 1 to {total}, no page {number}.")
         part = names[(number - 1) * shown.PAGE : number * shown.PAGE]
-        found = yield later(runtime().backends.of(info).fetch(part))
+        found = yield as_deferred(runtime().backends.of(info).fetch(part))
         visible = [name for name, page in zip(part, found, strict=True) if self._lists(page)]
         self.show(shown.names_shown(self.lhs, visible, page=number, pages=total))
 
@@ -210,7 +210,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
     def search(self) -> Steps:
         base, query = self.both("kb/search <base> = <words>")
         info = shown.base_named(self.caller, base)
-        hits = yield later(runtime().backends.of(info).search(query, limit=_MOST_HITS))
+        hits = yield as_deferred(runtime().backends.of(info).search(query, limit=_MOST_HITS))
         seen = [hit for hit in hits if shown.may_see(self.caller, hit.page)]
         self.show(shown.hits_shown(info, query, seen))
 
@@ -231,7 +231,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
     def links(self) -> Steps:
         info, page = yield from self._read("links")
         backend = runtime().backends.of(info)
-        found = (yield later(backend.fetch(page.links))) if page.links else ()
+        found = (yield as_deferred(backend.fetch(page.links))) if page.links else ()
         gone = [name for name, at in zip(page.links, found, strict=True) if not self._lists(at)]
         here: Sequence[PageName] = ()
         if info.backend == shown.STORED:

@@ -24,9 +24,9 @@ from evennia_ai.engine.knowledge.pages.files import ImportProblems, PageFolder, 
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_hanging
-from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.knowledge.backends import as_deferred
 from evennia_ai.npc.mind.overview import look_at_all
-from evennia_ai.npc.mind.viewers import allows, viewer_of
+from evennia_ai.npc.mind.viewers import lock_allows, viewer_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written
 from evennia_ai.services.settings.conf import conf
@@ -104,7 +104,7 @@ class KnowledgeDrafts(CardWork):
         if now is not None and is_written(found, now):
             return now
         draft = to_be_written(found, now, by=self.actor)
-        page: Page = yield later(runtime().backends.of(info).write(draft))
+        page: Page = yield as_deferred(runtime().backends.of(info).write(draft))
         return page
 
     def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
@@ -112,7 +112,9 @@ class KnowledgeDrafts(CardWork):
         found = store.waiting_drafts(info.key)
         if not found:
             return []
-        now = yield later(runtime().backends.of(info).fetch([one.draft.page.name for one in found]))
+        now = yield as_deferred(
+            runtime().backends.of(info).fetch([one.draft.page.name for one in found])
+        )
         return [one for one, page in zip(found, now, strict=True) if self._sees_draft(one, page)]
 
     def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
@@ -138,7 +140,7 @@ class KnowledgeDrafts(CardWork):
         self, found: StoredDraft, info: BaseInfo
     ) -> Generator[Deferred[Any], Any, Page | None]:
         """The page as it is now, None where it is new."""
-        (page,) = yield later(runtime().backends.of(info).fetch([found.draft.page.name]))
+        (page,) = yield as_deferred(runtime().backends.of(info).fetch([found.draft.page.name]))
         if not self._sees_draft(found, page):
             raise _no_draft(found.number)
         return page
@@ -235,7 +237,7 @@ class KnowledgeFolder(CardWork):
     def _refuse_hidden_base(self, key: str) -> None:
         known = knowledge_bases.base_or_none(key)
         locks = known.locks if known is not None else ""
-        if not all(allows(self.caller, locks, kind) for kind in shown.LOSABLE):
+        if not all(lock_allows(self.caller, locks, kind) for kind in shown.LOSABLE):
             raise CommandError(
                 f"You may not import into '{key}'; give the base another key: {_USAGE}."
             )

@@ -35,7 +35,7 @@ from evennia_ai.engine.knowledge.restricted.hinting import (
 from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 from evennia_ai.engine.text.columns import wrap_hanging
 from evennia_ai.engine.text.differences import diff_texts
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.pages import PageRevision
 
@@ -92,7 +92,7 @@ class KnowledgePages(StrictCommand):
             self.say(f"{info.key}/{page.name}: lock: {before}.")
             return None
         locks = self._new_locks(usage)
-        if not allows(self.caller, locks, "view"):
+        if not lock_allows(self.caller, locks, "view"):
             return self._lock_after_yes(info, page, locks)
         self._lock(info, page, locks)
         return None
@@ -174,7 +174,7 @@ class KnowledgePages(StrictCommand):
         """True if the newest lock of a page, and each one it was removed with, lets the caller."""
         changes = store.page_revisions(info.key, name)
         locks = [change.locks for change in changes if change.action == "removed"]
-        return all(allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))
+        return all(lock_allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))
 
     def _typed(self, switch: str, value: str = "") -> tuple[BaseInfo, PageName]:
         usage = f"kb/{switch} {PAGE}{value}"
@@ -201,7 +201,7 @@ class KnowledgePages(StrictCommand):
 
     def _lock(self, info: BaseInfo, page: Page, locks: str) -> None:
         after = self._save(info, replace(page, locks=locks), was=page.revision, note="lock")
-        out = "" if allows(self.caller, locks, "view") else " You may not see it any more."
+        out = "" if lock_allows(self.caller, locks, "view") else " You may not see it any more."
         before, now = page.locks or "none", after.locks or "none"
         self.say(f"{info.key}/{page.name}: lock before: {before}; now: {now}.{out}")
 

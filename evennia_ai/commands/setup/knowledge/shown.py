@@ -27,8 +27,8 @@ from evennia_ai.engine.text.columns import (
     wrap_hanging,
     wrap_text,
 )
-from evennia_ai.npc.knowledge.backends import later
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.knowledge.backends import as_deferred
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
@@ -207,7 +207,7 @@ def requires_tree(
         new = list(dict.fromkeys(new))
         if len(pages) + len(new) > MOST_PAGES:
             return RequiresTree(root=root, pages=pages, places=places, is_cut=True)
-        found = (yield later(backend.fetch(new))) if new else ()
+        found = (yield as_deferred(backend.fetch(new))) if new else ()
         level = []
         for name, page in zip(new, found, strict=True):
             pages[name] = page if page is not None and seen(page) else None
@@ -265,14 +265,14 @@ Asked = Generator[Deferred[Any], Any, Page]
 def visible_bases(caller: Any) -> Iterator[BaseInfo]:
     """The bases that `caller` may see, by key."""
     for info in bases.list_bases():
-        if allows(caller, info.locks, "view"):
+        if lock_allows(caller, info.locks, "view"):
             yield info
 
 
 def base_named(caller: Any, text: str) -> BaseInfo:
     """The base of this key that `caller` may see."""
     info = bases.base_or_none(text.strip().lower())
-    if info is None or not allows(caller, info.locks, "view"):
+    if info is None or not lock_allows(caller, info.locks, "view"):
         known = ", ".join(seen.key for seen in list(visible_bases(caller))[:_MOST_NAMES])
         there = f"; there are {known}" if known else "; kb/new <base> makes one"
         raise CommandError(f"There is no knowledge base '{text}'{there}.")
@@ -288,7 +288,7 @@ def base_to_change(caller: Any, text: str) -> BaseInfo:
 
 def refuse_change(caller: Any, info: BaseInfo) -> None:
     """CommandError where the lock `edit` of a base lets `caller` not change it or its pages."""
-    if not allows(caller, info.locks, "edit"):
+    if not lock_allows(caller, info.locks, "edit"):
         raise CommandError(
             f"You may not change knowledge base '{info.key}': its lock edit says who may."
             " Nothing was changed."
@@ -332,17 +332,17 @@ def page_or_none(
     caller: Any, info: BaseInfo, name: PageName
 ) -> Generator[Deferred[Any], Any, Page | None]:
     """The same, None where there is none; one that is hidden is told of as if it was not there."""
-    (page,) = yield later(runtime().backends.of(info).fetch([name]))
+    (page,) = yield as_deferred(runtime().backends.of(info).fetch([name]))
     return page if page is not None and may_see(caller, page) else None
 
 
 def may_see(caller: Any, page: Page) -> bool:
     """True if `caller` may see this page of a base that is visible."""
-    return allows(caller, page.locks, "view")
+    return lock_allows(caller, page.locks, "view")
 
 
 def _near(caller: Any, info: BaseInfo, name: PageName) -> Generator[Deferred[Any], Any, str]:
     """The end of a sentence: which pages have the words of the title."""
-    hits = yield later(runtime().backends.of(info).search(name.title, limit=_MOST_NEAR))
+    hits = yield as_deferred(runtime().backends.of(info).search(name.title, limit=_MOST_NEAR))
     found = ", ".join(f"{hit.page.name}" for hit in hits if may_see(caller, hit.page))
     return f"; near it are {found}" if found else f"; kb/pages {info.key} lists those there are"

@@ -37,7 +37,7 @@ from evennia_ai.formats.lorebooks.editing.without_effect import (
     list_unknown_macros,
     list_wanted_extensions,
 )
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.views.parse_cache import know_read
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
@@ -123,7 +123,7 @@ class LoreBooks(CardWork):
     def export(self) -> None:
         book = named.book_named(self.caller, self.wanted("lore/export <book> [= v3 | world]"))
         for uid, locks in named.locks_there(book).items():
-            if not allows(self.caller, locks, "view"):
+            if not lock_allows(self.caller, locks, "view"):
                 raise CommandError(
                     f"You may not see all of lorebook '{book.name}': the lock of entry {uid} is"
                     f" {locks}. Nothing was written."
@@ -152,7 +152,7 @@ class LoreBooks(CardWork):
         number = whole_number(self.rhs, what="revision")
         then = LOREBOOKS.revision(name, number)
         lock, _ = LOREBOOKS.locks_of(name, number)
-        if not allows(self.caller, lock, "view"):
+        if not lock_allows(self.caller, lock, "view"):
             raise CommandError(f"There is no revision {number} of lorebook '{name}' for you.")
         older = LOREBOOKS.revision_before(name, number)
         head = f"Lorebook '{name}', revision {revision_in_words(then).strip()}:"
@@ -171,7 +171,7 @@ class LoreBooks(CardWork):
         lines = book_differences(
             before,
             after,
-            sees=lambda uid: allows(self.caller, locks.get(uid, ""), "view"),
+            sees=lambda uid: lock_allows(self.caller, locks.get(uid, ""), "view"),
         )
         if lines is None:
             return ["It is too long to be compared here; lore/export writes all of it."]
@@ -235,7 +235,7 @@ class LoreBooks(CardWork):
         gone = next((c for c in changes if c.action == "removed" and c.number > number), None)
         locks = [gone.value.locks] if gone else list(store.entry_locks(name).values())
         for lock in locks:
-            if not all(allows(self.caller, lock, access) for access in ACCESS):
+            if not all(lock_allows(self.caller, lock, access) for access in ACCESS):
                 raise CommandError(
                     f"You may not bring back revision {number} of lorebook '{name}': the lock of"
                     f" what was removed is {lock}. Nothing was changed."
@@ -252,10 +252,10 @@ class LoreBooks(CardWork):
         name = stored.name if stored else text
         changes = LOREBOOKS.revisions(name)
         locks = stored.locks if stored else changes[-1].value.locks if changes else ""
-        if not changes or not allows(self.caller, locks, "view"):
+        if not changes or not lock_allows(self.caller, locks, "view"):
             named.book_named(self.caller, text)
             raise CommandError(f"There are no revisions of a lorebook '{text}'.")
-        if not allows(self.caller, locks, access):
+        if not lock_allows(self.caller, locks, access):
             raise CommandError(
                 f"You may not change lorebook '{name}': its lock is {locks}. Nothing was changed."
             )

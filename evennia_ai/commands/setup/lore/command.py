@@ -21,7 +21,7 @@ from evennia_ai.commands.turn_shown import why_lines
 from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.components import shown_outlets
@@ -150,7 +150,7 @@ class CmdLore(LoreEdits, LoreBooks):
         if (card := named.card_called(name)) is not None:
             return builds.read_card_first(card)
         book = named.stored_book(name) if name else None
-        if book is None or not allows(self.caller, book.locks, "view"):
+        if book is None or not lock_allows(self.caller, book.locks, "view"):
             return None
         return builds.read_first(book)
 

@@ -17,7 +17,7 @@ from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.lorebook.book import Lorebook, entries_called
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.formats.lorebooks.books import book_of_card
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.views.parse_cache import attached_book, own_book, parsed_card
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.cards import CARDS, StoredCard, card_or_none
@@ -69,7 +69,7 @@ def visible_books(caller: Any) -> Iterator[StoredBook]:
     """The books that `caller` may see, by name."""
     for name in store.LOREBOOKS.list_keys():
         book = store.get_book(name)
-        if allows(caller, book.locks, "view"):
+        if lock_allows(caller, book.locks, "view"):
             yield book
 
 
@@ -78,7 +78,7 @@ def book_named(caller: Any, name: str) -> StoredBook:
     book = stored_book(name)
     if book is None and name.startswith(OF_CARD):
         raise CommandError(_no_own_book(name))
-    if book is None or not allows(caller, book.locks, "view"):
+    if book is None or not lock_allows(caller, book.locks, "view"):
         known = ", ".join(shown.name for shown in visible_books(caller))
         there = f"; there are {known}" if known else "; lore/create makes one"
         raise CommandError(f"There is no lorebook '{name}'{there}.")
@@ -147,7 +147,7 @@ def _no_own_book(name: str) -> str:
 def book_to_change(caller: Any, name: str) -> StoredBook:
     """The book of this name, where `caller` may change it."""
     book = book_named(caller, name)
-    if not allows(caller, book.locks, "edit"):
+    if not lock_allows(caller, book.locks, "edit"):
         raise CommandError(
             f"You may not change lorebook '{book.name}': its lock is {book.locks}."
             " Nothing was changed."
@@ -159,7 +159,7 @@ def whole_book_to_change(caller: Any, name: str) -> StoredBook:
     """The same, where `caller` may change each of its entries too."""
     book = book_to_change(caller, name)
     for uid, locks in locks_there(book).items():
-        if not allows(caller, locks, "edit"):
+        if not lock_allows(caller, locks, "edit"):
             raise CommandError(
                 f"You may not change all of lorebook '{book.name}': the lock of entry {uid} is"
                 f" {locks}. Nothing was changed."
@@ -208,7 +208,7 @@ def entry_to_change(caller: Any, text: str) -> OpenEntry:
     found = entry_named(caller, text)
     book_to_change(caller, found.of.name)
     locks = found.of.entry_locks.get(found.entry.uid, "")
-    if not allows(caller, locks, "edit"):
+    if not lock_allows(caller, locks, "edit"):
         raise CommandError(
             f"You may not change {found.label}: its lock is {locks}. Nothing was changed."
         )
@@ -228,7 +228,7 @@ def entry_in(caller: Any, book: OpenBook, wanted: str) -> OpenEntry:
 
 def may_see(caller: Any, book: OpenBook, uid: str) -> bool:
     """True if `caller` may see this entry of a book that is visible."""
-    return allows(caller, book.entry_locks.get(uid, ""), "view")
+    return lock_allows(caller, book.entry_locks.get(uid, ""), "view")
 
 
 def split(text: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ from evennia_ai.formats.lorebooks.editing.typed import (
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind.viewers import seer_for, viewer_of
 from evennia_ai.npc.senses.presence import NPC, HasMind
-from evennia_ai.npc.views.looking import foreseen
+from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.npc.views.withheld.lore import HiddenLore
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.cards import players_of
@@ -172,7 +172,7 @@ def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
     """What `text` would wake in `npc`, said by `caller` here and now; nothing is changed."""
     if not npc.ai.view().books:
         return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
-    made, report = foreseen(seer_for(caller, npc.ai.ref), npc.ai.foreseen(text, caller))
+    made, report = foreseen_report(seer_for(caller, npc.ai.ref), npc.ai.foreseen(text, caller))
     names = names_of(npc.ai.view().books)
     touched = made.lore.calling(made.prompt.called).touched
     awake = [verdict for verdict in _in_order(made.lore, touched) if verdict.kept]

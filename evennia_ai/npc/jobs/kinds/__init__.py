@@ -1,1 +1,1 @@
-"""The kinds of work: what is done beside a turn, by the game's own process or by a worker."""
+"""The kinds of background work, run by the game's own process or by a worker."""

@@ -1,9 +1,9 @@
-"""Compact: the summary that may stand in the place of the older part of a history.
+"""Compact: makes a summary that can replace the older part of a history.
 
-The history is read as it was when the work was asked for. The models of the role `summariser` are
-asked, each where the one before it was not to be reached; what one answers is checked like any
-stranger's text, and so is an extract, which takes its place where room is short. What comes of it
-says how each try went. Nothing is decided here about the next try: breakers are the game's.
+The history is read as it was when the job was requested. The models of the role `summariser` are
+asked in turn until one can be reached. Its answer is checked like any foreign text. If room is
+short, an extract replaces a missing summary, after the same checks. The result lists how each
+attempt went. The game decides about further attempts.
 """
 
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.formats.scenario.tokenizers import counter_named
 from evennia_ai.npc.jobs.job import Job, JobTools
-from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form, sent_messages
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, form_to_json, read_form, sent_messages
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.services.llm.reasoning import takes_another_role, without_reasoning
@@ -46,74 +46,74 @@ from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactGiven:
-    """What a compaction is made from, beside the records."""
+    """The input of a compaction, besides the records."""
 
     head: Head
     cut: int
     """The index at which prompts cut the history."""
     npc_ref: str
     npc_name: str
-    """As transcripts write it."""
+    """The name as transcripts write it."""
     asked_by: str
-    """A turn, idle time or a builder's name."""
+    """The turn, "idle time" or the builder's name."""
     is_pressing: bool
-    """Room is short or somebody asked for it: an extract will do."""
+    """True if room is short or a builder asked, so that an extract is acceptable."""
     by_model: bool
-    """True if a model is to be asked first."""
+    """True if a model is asked first."""
     has_model: bool
-    """True if the game wants models asked, and has one: then an extract closes no breaker."""
+    """True if the game has a summariser. Then an extract does not close the breaker."""
     until: str = ""
-    """The id of the first record that is not to be summarised, as a turn will answer it."""
+    """The id of the first record to keep, because a turn will answer it; "" for none."""
     attempt: str = ""
-    """The place of the newest try: after another one this is stale."""
+    """The place of the newest attempt. After another attempt, this job is stale."""
     turn: int = 1
     """The number of the NPC's next turn, from which breakers count."""
     counter: str
     """The name of the token counter."""
     tokens: int
-    """What a prompt with the whole history needs."""
+    """The tokens of a prompt with the whole history."""
     limit_tokens: int
     rules: CompactionRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryTry:
-    """How one try to make the summary went."""
+    """The result of one attempt to make the summary."""
 
     by: SummaryMaker
     result: Literal["accepted", "refused", "failed"] = "accepted"
     reason: str = ""
     request: int | None = None
-    """Which of the requests the reply answers; None where there is no reply to keep."""
+    """The index of the request that the reply answers; None without a reply."""
     reply: str = ""
     model: str = ""
-    """What answered, by its own account."""
+    """The model's own name for itself."""
     tokens: tuple[int, int] | None = None
-    """Of the request and of the reply, as the provider counts."""
+    """The tokens of request and reply, as the provider reports them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactMade:
-    """What came of it: without a summary nothing is compacted."""
+    """The result of the job. Without a summary nothing is compacted."""
 
     nothing: str = ""
-    """Why there was nothing to try."""
+    """Why nothing was tried, "" otherwise."""
     requests: tuple[SentRequest, ...] = ()
-    """What models were asked, in order."""
+    """The requests to models, in order."""
     warnings: tuple[str, ...] = ()
-    """What a builder may want to know of the way there."""
+    """Problems on the way, for builders."""
     tries: tuple[SummaryTry, ...] = ()
-    """In order; the last one is accepted where there is a summary."""
+    """The attempts in order. If there is a summary, the last one was accepted."""
     summary: str = ""
     last: str = ""
-    """The place of the last record that it stands for."""
+    """The place of the last summarised record."""
     messages: int = 0
-    """How many messages it stands for."""
+    """How many messages were summarised."""
     messages_tokens: int = 0
     kept: int = 0
-    """How many messages were kept behind it."""
+    """How many later messages were kept."""
     recorded: tuple[str, ...] = ()
-    """The places of the first requests' records; the game adds those that it committed."""
+    """The places of requests that the game has already committed, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,31 +124,36 @@ class _Task:
 
     @property
     def answer_tokens(self) -> int:
-        """Room for an answer that is longer than it was wanted, so that it is not cut off."""
+        """Return the room for an answer: longer than requested, so that it is not cut off."""
         return min(2 * self.plan.summary_tokens, self.given.rules.most_summary_tokens)
 
 
 class Compact:
-    """Summaries of histories; `JobKind` says what its members are."""
+    """The kind of work that makes summaries (see `JobKind`)."""
 
     name = "compact"
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
-        """A `CompactMade` as JSON.
+        """Return a `CompactMade` as JSON.
 
-        StaleError: the conversation has left the segment before. StoreError: what would be asked
-        cannot be put on record.
+        Raises:
+            StaleError: The conversation has left the segment.
+            StoreError: A request cannot be recorded.
         """
         given = read_form(CompactGiven, job.given, where=job.idempotency)
         segment = await tools.read(_segment, given)
-        task = await tools.off(_planned, given, segment)
+        task = await tools.off(_plan_job, given, segment)
         if isinstance(task, NoPlan):
             detail = f" ({task.detail})" if task.detail else ""
-            return plain(CompactMade(nothing=f"{task.reason}{detail}"))
-        return plain(await _Making(task, tools).made())
+            return form_to_json(CompactMade(nothing=f"{task.reason}{detail}"))
+        return form_to_json(await _Making(task, tools).made())
 
     def refuse_stale(self, job: Job) -> None:
-        """StaleError where the conversation has left the segment."""
+        """Check that the conversation is still in the segment.
+
+        Raises:
+            StaleError: It is not.
+        """
         refuse_gone(read_form(CompactGiven, job.given, where=job.idempotency).head)
 
 
@@ -157,7 +162,7 @@ COMPACT: Final = Compact()
 
 @dataclass(slots=True)
 class _Making:
-    """One summary in the making."""
+    """The making of one summary."""
 
     task: _Task
     tools: JobTools
@@ -166,13 +171,13 @@ class _Making:
     tries: list[SummaryTry] = field(default_factory=list)
 
     async def made(self) -> CompactMade:
-        """The summary, or how all tries for one failed."""
+        """Return the summary, or how all attempts failed."""
         given, plan = self.task.given, self.task.plan
         summary = await self._by_models()
         if not summary and (given.is_pressing or not self.tries):
             summary = await self._by_extract()
         last = record_of(plan.summarised[-1])
-        assert last is not None  # what is summarised is read from records
+        assert last is not None  # every summarised message has a record
         return CompactMade(
             requests=tuple(self.requests),
             warnings=tuple(self.warnings),
@@ -185,13 +190,15 @@ class _Making:
         )
 
     async def _by_models(self) -> str:
-        """The summary of the first model that answers, "" where there is none."""
+        """Return the summary of the first model that answers, "" for none."""
         given = self.task.given
         accesses = self.tools.models(SUMMARISER) if given.by_model else ()
         for number, access in enumerate(accesses, start=1):
             try:
                 return await self._by_model(access)
-            except TranscriptTooLongError as error:  # nobody's failure, and it will stay so
+            except (
+                TranscriptTooLongError
+            ) as error:  # no failure of the model; another one could not help
                 self.warnings.append(str(error))
                 return ""
             except ModelError as error:
@@ -203,7 +210,7 @@ class _Making:
         return ""
 
     async def _by_model(self, access: Any) -> str:
-        """The summary of this model, "" where its answer is none."""
+        """Return the summary of this model, "" if its answer is refused."""
         task, tools = self.task, self.tools
         request = await tools.off(_request, task, access)
         sent = await tools.record(request)
@@ -233,9 +240,9 @@ class _Making:
         return summary
 
     async def _by_extract(self) -> str:
-        """The summary without a model, "" where nothing that fits is left of it."""
+        """Return the summary without a model, "" if nothing usable is left."""
         try:
-            summary: str = await self.tools.off(_extract, self.task)
+            summary: str = await self.tools.off(_make_extract, self.task)
         except SummaryRefused as error:
             self.tries.append(SummaryTry(by="extract", result="refused", reason=str(error)))
             return ""
@@ -250,7 +257,7 @@ def _segment(given: CompactGiven) -> PastSegment:
     return segment_at(given.head, cut=given.cut)
 
 
-def _planned(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
+def _plan_job(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
     opening = message_of(segment.opening) if segment.opening is not None else None
     unanswered = {given.until} - {""}
     history = summarisable_history(segment.history, opening=opening, unanswered=unanswered)
@@ -270,7 +277,7 @@ def _planned(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
 
 
 def _request(task: _Task, access: Any) -> SentRequest:
-    """What to ask a model; with its answer it must fit what the model takes."""
+    """Return the request for a model. It leaves room for the answer."""
     room = access.context_tokens - task.answer_tokens
     messages = summary_request(
         task.plan,
@@ -290,15 +297,15 @@ def _checked_answer(task: _Task, answer: ChatReply) -> str:
         detail = f"the model was cut off after {task.answer_tokens} tokens"
         raise SummaryRefused(RefusalReason.TOO_LONG, detail)
     if takes_another_role(answer.text):
-        detail = "the model went on in another role than its own"
+        detail = "the model continued in another role than its own"
         raise SummaryRefused(RefusalReason.ROLE_MARKUP, detail)
-    return _checked(task, without_reasoning(answer.text))
+    return _check_text(task, without_reasoning(answer.text))
 
 
-def _extract(task: _Task) -> str:
+def _make_extract(task: _Task) -> str:
     made = extract_summary(task.plan, npc_name=task.given.npc_name, counter=task.counter)
-    return _checked(task, made)
+    return _check_text(task, made)
 
 
-def _checked(task: _Task, text: str) -> str:
+def _check_text(task: _Task, text: str) -> str:
     return check_summary(text, plan=task.plan, rules=task.given.rules, counter=task.counter)

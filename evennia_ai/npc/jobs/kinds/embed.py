@@ -1,7 +1,7 @@
-"""Embedding: a model reads pages of a knowledge base, so that they are found by what they mean.
+"""Embed: a sentence model reads pages of a knowledge base, so that they are found by meaning.
 
-A page is read as it was when the job was made, known by its hash; one that says something else by
-now, or is gone, is left out. What comes of it are the vectors of each page's parts.
+A page is read as it was when the job was made, identified by its hash. A page that has changed or
+is gone is left out. The result is the vectors of each page's parts.
 """
 
 from base64 import b64decode, b64encode
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.npc.jobs.job import Job, JobTools
-from evennia_ai.npc.jobs.kinds.forms import digest_of, plain, read_form
+from evennia_ai.npc.jobs.kinds.forms import digest_of, form_to_json, read_form
 from evennia_ai.store.knowledge.page_vectors import Unread, unchanged_pages
 
 NAME: Final = "embed"
@@ -22,72 +22,76 @@ class OtherModelError(EvenniaAIError):
 
     def __init__(self, wanted: str, found: str) -> None:
         super().__init__(
-            f"pages are to be read by the model {wanted} and this process has {found}; install the"
+            f"the game searches with the model {wanted} and this process has {found}; install the"
             " game's version"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedGiven:
-    """The pages that are to be read, and by which model."""
+    """The pages to read, and the model to read them with."""
 
     model: str
-    """Its id, another one for other weights."""
+    """The id of the model, which is different for other weights."""
     pages: tuple[tuple[int, str], ...]
-    """Each by its number and the hash of what it says."""
+    """Each page as its number and the hash of its text."""
     since: int
-    """The number of the newest vector there was: a page that says again what it said is new."""
+    """The number of the newest stored vector, so that a restored page makes a new job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedPage:
-    """What was made of one page."""
+    """The vectors of one page."""
 
     number: int
     sha256: str
     vectors: tuple[str, ...]
-    """Those of its parts in order, little-endian numbers of 4 bytes in base64."""
+    """The vectors of its parts in order: little-endian 4-byte floats in base64."""
 
     @property
     def packed(self) -> list[bytes]:
-        """The vectors as the tables have them."""
+        """Return the vectors as the tables store them."""
         return [b64decode(vector) for vector in self.vectors]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedMade:
-    """What came of it."""
+    """The result of the job."""
 
     pages: tuple[EmbeddedPage, ...]
 
 
 def embed_job(given: EmbedGiven) -> Job:
-    """The job that reads these pages."""
+    """Return the job that reads these pages."""
     return Job(
-        kind=NAME, idempotency=f"{NAME}:{given.since}:{digest_of(given)}", given=plain(given)
+        kind=NAME, idempotency=f"{NAME}:{given.since}:{digest_of(given)}", given=form_to_json(given)
     )
 
 
 class Embed:
-    """Vectors of pages; `JobKind` says what its members are."""
+    """The kind of work that makes vectors of pages (see `JobKind`)."""
 
     name = NAME
 
     def refuse_stale(self, job: Job) -> None:
-        """Nothing is erased from a page that its vectors would tell of."""
+        """Do nothing: erasures do not affect pages."""
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
-        """An `EmbedMade` as JSON.
+        """Return an `EmbedMade` as JSON.
 
-        SentenceModelError: there is no model here. OtherModelError: it is another one.
+        Raises:
+            SentenceModelError: There is no model here.
+            OtherModelError: It is another model.
         """
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
         pages = await tools.read(unchanged_pages, given.pages)
-        return plain(EmbedMade(pages=await tools.off(_embedded, tools, given.model, pages)))
+        return form_to_json(
+            EmbedMade(pages=await tools.off(_embed_pages, tools, given.model, pages))
+        )
 
 
-def _embedded(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
-    """In a thread: what the model makes of these pages."""
+def _embed_pages(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
+    """Return the vectors of these pages. Runs in a thread."""
     model = tools.sentences()
     if model.id != wanted:
         raise OtherModelError(wanted, model.id)
@@ -98,7 +102,7 @@ def _embedded(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[Em
         except Exception:
             if not made:
                 raise
-            break  # those before it are kept; the next job begins with it, and says why
+            break  # keep the pages before it; the next job begins with it and reports the error
         packed = tuple(b64encode(vector).decode() for vector in vectors)
         made.append(EmbeddedPage(number=page.page_id, sha256=page.sha256, vectors=packed))
     return tuple(made)

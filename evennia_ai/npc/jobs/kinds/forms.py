@@ -1,8 +1,8 @@
-"""Forms: what kinds of work are given and what comes of them, as dataclasses that are plain JSON.
+"""Forms: inputs and results of jobs, as dataclasses that are plain JSON.
 
-A job's `given` and a proposal's body cross processes and stand in tables, so both are written by
-`plain` and read by `read_form`, which judges every field. What a model was sent is part of a body:
-the game keeps as a record what was really sent, not what it would have sent itself.
+A job's `given` and a proposal's body cross processes and are stored in tables. `form_to_json`
+writes them, and `read_form` reads and validates them. A body contains the requests that were sent,
+because the game must record what was really sent.
 """
 
 import json
@@ -26,53 +26,57 @@ _DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentMessage:
-    """One message of a request, before it is fitted to a model."""
+    """One message of a request, before it is adapted to a model."""
 
     role: Role
     content: str
 
     @property
     def message(self) -> Message:
-        """The same for who asks and records, shown where the game shows a record of it."""
+        """Return it as a message in the way that the game shows its record."""
         return Message(role=self.role, content=self.content, block="ordered", origin="ordered")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRequest:
-    """What a model was asked, as it is recorded."""
+    """A request to a model, as it is recorded."""
 
     model: str
-    """Its name at its provider, or else that of its profile."""
+    """The model's name at its provider, else the name of its profile."""
     messages: tuple[SentMessage, ...]
     about: int = 0
     """How many messages of the history it is about."""
     schema: dict[str, Any] | None = None
-    """The form of the answer that its server was held to."""
+    """The schema that the server enforced for the answer."""
 
 
 def sent_messages(messages: Iterable[Message | ChatMessage]) -> tuple[SentMessage, ...]:
-    """The messages as they are recorded, with what no database stores replaced."""
+    """Return the messages for the record, with characters replaced that no database stores."""
     return tuple(SentMessage(role=one.role, content=make_storable(one.content)) for one in messages)
 
 
-def plain(value: Any) -> dict[str, Any]:
-    """A form as JSON values, the same whoever made it."""
+def form_to_json(value: Any) -> dict[str, Any]:
+    """Return a form as JSON values, always the same for equal forms."""
     made: dict[str, Any] = json.loads(text_of(value))
     return made
 
 
 def text_of(value: Any) -> str:
-    """A form as the one line of JSON that it is."""
+    """Return a form as one line of JSON."""
     return json.dumps(asdict(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def digest_of(value: Any) -> str:
-    """A short name for a form: two that say the same have one."""
+    """Return a short digest. Equal forms have the same one."""
     return sha256(text_of(value).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def read_form(form: type[FormT], said: Mapping[str, Any], *, where: str) -> FormT:
-    """The form that `plain` wrote. FormatError names `where` and the first field that is wrong."""
+    """Parse a form that `form_to_json` wrote.
+
+    Raises:
+        FormatError: It names `where` and the first invalid field.
+    """
     try:
         made: FormT = _reader(cast(Any, form)).validate_json(json.dumps(dict(said)), strict=True)
     except ValidationError as error:

@@ -1,7 +1,7 @@
-"""Observe: what a model finds worth remembering of what was said since it was asked last.
+"""Observe: a model lists what is worth remembering of what was said since the last time.
 
-What it answers is handed on as it is: whether the NPC may remember it is judged by the game, which
-knows who everybody is.
+Its answer is passed on unchanged. The game, which knows who everybody is, decides what the NPC may
+remember.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.jobs.job import Job, JobTools
-from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form, sent_messages
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, form_to_json, read_form, sent_messages
 from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.services.llm.roles import chat_messages
@@ -30,32 +30,32 @@ from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, se
 ANSWER_TOKENS: Final = 800
 MOST_REQUEST_TOKENS: Final = 8_000
 _SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
-"""What somebody said or did, and no summary of that."""
+"""Records of what somebody said or did, without summaries."""
 
 Place = tuple[int, int]
-"""Segment and number of a record."""
+"""The segment of a record and its number in the segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveGiven:
-    """What is observed, beside the records."""
+    """The input of an observation, besides the records."""
 
     head: Head
     cut: int
     """The index at which prompts cut the history."""
     npc_ref: str
     npc_name: str
-    """As transcripts write it."""
+    """The name as transcripts write it."""
     upto: Place
-    """The record up to which it was observed before."""
+    """The last record that was already observed."""
     failures: int = 0
-    """Of tries in a row; with another number this is stale."""
+    """Failed attempts in a row. If that number changes, this job is stale."""
     opened_at: int | None = None
-    """The turn at which they opened the breaker."""
+    """The turn at which the failures opened the breaker."""
     turn: int
     """The number of the NPC's last turn."""
     most: int
-    """How many observations are asked for, and taken."""
+    """The most observations that are requested and used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,54 +64,58 @@ class RawObservation:
 
     text: str
     about: str
-    """The name of whom it is about, "" for the world."""
+    """The name of the person it is about, "" for the world."""
     importance: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveMade:
-    """What came of it."""
+    """The result of the job."""
 
     nothing: str = ""
-    """Why no model was asked."""
+    """Why no model was asked, "" otherwise."""
     failed: str = ""
-    """Why there is no answer of use."""
+    """Why there is no useful answer, "" otherwise."""
     requests: tuple[SentRequest, ...] = ()
-    """What the model was asked; a second time where its first answer had not the form."""
+    """The requests to the model: a second one if the first answer had the wrong form."""
     reply: str = ""
-    """Its last words."""
+    """The model's last reply."""
     upto: Place = (0, 0)
-    """The last record that it was asked about."""
+    """The last record in the requests."""
     observations: tuple[RawObservation, ...] = ()
     recorded: tuple[str, ...] = ()
-    """The places of the first requests' records; the game adds those that it committed."""
+    """The places of requests that the game has already committed, in order."""
 
 
 class Observe:
-    """Observations of what was said; `JobKind` says what its members are."""
+    """The kind of work that observes conversations (see `JobKind`)."""
 
     name = "observe"
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
-        """An `ObserveMade` as JSON.
+        """Return an `ObserveMade` as JSON.
 
-        StaleError: the conversation has left the segment before. StoreError: what would be asked
-        cannot be put on record.
+        Raises:
+            StaleError: The conversation has left the segment.
+            StoreError: A request cannot be recorded.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         access = first_ready(tools.models(SUMMARISER))
         if access is None:
-            return plain(ObserveMade(nothing="no model can be asked now"))
+            return form_to_json(ObserveMade(nothing="no model can be asked now"))
         segment = await tools.read(_segment, given)
         new = said_since(segment.history, given.upto)
         if not new:
-            return plain(ObserveMade(nothing="there is nothing new to learn from"))
-        return plain(await _Asking(given, tools, access).made(new))
+            return form_to_json(ObserveMade(nothing="there is nothing new to learn from"))
+        return form_to_json(await _Asking(given, tools, access).made(new))
 
     def refuse_stale(self, job: Job) -> None:
-        """StaleError where the conversation has left the segment, or was observed since.
+        """Check that the conversation is in the segment and was not observed since.
 
-        It counts as observed where somebody who spoke in it was forgotten.
+        Forgetting a speaker counts as an observation.
+
+        Raises:
+            StaleError: It is not, or it was.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         refuse_gone(given.head)
@@ -123,7 +127,7 @@ OBSERVE: Final = Observe()
 
 @dataclass(slots=True)
 class _Asking:
-    """One question, and a second one where the answer has not the form."""
+    """One question to a model, and a second one if the answer has the wrong form."""
 
     given: ObserveGiven
     tools: JobTools
@@ -132,7 +136,7 @@ class _Asking:
     reply: str = ""
 
     async def made(self, new: Sequence[Message]) -> ObserveMade:
-        """What the model finds, or why it gave nothing of use."""
+        """Return what the model found, or why its answer was useless."""
         found: Sequence[RawObservation] = ()
         failed = ""
         messages, schema = await self.tools.off(_question, self.given, self.access, new)
@@ -186,13 +190,13 @@ class _Asking:
 
 
 def first_ready(accesses: Sequence[Any]) -> Any | None:
-    """The first of these models whose breaker lets a call through now."""
+    """Return the first model whose breaker lets a call through, None if there is none."""
     ready = (one for one in accesses if one.breaker is None or one.breaker.admits)
     return next(ready, None)
 
 
 def said_since(history: History, upto: Place, *, most: int | None = None) -> list[Message]:
-    """What was said and done after a record, oldest first; at most the newest `most` of it."""
+    """Return what was said and done after a record, oldest first; at most the newest `most`."""
     found: list[Message] = []
     for message in reversed(history.between(history.earlier, history.stop)):
         record = record_of(message)
@@ -206,9 +210,9 @@ def said_since(history: History, upto: Place, *, most: int | None = None) -> lis
 
 
 def place_of(message: Message) -> Place:
-    """Where the record of a message of a history stands."""
+    """Return the place of a message's record."""
     record = record_of(message)
-    assert record is not None  # a history is made of records
+    assert record is not None  # every message of a history has a record
     return record.segment, record.seq
 
 

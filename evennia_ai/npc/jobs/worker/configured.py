@@ -1,10 +1,10 @@
-"""A worker's settings: the game's database and what the game has set of ours, without Evennia.
+"""A worker's settings: the game's database and our settings of the game, without Evennia.
 
-They are one file of JSON, which `evennia-ai worker-file` writes in the game's folder and which is
-carried to other machines: {"database": ..., "game_folder": "...", "settings": {...}}.
-"database" is Django's dictionary or an address, postgres://user:password@host:port/name; the
-environment variable EVENNIA_AI_DATABASE has such an address too, and wins. Keys of models come
-from the environment, as in the game.
+They are one JSON file, which `evennia-ai worker-file` writes in the game's folder and which you
+copy to other machines: {"database": ..., "game_folder": "...", "settings": {...}}. "database" is
+Django's dictionary or an address, postgres://user:password@host:port/name. The environment variable
+EVENNIA_AI_DATABASE may hold such an address, which has priority. Keys of models come from the
+environment, as in the game.
 """
 
 import json
@@ -25,19 +25,19 @@ _TAKEN: Final = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"
 
 
 class WorkerSettingsError(EvenniaAIError):
-    """A worker cannot begin with what it is given."""
+    """A worker cannot start with its settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerFile:
-    """What a worker knows of a game."""
+    """The content of a worker's file."""
 
     database: Mapping[str, Any]
     game_folder: str = "."
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The file, which may hold a password."""
+        """Return the file as text. It may contain a password."""
         said = {
             "database": dict(self.database),
             "game_folder": self.game_folder,
@@ -47,7 +47,7 @@ class WorkerFile:
 
 
 def file_of_game(django_settings: Any) -> WorkerFile:
-    """What a worker has to know of the game whose settings these are."""
+    """Return the worker's file for the game with these settings."""
     database = {
         name: value
         for name, value in django_settings.DATABASES["default"].items()
@@ -61,17 +61,21 @@ def file_of_game(django_settings: Any) -> WorkerFile:
 
 
 def read_file(text: str, *, where: str) -> WorkerFile:
-    """A file's settings. WorkerSettingsError says what is wrong with it."""
+    """Parse a worker's file.
+
+    Raises:
+        WorkerSettingsError: It is invalid.
+    """
     try:
         said = json.loads(text)
     except ValueError as error:
-        raise WorkerSettingsError(f"{where}: no JSON ({error})") from error
+        raise WorkerSettingsError(f"{where}: not JSON ({error})") from error
     if not isinstance(said, dict) or not isinstance(said.get("settings", {}), dict):
         raise WorkerSettingsError(f"{where}: must be an object with database and settings")
     for name in said.get("settings", {}):
         if not name.startswith(_PREFIX):
             raise WorkerSettingsError(
-                f"{where}: {name!r} is no setting of evennia_ai; its settings begin with {_PREFIX}"
+                f"{where}: {name!r} is not a setting of evennia_ai, which begin with {_PREFIX}"
             )
     given = said.get("database", {})
     database = _database_at(given, where=where) if isinstance(given, str) else given
@@ -80,15 +84,23 @@ def read_file(text: str, *, where: str) -> WorkerFile:
 
 
 def _database_at(address: str, *, where: str) -> dict[str, Any]:
-    """Django's dictionary of a database at an address. WorkerSettingsError: it is none."""
+    """Return Django's dictionary of a database at an address.
+
+    Raises:
+        WorkerSettingsError: The address is invalid.
+    """
     try:
         return database(address)["default"]
     except DatabaseAddressError as error:
         raise WorkerSettingsError(f"{where}: {error}") from error
 
 
-def configure(file: WorkerFile) -> None:
-    """Set Django up with our tables and the queue's alone. WorkerSettingsError: it cannot be."""
+def configure_django(file: WorkerFile) -> None:
+    """Set up Django with only our tables and the queue's.
+
+    Raises:
+        WorkerSettingsError: The settings are unusable.
+    """
     import django
     from django.conf import settings
 
@@ -113,7 +125,11 @@ def configure(file: WorkerFile) -> None:
 
 
 def _check() -> None:
-    """WorkerSettingsError where settings are wrong, or the database has not our tables."""
+    """Check the settings and that the database has our tables.
+
+    Raises:
+        WorkerSettingsError: Something is wrong.
+    """
     from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor
 

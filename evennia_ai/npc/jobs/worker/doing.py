@@ -1,7 +1,7 @@
-"""One job in a worker: read, judged, done, and offered; or why not.
+"""One job in a worker: parsed, done, and its result offered.
 
-Nothing of the game's is written. What comes of a job is one row, unique by the job's name, so
-whoever does it a second time, because the first one was taken for dead, offers nothing more.
+A worker writes no data of the game. The result of a job is one row, unique by the job's name. If a
+job is done twice, because its first worker was taken for dead, only the first result is stored.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from evennia_ai.store.work.proposals import Offer
 
 log: Final = logging.getLogger(__name__)
 OFFER_SECONDS: Final = 60.0
-"""How long a worker tries to offer what it made while the database is away."""
+"""How long a worker tries to offer a result while the database is unreachable."""
 AGAIN_SECONDS: Final = 1.0
 
 
@@ -45,21 +45,27 @@ class Doer:
         threads: Threads,
         quotas: Quotas,
     ) -> None:
-        """`models_of` gives the models for the game of this name."""
+        """Start without jobs. `models_of` returns the models for a game id."""
         self.name: Final = name
         self.kinds: Final = kinds
         self.doing: set[str] = set()
-        """The names of the jobs under way."""
+        """The names of the running jobs."""
         self._models_of: Final = models_of
         self._threads: Final = threads
         self._quotas: Final = quotas
 
     async def do(self, text: str, *, game_id: str, failures: int) -> None:
-        """Do a job, written as JSON, that ended so many workers, and offer what comes of it.
+        """Do a job, given as JSON, and offer its result.
 
-        What its function did not foresee is tried again a little later, while the job is held: one
-        given back to the queue may find a newer one of its lock there, and neither can be done.
-        After all tries it is offered as poisoned. JobError: it is no job for this worker.
+        A job with an unexpected error is retried a little later, while its lock is held. If it went
+        back to the queue, a newer job with the same lock could wait there, and neither could run.
+        After all attempts it is offered as poisoned.
+
+        Args:
+            failures: How many workers have died while doing it.
+
+        Raises:
+            JobError: It is not a job for this worker.
         """
         job = job_of(text)
         kind = self.kinds.get(job.kind)
@@ -73,7 +79,7 @@ class Doer:
             self.doing.discard(job.idempotency)
 
     async def set_aside(self, text: str, reason: str) -> None:
-        """Offer a job as one that no worker is to try again."""
+        """Offer a job as one that no worker should try again."""
         await self._offered(text, begun_at=time.time(), state=POISONED, reason=reason)
 
     async def lapsed(self, text: str, reason: str) -> None:
@@ -81,7 +87,7 @@ class Doer:
         await self._offered(text, begun_at=time.time(), state=LAPSED, reason=reason)
 
     async def refused(self, text: str, reason: str) -> None:
-        """Offer a job as one that cannot be done here; the game may ask anew."""
+        """Offer a job as one that cannot be done here. The game may request it again."""
         await self._offered(text, begun_at=time.time(), state=FAILED, reason=reason)
 
     async def _done(
@@ -89,11 +95,13 @@ class Doer:
     ) -> None:
         begun_at = time.time()
         if job.deadline and begun_at > job.deadline:
-            reason = "nobody began it in time"
+            reason = "nobody started it in time"
             await self._offered(text, begun_at=begun_at, state=LAPSED, reason=reason)
             return
         tools = WorkerTools(self._models_of(game_id), self._threads, self._quotas_of(job))
-        while (said := await _tried(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)) is None:
+        while (
+            said := await _attempt_job(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)
+        ) is None:
             await asyncio.sleep(2.0**failures)
             failures += 1
         refuse_stale = partial(kind.refuse_stale, job) if "body" in said else None
@@ -116,7 +124,7 @@ class Doer:
         refuse_stale: Callable[[], None] | None = None,
         **said: Any,
     ) -> None:
-        """Write down what came of it, and again as long as the database is away."""
+        """Write the result, and retry while the database is unreachable."""
         job = names_of(text)
         offer = Offer(
             idempotency=job.get("idempotency", ""),
@@ -143,16 +151,16 @@ class Doer:
         log.info("job %s: %s %s", offer.idempotency, told, said.get("reason", ""))
 
 
-async def _tried(
+async def _attempt_job(
     kind: JobKind, job: Job, tools: WorkerTools, *, is_last: bool
 ) -> dict[str, Any] | None:
-    """What is offered of one try; None: it is to be tried again."""
+    """Return what one attempt offers. None: try again."""
     try:
         body = await _run(kind, job, tools)
     except Exception as error:
         if isinstance(error, EvenniaAIError) and not is_of_database(error):
             return {"state": FAILED, "reason": str(error)}
-        # Whatever a kind did not foresee ends this job alone; a database comes back.
+        # An unexpected error ends only this job; a database may come back.
         reason = f"{type(error).__name__}: {error}"
         if not is_last:
             log.warning("job %s failed and is tried again: %s", job.idempotency, reason)
@@ -163,7 +171,7 @@ async def _tried(
 
 
 async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]:
-    """Drive a function that waits for Deferreds by the loop."""
+    """Run a function that waits for Deferreds in the asyncio loop."""
 
     async def run() -> Mapping[str, Any]:
         return await kind.run(job, tools)
@@ -174,7 +182,7 @@ async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]
 
 
 def names_of(text: str) -> dict[str, Any]:
-    """What a job says of itself, also where it is of another version."""
+    """Return the fields of a job, also if it is of another version."""
     try:
         said = json.loads(text)
     except ValueError:

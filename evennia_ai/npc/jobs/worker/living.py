@@ -1,8 +1,8 @@
-"""The life of a worker: it takes jobs out of the queue until it is told to end.
+"""The life of a worker: it takes jobs from the queue until it is told to end.
 
-The queue is procrastinate's: it hands out jobs, one at a time of each lock, and wakes the worker
-when there is one. What is ours around it: a sign of life that the game shows, jobs of workers that
-gave none for a while are handed out again, and after a lost connection it begins anew.
+The queue is procrastinate's. It hands out jobs, one at a time for each lock, and wakes the worker
+for a new one. This module adds a heartbeat that the game shows, hands out again the jobs of workers
+without a heartbeat, and reconnects after a lost connection.
 """
 
 import asyncio
@@ -33,23 +33,23 @@ from evennia_ai.store.work.workers import SeenWorker
 
 log: Final = logging.getLogger(__name__)
 ANEW_SECONDS: Final = 2.0
-"""Between two tries to reach the database."""
+"""The pause before another attempt to reach the database."""
 POLL_SECONDS: Final = 2.0
-"""How often the queue is looked at besides when it wakes the worker."""
+"""How often the worker looks at the queue without being woken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """How a worker works."""
+    """The options of a worker."""
 
     name: str
     at_once: int = 4
     """How many jobs it does at one time."""
     ends_when_idle: bool = False
-    """True if it ends when nothing waits any more."""
+    """True if it ends when the queue is empty."""
 
 
-async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
+async def run_worker(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
     """Do jobs of these kinds until SIGTERM or SIGINT; then end the ones under way, and return."""
     loop = asyncio.get_running_loop()
     threads = Threads(options.at_once + 1)
@@ -66,7 +66,7 @@ async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
 
 
 class _Models:
-    """The models, for each game that asks for something."""
+    """The models of this worker, for each game with jobs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._clock: Final = LoopClock(loop)
@@ -102,7 +102,7 @@ class _Life:
         self._told: set[str] = set()
 
     def end(self) -> None:
-        """Take no job any more; `live` returns when those under way have ended."""
+        """Take no more jobs. `run_worker` returns when the running ones have ended."""
         if not self._is_ending:
             log.info("%s ends after %d jobs under way", self._doer.name, len(self._doer.doing))
         self._is_ending = True
@@ -121,7 +121,7 @@ class _Life:
                 break
             if not self._is_ending:
                 await asyncio.sleep(ANEW_SECONDS)
-        with contextlib.suppress(Exception):  # nobody is left to be told
+        with contextlib.suppress(Exception):  # the database may be gone, and nobody is left to tell
             await self._threads.run(self._leave)
 
     def _app(self) -> App:
@@ -140,7 +140,7 @@ class _Life:
             await self._doer.refused(text, str(error))
 
     async def _worked(self, app: App) -> None:
-        """Work until there is an end, or the connection is lost."""
+        """Work until the end, or until the connection is lost."""
         self._working = asyncio.create_task(
             app.run_worker_async(
                 queues=self._queues,
@@ -166,10 +166,10 @@ class _Life:
             await asyncio.gather(beating, return_exceptions=True)
 
     async def _beat(self, app: App) -> None:
-        """Show that it lives, and hand out again what dead workers left, while it works.
+        """Send heartbeats and hand out the jobs of dead workers again, while the worker runs.
 
-        To cancel it only makes the end come sooner. Before Python 3.12 `asyncio.wait_for`, by which
-        the pool of connections waits, may lose a cancellation that comes as its wait ends.
+        Cancelling it only makes the end faster. Before Python 3.12, `asyncio.wait_for` in the
+        connection pool may lose a cancellation that arrives as its wait ends.
         """
         while self._working is not None:
             try:
@@ -177,12 +177,12 @@ class _Life:
                 await self._tell_of_other_versions()
                 await self._end_what_was_offered(app)
                 await self._hand_out_again(app)
-            except Exception as error:  # it is done again in a moment, whatever it was
-                log.warning("no sign of life could be given: %s", error)
+            except Exception as error:  # the next heartbeat follows in a moment
+                log.warning("the heartbeat failed: %s", error)
             await asyncio.sleep(self._stalled_seconds / 6)
 
     def _show(self, worker: SeenWorker) -> None:
-        """In a thread, which may still be at it when its task was given up: none comes back."""
+        """Write the heartbeat. The lock makes sure that none is written after `_leave`."""
         with self._showing:
             if not self._is_gone:
                 workers.store_worker(worker)
@@ -203,7 +203,7 @@ class _Life:
         )
 
     async def _tell_of_other_versions(self) -> None:
-        """Name the jobs that wait for workers of another version, once."""
+        """Log once which jobs wait for workers of another version."""
         for stands in await self._threads.run(queue.queue_status):
             if stands.version != VERSION and stands.kind not in self._told:
                 self._told.add(stands.kind)
@@ -217,9 +217,10 @@ class _Life:
                 )
 
     async def _end_what_was_offered(self, app: App) -> None:
-        """End jobs whose worker lost its connection as it was to say that they ended.
+        """End jobs whose worker lost its connection before it could mark them as done.
 
-        It lives and has forgotten them, so nobody else would, and their locks would be held.
+        That worker lives and has forgotten them, so nobody else would end them or release their
+        locks.
         """
         jobs = app.job_manager
         taken = await jobs.list_jobs_async(task=queue.TASK, status=Status.DOING.value)
@@ -233,7 +234,9 @@ class _Life:
         for job in taken:
             if held[job.id] not in ended:
                 continue
-            log.warning("job %s was offered long ago, it is ended", held[job.id])
+            log.warning(
+                "job %s was offered long ago and never marked as done; ending it", held[job.id]
+            )
             try:
                 await jobs.finish_job(job, status=Status.SUCCEEDED, delete_job=True)
             except ConnectorException as error:  # another worker was faster
@@ -248,13 +251,15 @@ class _Life:
             text = str(job.task_kwargs["job"])
             try:
                 if job.attempts + 1 < MOST_TRIES:
-                    log.warning("the worker of job %s gave no sign, it is handed out again", name)
+                    log.warning(
+                        "the worker of job %s has no heartbeat; handing the job out again", name
+                    )
                     await jobs.retry_job(job)
                     continue
                 await self._doer.set_aside(text, f"{MOST_TRIES} workers ended over it")
                 await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
             except UniqueViolation:
-                # A newer one with its queueing lock waits, and that one for this one's lock.
+                # A newer job with its queueing lock waits, and waits for this job's lock.
                 log.warning("job %s lapses: a newer one waits for it to end", name)
                 await self._doer.lapsed(text, "its worker gave no sign, and a newer one waits")
                 await jobs.finish_job(job, status=Status.FAILED, delete_job=True)

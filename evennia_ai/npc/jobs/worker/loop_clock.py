@@ -1,4 +1,4 @@
-"""Time and threads of an asyncio loop, as what is written for Twisted's reactor asks for them."""
+"""Time and threads of an asyncio loop, in the form of Twisted's reactor."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 
 class Later:
-    """A call that is made later, unless it is cancelled."""
+    """A scheduled call, which can be cancelled."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, delay: float, call: Callable[[], Any]
@@ -17,11 +17,11 @@ class Later:
         self._handle: Final = loop.call_later(delay, self._made)
 
     def active(self) -> bool:
-        """True if it is still to be made."""
+        """True if the call is still to come."""
         return self._is_due
 
     def cancel(self) -> None:
-        """Have it not made."""
+        """Cancel the call."""
         self._is_due = False
         self._handle.cancel()
 
@@ -31,21 +31,21 @@ class Later:
 
 
 class LoopClock:
-    """A loop as a `Clock`, and as what an `AsyncBridge` needs of a reactor."""
+    """An asyncio loop as a `Clock`, and as the reactor that an `AsyncBridge` needs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
 
     def seconds(self) -> float:
-        """Seconds since 1970, as Twisted's reactor tells them."""
+        """Return seconds since 1970, like Twisted's reactor."""
         return time.time()
 
     def callLater(  # noqa: N802 - Twisted's own name
         self, delay: float, call: Callable[..., Any], /, *args: Any, **options: Any
     ) -> Later:
-        """Have `call` made in the loop after so many seconds."""
+        """Call `call` in the loop after so many seconds."""
         return Later(self._loop, delay, lambda: call(*args, **options))
 
     def callFromThread(self, call: Callable[..., Any], /, *args: Any) -> object:  # noqa: N802
-        """Have `call` made in the loop, from any thread."""
+        """Call `call` in the loop, from any thread."""
         return self._loop.call_soon_threadsafe(call, *args)

@@ -1,8 +1,8 @@
 """What a job's function may use in a worker: models within the game's limits, and threads.
 
-Limits hold over processes: a call takes its tokens of the minute's lease before it is made, and
-what the day allows is read from the calls that are written down. A model that any worker found
-failing is left alone by all. A person's stop counts here as in the game.
+Limits hold across processes. Before a call, the worker leases its tokens from the minute's
+allowance. The day's use is read from the recorded calls. If one worker finds a model failing, no
+worker asks it for a while. A stop by a person applies here as in the game.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.jobs.counting import (
     ModelStopped,
-    estimated,
+    estimate_usage,
     outcome_word,
     reply_tokens_of,
     usage_of,
@@ -43,13 +43,13 @@ from evennia_ai.store.work.taking import Taken
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
 REST_SECONDS: Final = 30.0
-"""How long a model that failed repeatedly is left alone; as a breaker rests."""
+"""How long a model that failed repeatedly is not asked."""
 MOST_WAITED_SECONDS: Final = 300.0
-"""How long a call waits for tokens."""
+"""The longest wait of a call for tokens."""
 
 
 class Threads:
-    """Threads with connections of their own, which are opened anew where the database was away."""
+    """Threads with connections of their own, which are reopened after a database failure."""
 
     def __init__(self, count: int) -> None:
         self._pool: Final = ThreadPoolExecutor(
@@ -59,21 +59,21 @@ class Threads:
         self._is_closed = False
 
     async def run(self, work: Callable[..., T], *values: Any) -> T:
-        """Return what `work` makes of values.
+        """Return the result of `work` in a thread.
 
-        `work` reads, or writes in one transaction: where another process has locked what it needs,
+        `work` reads, or writes in one transaction. If another process holds a lock that it needs,
         it is called again until the lock is gone.
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._until_unlocked, work, values)
 
     def close(self) -> None:
-        """Begin nothing any more, and wait for no lock."""
+        """Start nothing more, and wait for no lock."""
         self._is_closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _until_unlocked(self, work: Callable[..., T], values: tuple[Any, ...]) -> T:
-        """In a thread."""
+        """Call `work` in a thread, again while another process locks it out."""
         while True:
             close_old_connections()
             try:
@@ -92,7 +92,7 @@ class Threads:
 
 
 class WorkerTools:
-    """For one job; `calls` are those that were made for it."""
+    """The tools of one job. `calls` are the calls made for it."""
 
     def __init__(self, models: Models, threads: Threads, quotas: Quotas) -> None:
         self.calls: Final[list[NewCall]] = []
@@ -101,23 +101,27 @@ class WorkerTools:
         self._quotas: Final = quotas
 
     def models(self, role: str) -> tuple[Access, ...]:
-        """Those that make something of their own, each instead of the one before it."""
+        """Return the models of a role, without the offline responder. Each is a fallback."""
         return self._models.thinking(cast(ModelRole, role))
 
     def sentences(self) -> Sentences:
-        """The game's model for sentences. SentenceModelError: there is none here."""
+        """Return the game's sentence model.
+
+        Raises:
+            SentenceModelError: There is none.
+        """
         return self._models.sentences()
 
     def off(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """What `work` makes of values, in a thread with a connection to the database."""
+        """Return what `work` computes, in a thread with a database connection."""
         return Deferred.fromFuture(asyncio.ensure_future(self._threads.run(work, *values)))
 
     def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """What `work` reads, in a thread with a connection to the database."""
+        """Return what `work` reads, in a thread with a database connection."""
         return self.off(work, *values)
 
     def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
-        """A worker writes nothing: the request is committed with what comes of the job."""
+        """Return the messages. The request is committed with the job's result."""
         return succeed(tuple(one.message for one in request.messages))
 
     def ask(
@@ -130,7 +134,7 @@ class WorkerTools:
         name: str = "",
         prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
-        """The model's reply; `name` and `prompt` are for watchers, of which there are none here."""
+        """Return the model's reply. `name` and `prompt` are for watchers, which workers lack."""
         return Deferred.fromCoroutine(self._asked(access, request, role=role, npc_ref=npc_ref))
 
     async def _asked(
@@ -143,11 +147,11 @@ class WorkerTools:
         outcome: ChatReply | Failure
         try:
             outcome = await maybeDeferred(access.model.complete, request)
-        except Exception:  # whatever it is, it is counted and then the function's
+        except Exception:  # count every failure, then raise it to the job's function
             outcome = Failure()
         word = outcome_word(outcome)
         used = usage_of(outcome)
-        counted = used or estimated(
+        counted = used or estimate_usage(
             word, prompt_tokens=prompt_tokens, reply_tokens=reply_tokens_of(outcome)
         )
         self.calls.append(
@@ -172,10 +176,14 @@ class WorkerTools:
         return cast(ChatReply, outcome)
 
     async def _may_ask(self, access: Access, npc_ref: str, tokens: int) -> None:
-        """Wait until the call may be made; ModelError where it may not."""
+        """Wait until the limits allow the call.
+
+        Raises:
+            ModelError: They do not allow it.
+        """
         until = time.monotonic() + MOST_WAITED_SECONDS
         while True:
-            minute_left = await self.off(_taken, access.name, npc_ref, tokens, self._quotas)
+            minute_left = await self.off(_lease_tokens, access.name, npc_ref, tokens, self._quotas)
             if not minute_left:
                 return
             if time.monotonic() + minute_left > until:
@@ -184,7 +192,7 @@ class WorkerTools:
             await Deferred.fromFuture(asyncio.ensure_future(asyncio.sleep(minute_left)))
 
     async def _tell_others(self, access: Access, outcome: ChatReply | Failure) -> None:
-        """True if the model answers at all, to whoever else would ask it."""
+        """Tell other workers whether the model is failing."""
         if not isinstance(outcome, Failure):
             await self.off(taking.remove_breaker, access.name)
         elif (
@@ -196,10 +204,13 @@ class WorkerTools:
             await self.off(taking.store_open_breaker, access.name, time.time())
 
 
-def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
-    """Take the tokens of a call, in a thread: 0.0, or how many seconds to wait for some.
+def _lease_tokens(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
+    """Lease the tokens of a call. Return 0.0, or how many seconds to wait.
 
-    ModelError: no call is to be made.
+    Runs in a thread.
+
+    Raises:
+        ModelError: The call must not be made.
     """
     now = time.time()
     refresh_if_changed()
@@ -214,7 +225,7 @@ def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
         )
     by_ref = {GAME_REF: quotas.game, **({npc_ref: quotas.npc} if npc_ref else {})}
     for ref, quota in by_ref.items():
-        if (why := _never(ref, quota, tokens=tokens, now=now)) is not None:
+        if (why := _why_never(ref, quota, tokens=tokens, now=now)) is not None:
             raise ModelUnavailable(name, why, was_sent=False)
     most = {
         ref: Taken(tokens=quota.tokens_per_minute, calls=quota.calls_per_minute)
@@ -225,8 +236,8 @@ def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
     return MINUTE_SECONDS - now % MINUTE_SECONDS
 
 
-def _never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None:
-    """Why this call is not made today; None: it may be."""
+def _why_never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None:
+    """Return why the call cannot be made today, None if it can."""
     who = f"NPC #{ref}" if ref else "the game"
     if quota.tokens_per_minute is not None and tokens > quota.tokens_per_minute:
         return f"a call of {tokens} tokens is more than {who} may use in a minute"

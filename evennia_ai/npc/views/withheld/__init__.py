@@ -1,4 +1,4 @@
-"""What may not be seen by somebody who looks, of lorebooks, pages, whispers and found knowledge.
+"""What a viewer may not see of lorebooks, pages, whispers and knowledge that NPCs found.
 
-A lock is for builders alone: what an NPC knows does not depend on it.
+These locks only restrict viewers. They do not change what an NPC knows.
 """

@@ -1,9 +1,8 @@
-"""What an NPC found in knowledge that somebody who looks may not see.
+"""Hides knowledge that an NPC found from viewers who may not see its source.
 
-The results of an NPC's searches are told apart by what the table of searches says they came from. A
-result of which that is not known is hidden from whoever may not see everything, and so are the
-words of its call, summaries of the conversation made afterwards, memories that were learnt with it
-before the NPC's eyes, and whatever else of the NPC's own repeats a passage of it.
+The table of searches names the sources of each result. A result with an unknown source is hidden
+from everybody who may not see everything. So are the arguments of its call, later summaries of the
+conversation, memories learnt from it, and other texts of the NPC that repeat a passage of it.
 """
 
 import json
@@ -18,7 +17,7 @@ from evennia_ai.engine.knowledge.meta_prompt import TOOL, listed_base_ids
 from evennia_ai.engine.knowledge.restricted.leaks import Protected, find_leak, protect_texts
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.npc.views.withheld.pages import HiddenPages
-from evennia_ai.npc.views.withheld.viewer import Viewer, withheld
+from evennia_ai.npc.views.withheld.viewer import Viewer, withheld_mark
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge import knowledge_searches
@@ -30,7 +29,7 @@ _SAID_BY_OTHERS: Final = (RecordKind.USER, RecordKind.EVENT)
 
 
 class HiddenKnowledge:
-    """What of the knowledge of one NPC may not be seen by somebody."""
+    """What a viewer may not see of one NPC's knowledge."""
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._viewer: Final = viewer
@@ -40,51 +39,52 @@ class HiddenKnowledge:
 
     @cached_property
     def is_there(self) -> bool:
-        """True if anything at all has to be looked at; mostly nothing has."""
+        """True if anything may be hidden. Usually false."""
         if not self._pages.may_cover(knowledge_searches.bases_of(self._npc_ref)):
             return False
         return bool(self._hidden) or self._pages.are_some
 
     def mark_of_record(self, record: Record) -> str:
-        """What stands in place of what a record says, "" where it may be seen."""
+        """Return the mark that replaces a record's text, "" if the viewer may see it."""
         if not self.is_there or record.is_erased or record.kind in _SAID_BY_OTHERS:
             return ""
         if record.kind is RecordKind.TOOL_RESULT:
             return self._mark_of_result(record)
         if record.kind is RecordKind.SUMMARY and self._was_told_before(record):
-            return withheld("a summary of what a knowledge base told")
+            return withheld_mark("a summary of what a knowledge base told")
         return self.mark_of_text(record.body)
 
     def mark_of_text(self, text: str) -> str:
-        """The same for words of the NPC's own: those that repeat a hidden passage are hidden."""
+        """Return the mark for a text of the NPC that repeats a hidden passage, else ""."""
         if not self.is_there or not text or not self._bodies:
             return ""
         if find_leak(text, _protected(self._bodies)) in _REPEATS:
-            return withheld("it repeats a page of a knowledge base")
+            return withheld_mark("it repeats a page of a knowledge base")
         return ""
 
     def mark_of_memory(self, memory: Memory) -> str:
-        """The same for a memory; what a builder wrote is the builder's."""
+        """Return the mark for a memory. Memories written by builders are not hidden."""
         if not self.is_there or memory.author != OF_NPC:
             return ""
         if memory.turn and self._is_of_hidden(memory.turn):
-            return withheld("learnt from a knowledge base")
+            return withheld_mark("learnt from a knowledge base")
         return self.mark_of_text(memory.text)
 
     def mark_of_block(self, text: str) -> str:
-        """The same for what a prompt tells of the bases there are for the NPC."""
+        """Return the mark for the prompt's block about knowledge bases."""
         hidden = [key for key in listed_base_ids(text) if self._pages.covers_base(key)]
-        return withheld(_base(hidden[0])) if hidden else ""
+        return withheld_mark(_base(hidden[0])) if hidden else ""
 
     def mark_of_search(self, search: StoredSearch) -> str:
-        """The same for a search: where it looked, what for, and how much was found."""
+        """Return the mark for a search: its bases, its query and its results."""
         hidden = next((key for key in search.bases if self._pages.covers_base(key)), "")
-        return withheld(_base(hidden)) if hidden else self._why_hidden(search)
+        return withheld_mark(_base(hidden)) if hidden else self._why_hidden(search)
 
     def without_hidden_calls(self, record: Record, results: Iterable[Record]) -> Record:
-        """The record of calls, the arguments of searches left out whose result is hidden.
+        """Return a record of calls without the arguments of searches with hidden results.
 
-        `results` are the results that are at hand.
+        Args:
+            results: The records of results that are shown with it.
         """
         if not self.is_there or record.kind is not RecordKind.TOOL_CALL:
             return record
@@ -96,7 +96,7 @@ class HiddenKnowledge:
         calls = [
             call
             if call.get("name") != TOOL or str(call.get("id")) in seen
-            else {**call, "arguments": withheld("what was searched for")}
+            else {**call, "arguments": withheld_mark("what was searched for")}
             for call in record.meta.get("tool_calls", ())
         ]
         return replace(record, meta={**record.meta, "tool_calls": calls})
@@ -109,14 +109,14 @@ class HiddenKnowledge:
         for search in self._hidden:
             if self._recorded(search) == record.body:
                 return self._why_hidden(search)
-        return withheld("what a knowledge base told, of which page is not known")
+        return withheld_mark("what a knowledge base told, of which page is not known")
 
     def _search_of(self, record: Record) -> StoredSearch | None:
-        """The search that gave this result and may be seen."""
+        """Return the visible search with this result, None if there is none."""
         return self._seen.get((record.conversation, record.body))
 
     def _is_search(self, record: Record) -> bool:
-        """True if it answers a search; where the call is gone it is taken for one."""
+        """True if the record answers a search, or if its call is gone."""
         called = str(record.meta.get("tool_call_id", ""))
         return record_rows.tool_called(record.conversation, called) in (TOOL, "")
 
@@ -130,11 +130,14 @@ class HiddenKnowledge:
 
     @cached_property
     def _conversations(self) -> frozenset[int]:
-        """Those of the NPC itself. A branch's are others: whose summary it copied is not known."""
+        """Return the conversations of the NPC itself, without branches.
+
+        It is unknown whose summary a branch has copied.
+        """
         return frozenset(one.id for one in conversations.conversations_of(self._npc_ref))
 
     def _is_of_hidden(self, number: int) -> bool:
-        """True if the prompt of this turn has a result or a summary that is hidden."""
+        """True if the prompt of this turn has a hidden result or summary."""
         if number not in self._turns:
             try:
                 shown = turns.get_turn(self._npc_ref, number).manifest.record_ids
@@ -168,16 +171,16 @@ class HiddenKnowledge:
         return tuple(dict.fromkeys(search.result for search in self._hidden if search.result))
 
     def _recorded(self, search: StoredSearch) -> str:
-        """What a search told as the record of it has it."""
+        """Return the result of a search as its record stores it."""
         return self._viewer.as_recorded(search.result)
 
     def _why_hidden(self, search: StoredSearch) -> str:
-        """What stands in place of what a search told, "" where all of it may be seen."""
+        """Return the mark that replaces a search's result, "" if the viewer may see all of it."""
         for base, title in _sources(search):
             if self._pages.covers_base(base):
-                return withheld(_base(base))
+                return withheld_mark(_base(base))
             if title and self._pages.covers(base, title):
-                return withheld(f"a page of knowledge base '{base}'")
+                return withheld_mark(f"a page of knowledge base '{base}'")
         return ""
 
 
@@ -186,7 +189,7 @@ def _base(key: str) -> str:
 
 
 def _sources(search: StoredSearch) -> Iterator[tuple[str, str]]:
-    """The pages that a result is from: base and title, "" where a guarded page has no name."""
+    """Yield base and title of a result's pages. The title is "" for pages of guarded bases."""
     for source in search.sources:
         yield str(source["base"]), "" if search.restricted else str(source["title"])
     if search.restricted:
@@ -194,7 +197,7 @@ def _sources(search: StoredSearch) -> Iterator[tuple[str, str]]:
 
 
 def _external(result: str) -> Iterator[tuple[str, str]]:
-    """The pages of open bases that are told beside a safe summary."""
+    """Yield the pages of open bases that are listed next to a safe summary."""
     try:
         told = json.loads(result or "{}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which lore the locks of books and entries hide from somebody who looks."""
+"""Which lore the locks of books and entries hide from a viewer."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -16,23 +16,23 @@ _PLACE: Final = "evennia_ai.hidden_lore"
 
 
 def alias_of(origin: str) -> str:
-    """Return what a hidden entry is called in place of its book and uid.
+    """Return the alias of a hidden entry.
 
-    It is the same on every screen of a game, so that two prompts can be compared; the game's
-    SECRET_KEY keeps anybody from trying names against it.
+    It is the same on all pages of a game, so that prompts can be compared. The game's SECRET_KEY
+    prevents guessing names.
     """
     return f"{_LORE}(hidden {salted_hmac(_PLACE, origin).hexdigest()[:8]})"
 
 
 class HiddenLore:
-    """Which entries the locks of books and entries hide from somebody."""
+    """The entries that locks of books and entries hide from a viewer."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._may_view: Final = viewer.may_view
 
     @cached_property
     def _hidden(self) -> dict[str, frozenset[str] | None]:
-        """By its name each book of which something is hidden: these entries, or None for all."""
+        """Return the books with hidden entries: the uids of these entries, or None for all."""
         found: dict[str, frozenset[str] | None] = {}
         for name, (locks, of_entries) in lorebooks.all_locks().items():
             if not self._may_view(locks):
@@ -43,11 +43,11 @@ class HiddenLore:
 
     @property
     def are_some(self) -> bool:
-        """True if anything of the game's lorebooks is hidden; mostly nothing is."""
+        """True if any lore is hidden. Usually false."""
         return bool(self._hidden)
 
     def covers(self, origin: str) -> bool:
-        """True if the entry of this origin may not be seen."""
+        """True if the viewer may not see the entry with this origin."""
         label = origin.removeprefix(_LORE)
         return any(
             self._covers(label[:at], label[at + 1 :])
@@ -62,7 +62,7 @@ class HiddenLore:
         return entries is None or uid in entries
 
     def shown_revisions(self, revisions: Mapping[str, str]) -> dict[str, str]:
-        """Return the revisions a prompt was made from, without those of hidden lore."""
+        """Return the revisions of a prompt without those of hidden lore."""
         return {what: nr for what, nr in revisions.items() if not self._names_hidden(what)}
 
     def _names_hidden(self, what: str) -> bool:

@@ -1,4 +1,4 @@
-"""Who looks at what an NPC was told, and the lines that stand where they may not see it."""
+"""The viewer of an NPC's data, and the marks that replace what they may not see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ WHISPERED: Final = "[said in private; for Admins]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """Somebody who looks at what an NPC was told, as what the game answers about them."""
+    """A person who looks at what an NPC was told, as functions that answer about them."""
 
     may_view: Callable[[str], bool]
-    """True if a lock string lets them view what it is on."""
+    """True if the lock string allows them to view the thing that has it."""
     hears_whispers: bool
-    """True if they may read what was said to the NPC in private, and what it answered there."""
+    """True if they may read private conversations of the NPC."""
     note_reading: Callable[[str], None]
-    """Log that they read something that was said in private; the text says what."""
+    """Logs that they read something that was said in private. The text says what."""
     help_page: Callable[[str, PageName], Page | None]
-    """The page of this name in a base that is the game's help."""
+    """Returns the page of this name in a base that is the game's help."""
     as_recorded: Callable[[str], str]
-    """What a tool gave back as the record of it has it."""
+    """Returns a tool's result as its record stores it."""
 
 
-def withheld(what: str) -> str:
-    """The line that stands where something may not be seen: that it is so, and why."""
+def withheld_mark(what: str) -> str:
+    """Return the mark that replaces something hidden, with the reason."""
     return f"[withheld: {what}; its view lock hides it from you]"

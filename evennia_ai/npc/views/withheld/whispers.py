@@ -1,4 +1,4 @@
-"""What was said to an NPC in private, hidden from whoever may not read it."""
+"""Hides private conversations with an NPC from viewers who may not read them."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -12,16 +12,16 @@ from evennia_ai.store.history import conversations
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
-# Texts of prompts, which a `Seer` judges by the turn they are of, and what builders did.
+# Texts of prompts, which a `Seer` judges separately, and acts of builders.
 _NOT_SAID: Final = BOOKKEEPING | {RecordKind.ERASURE, RecordKind.CONTROL}
 
 
 class HiddenWhispers:
-    """What was said to one NPC in private, from somebody who may not read it.
+    """What was said to one NPC in private, for one viewer.
 
-    That there was a conversation, with whom and how long is told; its words are not, nor what the
-    NPC learnt from them. If somebody may read the words, each conversation that they read is
-    logged once.
+    The viewer always learns that there was a conversation, with whom and how long. A viewer without
+    the permission reads neither its words nor what the NPC learnt from them. For one with the
+    permission, each conversation that they read is logged once.
     """
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
@@ -32,38 +32,35 @@ class HiddenWhispers:
 
     @cached_property
     def _kinds(self) -> dict[int, str]:
-        """The kinds of the NPC's conversations, and of those of its branches that were met."""
+        """Return the kinds of the NPC's conversations, later also those of branches."""
         known = conversations.conversations_of(self._npc_ref)
         return {one.id: one.kind for one in known}
 
     @cached_property
     def are_some(self) -> bool:
-        """True if anything was said in private, so that it must be hidden or its reading logged.
-
-        A branch copies what its NPC has.
-        """
+        """True if anything was said in private, so that it is hidden or reading it is logged."""
         return "private" in self._kinds.values()
 
     @cached_property
     def are_hidden(self) -> bool:
-        """True if anything was said or learnt in private that may not be read."""
+        """True if something was said or learnt in private that the viewer may not read."""
         if not self._hides:
             return False
         learnt = memories.held_by(self._npc_ref).memories
         return self.are_some or any(memory.learnt == "private" for memory in learnt)
 
     def hides(self, record: Record) -> bool:
-        """True if the record is of a conversation in private that may not be read."""
+        """True if the record is private and the viewer may not read it."""
         return self.are_hidden and self._is_private(record)
 
     def _read(self, what: str) -> None:
-        """Log that words were read, once for each `what`."""
+        """Log that something was read, once for each `what`."""
         if what not in self._noted:
             self._noted.add(what)
             self._note_reading(f"{what} of NPC {self._npc_ref}")
 
     def without_words(self, record: Record) -> Record:
-        """Return the record as it may be seen; log it if its words were said in private."""
+        """Return the record as the viewer may see it. Log it if its words are private."""
         if not self.are_some or record.kind in _NOT_SAID or not self._is_private(record):
             return record
         if not self._hides:
@@ -81,7 +78,7 @@ class HiddenWhispers:
         return self._kinds[record.conversation] == "private"
 
     def mark_of_memory(self, memory: Memory) -> str:
-        """What stands in place of a memory's text, "" where it may be seen."""
+        """Return the mark that replaces a memory's text, "" if the viewer may see it."""
         if memory.learnt != "private":
             return ""
         if not self._hides:
