@@ -1,4 +1,4 @@
-"""Foreign documents: parse a file's text to plain values, as strict JSON or safe YAML.
+"""Parse the text of a foreign file to plain values, as strict JSON or safe YAML.
 
 Things that other parsers accept silently are refused: duplicate keys, NaN and infinity, unlimited
 nesting, lone surrogates, and YAML aliases, with which a small file can expand to a huge one.
@@ -24,10 +24,10 @@ MAX_NESTING: Final = 64
 MAX_NUMBER: Final = 2**63
 MAX_TEXT: Final = 20_000_000
 MAX_ENTRIES: Final = 100_000
-"""The maximum number of entries of a lorebook, in its own file or in a card."""
+"""How many entries a lorebook may have at most, in its own file or in a card."""
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
-# The maximum number of duplicate members that are named; further ones are only counted.
+# How many repeated keys of a file are named; further ones are only counted
 MAX_DUPLICATES: Final = 10
 
 _Item = TypeVar("_Item")
@@ -42,7 +42,7 @@ _NESTED: Final = (dict, list)
 
 
 def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...]]:
-    """Parse strict JSON, and return the value and a notice for each duplicate member.
+    """Parse strict JSON, and return the value and a notice for each repeated key.
 
     Args:
         text: The JSON text.
@@ -70,20 +70,20 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
         raise FormatError(kind, f"{where}: is not valid JSON ({one_line(str(error))})") from error
-    # parsed JSON has no shared lists or objects, so none can be skipped
+    # Parsed JSON has no shared lists or objects, so none can be skipped.
     _check_levels(value, distinct=list, kind=kind, where=where)
     return value, duplicates.notices()
 
 
 class _Duplicates:
-    """Members that occur twice in one object: the first names, and the number of the others."""
+    """Keys that occur twice in one JSON object: the first names, and the number of others."""
 
     def __init__(self) -> None:
         self._names: dict[str, None] = {}
         self._others = 0
 
     def make_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return an object with these members; of members with the same name the last counts."""
+        """Return a JSON object with these keys and values; the last of repeated keys counts."""
         made = dict(pairs)
         if len(made) != len(pairs):
             times = Counter(name for name, _ in pairs)
@@ -97,7 +97,7 @@ class _Duplicates:
         return made
 
     def notices(self) -> tuple[str, ...]:
-        """Return a notice for each recorded name, and one notice with the number of the others."""
+        """Return a notice for each recorded key, and one notice with the number of the others."""
         named = [
             f"member '{one_line(name)}' occurs twice; the last one counts" for name in self._names
         ]
@@ -106,7 +106,7 @@ class _Duplicates:
 
 
 def check_plain(value: Any, *, kind: str, where: str) -> None:
-    """Raise FormatError if a value is not made of JSON types within the limits.
+    """Raise FormatError if a value does not consist of JSON types within the limits.
 
     Shared lists and objects are checked once per depth, so the check of a file with aliases takes
     no more time than its length suggests. A value that contains itself is nested too deeply.
@@ -117,9 +117,9 @@ def check_plain(value: Any, *, kind: str, where: str) -> None:
 def _check_levels(
     value: Any, *, distinct: Callable[[list[Any]], list[Any]], kind: str, where: str
 ) -> None:
-    """Check a value level by level.
+    """Check a nested value level by level, up to a limit.
 
-    `distinct` selects, on each level, the lists and objects whose content is checked.
+    `distinct` selects, on each level, the lists and mappings whose content is checked.
     """
     nested = _checked([value], kind=kind, where=where)
     for _ in range(MAX_NESTING):
@@ -130,14 +130,15 @@ def _check_levels(
 
 
 def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
-    """Return the lists and objects among the items.
+    """Check items of a nested value, and return the lists and mappings among them.
 
     Raises:
+        FormatError: An item is not an allowed value.
         FormatError: An item is not an allowed value.
     """
     nested: list[Any] = []
     for item in items:
-        # a shortcut, because most items are ASCII strings
+        # A fast path: most items are ASCII strings.
         if isinstance(item, str) and item.isascii():
             continue
         if isinstance(item, _NESTED):
@@ -153,7 +154,7 @@ def _each_once(nested: list[Any]) -> list[Any]:
 
 def one_line(text: str) -> str:
     """Return a text for a message, without control characters and at most `MAX_LINE` long."""
-    # a shortcut, because most texts are short ASCII
+    # A fast path: most texts are short ASCII.
     if len(text) <= MAX_LINE and text.isascii() and text.isprintable():
         return text
     shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
@@ -161,7 +162,7 @@ def one_line(text: str) -> str:
 
 
 class Finding(NamedTuple):
-    """A finding of a lint.
+    """What a lint found in a file, with its place.
 
     It is an error if some content of the file is lost or can never work.
     """
@@ -173,7 +174,7 @@ class Finding(NamedTuple):
         return self.text
 
 
-# Phrases by which a reader's notice says that content of a file is lost.
+# Phrases in notices which say that content of a file is lost
 _LOSSES: Final = (
     "it is ignored",
     "left out",
@@ -185,7 +186,7 @@ _LOSSES: Final = (
 
 
 def is_loss(notice: str) -> bool:
-    """True if a reader's notice says that content of the file is lost.
+    """True if a notice about reading a file says that content of the file is lost.
 
     Unknown decorators are not a loss, because they are meant for other programs (Card V3).
     """
@@ -200,7 +201,7 @@ def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
 
 
 def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
-    """Return the items of a list, or the names and values of an object."""
+    """Return the items of a list, or the keys and values of a mapping."""
     if isinstance(nested, list):
         return nested
     if not all(isinstance(name, str) for name in nested):
@@ -229,13 +230,13 @@ def _too_deep(where: str) -> str:
     return f"{where}: nested more than {MAX_NESTING} deep; make it flatter"
 
 
-# Matches line ends that YAML turns into blanks unless they are escaped.
+# Matches line ends that YAML turns into blanks unless they are escaped
 _ODD_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029]")
 _BOOLEAN: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 
 
 def read_yaml(text: str, *, kind: str, where: str) -> Any:
-    """Parse one document of safe YAML.
+    """Parse the text of one document of safe YAML.
 
     Raises:
         FormatError: The text is not YAML, or a value is not allowed.
@@ -248,7 +249,7 @@ def read_yaml(text: str, *, kind: str, where: str) -> Any:
         raise FormatError(kind, f"{where}: is not YAML: {_in_one_line(error)}") from error
     except RecursionError as error:
         raise FormatError(kind, f"{where}: is nested too deeply; make it flatter") from error
-    # Python refuses a number, such as one with thousands of digits
+    # Python refuses a number, such as one with thousands of digits.
     except (ValueError, ArithmeticError) as error:
         raise FormatError(kind, f"{where}: is not YAML: {error}") from error
     check_plain(values, kind=kind, where=where)
@@ -269,7 +270,7 @@ def write_yaml(values: dict[str, Any]) -> str:
 
 @cache
 def _dumper() -> Any:
-    """Return a SafeDumper subclass that preserves every line end."""
+    """Return a subclass of yaml.SafeDumper that preserves every line end."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -285,7 +286,7 @@ def _dumper() -> Any:
 
 @cache
 def _strict_loader() -> Any:
-    """Return a SafeLoader subclass that refuses aliases and duplicate keys.
+    """Return a subclass of yaml.SafeLoader that refuses aliases and duplicate keys.
 
     Dates are loaded as text, and so are `no`, `off` and similar words. Only `true` and `false` are
     booleans.
@@ -352,7 +353,7 @@ def read_bytes(path: Path, *, kind: str) -> bytes:
         FormatError: The file is too large or cannot be read.
     """
     try:
-        # read only up to the limit, because a device reports no size and may never end
+        # Read only up to the limit, because a device reports no size and may never end.
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -381,10 +382,10 @@ def decode_text(data: bytes, *, kind: str, where: str) -> str:
 
 
 def read_json(text: str, *, kind: str, where: str) -> Any:
-    """Parse strict JSON in which a duplicate member is an error.
+    """Parse strict JSON in which a repeated key is an error.
 
     Raises:
-        FormatError: The text is not JSON, or has a duplicate member.
+        FormatError: The text is not JSON, or has a repeated key.
     """
     values, duplicates = parse_json(text, kind=kind, where=where)
     if duplicates:
@@ -398,4 +399,4 @@ Progress = Callable[[str, int, int], None]
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
-    """Ignore progress. Callers without a display pass this function."""
+    """Do nothing with progress. Callers without a display pass this function."""

@@ -1,4 +1,4 @@
-"""Fields of foreign values, declared once, on the dataclass that they become.
+"""Fields of foreign data, declared once, on the dataclass that the data become.
 
 The type and the bounds of a field define its allowed values (`Annotated[int, Field(ge=1)]`). `Must`
 adds a requirement, or a description in words. `read_fields` builds a dataclass from a mapping that
@@ -46,7 +46,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 
 UNBOUNDED: Final = 10**9
-"""A number that is never reached. Messages do not mention it if it is a bound."""
+"""A number that is never reached. Messages do not mention it as a bound."""
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """A number of things, small enough for every database to store it."""
@@ -60,10 +60,10 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Must:
-    """A requirement on a field beyond its type, or its type and bounds described in words."""
+    """A requirement on a dataclass field beyond its type, or its type and bounds in words."""
 
     wanted: str
-    """The text that completes the sentence "it must be ..."."""
+    """The text after "it must be" in a message."""
     holds: Callable[[Any], bool] | None = None
     """A function that is true for allowed values; None if the type and bounds are enough."""
 
@@ -82,7 +82,7 @@ class Must:
 def plain_form(
     form: Callable[[], Any], *, written: Callable[[Any], Any], made: Callable[[Any], Any]
 ) -> Any:
-    """Return the hook with which pydantic reads and writes a class that is not a plain dataclass.
+    """Return a hook by which pydantic reads and writes a class that is not a plain dataclass.
 
     Assign the hook to `__get_pydantic_core_schema__` in the body of the class.
 
@@ -106,7 +106,7 @@ def custom_error(problem: str) -> PydanticCustomError:
 
 
 def error_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
-    """Return a sentence part with "must be" that describes a problem.
+    """Return what pydantic found wrong with a value, as text with "must be".
 
     The value is included if `shows_value` is set, unless a validator wrote the whole text.
     """
@@ -116,7 +116,7 @@ def error_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
 
 
 def list_problems(error: ValidationError) -> list[tuple[str, str]]:
-    """Return for each error the path of the value and the problem in pydantic's words.
+    """Return what pydantic found wrong: for each problem the path of the value, and a text.
 
     The path is "" for the whole value.
     """
@@ -126,7 +126,7 @@ def list_problems(error: ValidationError) -> list[tuple[str, str]]:
     ]
 
 
-# The requirement in our own words, by pydantic's error type.
+# The requirement in this package's words, by pydantic's error type
 _WANTED: Final = {
     "bool_type": "must be true or false",
     "dataclass_type": "must be an object",
@@ -161,10 +161,10 @@ def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
 
 
 def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model, dict[str, str]]:
-    """Read an object field by field, leaving out each field that cannot be read.
+    """Read a mapping into a model key by key, leaving out each value that cannot be read.
 
-    Every field of `form` must have a default. Returns the value, and by member name a sentence
-    about each member that was left out ("comment must be text: it is ignored").
+    Every field of `form` must have a default. Returns the model, and for each key that was left
+    out a text for the person who imports the data ("comment must be text: it is ignored").
     """
     try:
         return form.model_validate(given), {}
@@ -176,7 +176,7 @@ def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model
         path, wanted = place_and_problem(one)
         problems.setdefault(name, f"{path.lstrip('.')} {wanted}: it is ignored")
     rest = {name: value for name, value in given.items() if name not in problems}
-    # read again: without the wrong member, another spelling of the field may be found
+    # Read again: without the wrong key, another spelling of the field may be found.
     read, more = read_leniently(form, rest)
     return read, {**problems, **more}
 
@@ -188,7 +188,7 @@ def suggest_name(wanted: object, known: Iterable[str]) -> str:
 
 
 def strict_model(form: type) -> type[BaseModel]:
-    """Return the strict pydantic model that checks a mapping before it becomes a dataclass.
+    """Return a strict pydantic model that checks a mapping before it becomes a dataclass.
 
     A field that is itself a dataclass is flattened: its fields are read from the same mapping.
     """
@@ -206,7 +206,7 @@ def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel
 
 
 def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield the type and the default of each field by its name.
+    """Yield for each field of a dataclass its name, and its type and default.
 
     Fields of nested dataclasses are included.
     """
@@ -219,7 +219,7 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
         default = ... if one.default is MISSING else one.default
         if one.default_factory is not MISSING:
             default = one.default_factory()
-        # a name such as `schema` is taken by BaseModel, so the field has it as an alias
+        # A name such as `schema` is taken by BaseModel, so the field has it as an alias.
         if hasattr(BaseModel, one.name):
             yield f"{one.name}_", (Annotated[hint, Field(alias=one.name)], default)
         else:
@@ -227,7 +227,7 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 
 def build_dataclass(form: type[_Form], values: Mapping[str, Any]) -> _Form:
-    """Build a dataclass from checked values, including the nested dataclasses."""
+    """Build a dataclass, including nested ones, from values that were checked."""
     inner = _inner(cast(Hashable, form))
     if not inner:
         return form(**values)
@@ -243,14 +243,14 @@ def _named_in(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _inner(form: Hashable) -> dict[str, type]:
-    """Return the types of the nested dataclasses by field name."""
+    """Return the types of those fields of a dataclass that are dataclasses, by field name."""
     hints = get_type_hints(form, include_extras=True)
     kinds = {name: kind for name, kind in hints.items() if isinstance(kind, type)}
     return {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
 
 
 def describe_field(field: FieldInfo) -> str:
-    """Return the requirement on a field as the end of the sentence "it must be ..."."""
+    """Return what a field's value must be, as the end of the sentence "it must be ..."."""
     for rule in reversed(field.metadata):
         if isinstance(rule, Must):
             return rule.wanted
@@ -264,7 +264,7 @@ def describe_field(field: FieldInfo) -> str:
 
 
 def describe_in_data(field: FieldInfo, value: object) -> str:
-    """Return the requirement on a field in the notation of data files: `true` instead of True."""
+    """Return what a field's value must be, in the notation of data files: `true`, not True."""
     for rule in reversed(field.metadata):
         if isinstance(rule, Must):
             return rule.wanted
@@ -287,9 +287,9 @@ Values = tuple[object, ...]
 
 
 def field_checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values], bool]]:
-    """Return a function that gets the field values of a dataclass, and one that checks them.
+    """Return two functions for a dataclass: one gets an object's field values, one checks them.
 
-    The check runs for every new instance. It validates all values as one tuple, because pydantic
+    The check runs for every new object. It validates all values as one tuple, because pydantic
     takes twice as long field by field.
     """
     hints = get_type_hints(form, include_extras=True)
@@ -300,7 +300,7 @@ def field_checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values
 
 
 def find_wrong_field(value: object) -> tuple[str, str] | None:
-    """Return the name of the first field with a wrong value, and the requirement on it."""
+    """Return the name of an object's first field with a wrong value, and what it must be."""
     made = _model(cast(Hashable, type(value)), "ignore")
     try:
         made.model_validate(value, from_attributes=True)
@@ -311,12 +311,12 @@ def find_wrong_field(value: object) -> tuple[str, str] | None:
 
 
 def list_names(_: object, known: Iterable[str]) -> str:
-    """Return the end of a sentence that lists all known names."""
+    """Return the end of a message that lists all known names."""
     return f"; there are {', '.join(known)}"
 
 
 def suggest_or_list(wanted: object, known: Iterable[str]) -> str:
-    """Return the end of a sentence with a similar known name, or with all known names."""
+    """Return the end of a message with a similar known name, or with all known names."""
     return suggest_name(wanted, known) or list_names(wanted, known)
 
 
@@ -328,7 +328,7 @@ def read_fields(
     what: str = "rule ",
     hint: Callable[[object, Iterable[str]], str] = suggest_name,
 ) -> _Form:
-    """Build a dataclass from a mapping that a person wrote. Missing fields keep their defaults.
+    """Build a dataclass from a mapping that a person wrote. Missing keys keep the defaults.
 
     Args:
         form: The dataclass.
@@ -365,7 +365,7 @@ def read_fields(
 def check_settings(
     form: type, data: object, *, kind: str, where: str, but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Check the settings in a mapping against the fields of `form`, and return them unchanged.
+    """Check a mapping of settings against the fields of a dataclass; return it unchanged.
 
     Args:
         form: The dataclass that declares the settings.
@@ -406,7 +406,7 @@ def _number(bounds: Iterable[Any]) -> str:
 
 
 def _without_none(kind: Any) -> Any:
-    """Return the type `X` if the given type is `X | None`."""
+    """Return the type `X` if the given type is `X | None`; else the given type."""
     kinds = [one for one in get_args(kind) if one is not NoneType]
     return kinds[0] if get_origin(kind) in (Union, UnionType) and len(kinds) == 1 else kind
 

@@ -21,7 +21,7 @@ def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
     The line ` ...` marks a gap between two changes. Equal texts yield no lines.
     """
     compared = list(unified_diff(_sentences(before), _sentences(after), lineterm="", n=1))
-    for line in compared[3:]:  # skip the lines with the two file names and the first position
+    for line in compared[3:]:  # skip the two file names and the first position
         if line.startswith("@@"):
             yield "  ..."
             continue
@@ -32,7 +32,7 @@ def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
 def diff_members(
     before: Mapping[str, Any], after: Mapping[str, Any], *, of: str = ""
 ) -> Iterator[str]:
-    """Yield the diff of two objects, member by member. `of` is put before each member's name."""
+    """Yield the lines of a diff of two mappings, key by key. `of` is a prefix for the keys."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         if was != now:
@@ -41,7 +41,7 @@ def diff_members(
 
 
 def render_value(value: Any) -> str:
-    """Render a JSON value for authors.
+    """Render a JSON value as text for authors.
 
     Text is unchanged, and a list of texts has one text per line.
     """

@@ -32,9 +32,9 @@ _LOOKED_BACK: Final = 4  # how many earlier characters one character may combine
 
 
 def normal_form(text: str) -> str:
-    """Return the text in normal form. Its letter case is unchanged.
+    """Return a text in normal form, in which texts that look equal are equal.
 
-    If nothing changes, the result is the same object.
+    Its letter case is unchanged. If nothing changes, the result is the same `str`.
     """
     if not text.isascii():
         if _ODD.search(text):
@@ -44,10 +44,10 @@ def normal_form(text: str) -> str:
 
 
 def normal_positions(text: str) -> tuple[int, ...] | None:
-    """Return for each character of the normal form its index in the text; add the text's length.
+    """Return for each character of a text's normal form its index in the text.
 
-    Return None if all indices are the same as in the text. A character that was composed from
-    several has the index of the first.
+    The last item is the text's length. Return None if all indices are the same as in the text. A
+    character that was composed from several has the index of the first.
     """
     if text.isascii():
         return None

@@ -47,7 +47,7 @@ _ALGORITHMS: Final = MappingProxyType(
 LANGUAGES: Final = tuple(sorted(code for codes in _ALGORITHMS.values() for code in codes))
 """The codes of all languages for which stems are available."""
 
-# Irregular inflected forms, each with the form that is stemmed in its place.
+# Irregular inflected forms, each with the form that is stemmed in its place
 _IRREGULAR: Final = {
     "en": _word_table(
         "women woman, children child, feet foot, teeth tooth, geese goose, mice mouse, lice louse,"

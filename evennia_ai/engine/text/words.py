@@ -60,9 +60,9 @@ def script_ranges(*scripts: Script) -> str:
 
 
 def word_pattern(*scripts: Script) -> re.Pattern[str]:
-    """Return a pattern that matches the words of a text.
+    """Return a regular expression for the words of a text.
 
-    In these scripts each character is a word.
+    In the given scripts each character is a word.
     """
     signs = script_ranges(*scripts)
     return re.compile(f"(?=\\w)[{signs}]|[^\\W_{signs}]+")
@@ -91,7 +91,7 @@ COMMON_WORDS: Final = frozenset(
 In other languages common words are recognised by their length.
 """
 
-# A function that is true if a character forms one word with its neighbours.
+# A function that is true if a character forms one word with its neighbours
 InWordCheck = Callable[[str], bool]
 
 
@@ -112,7 +112,7 @@ def is_in_ascii_word(char: str) -> bool:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text.
+    """Return the words of a text, in any script that separates words by blanks.
 
     Combining marks separate words here, which is harmless because keys and texts are split alike.
     """
@@ -122,9 +122,9 @@ def split_words(text: str) -> list[str]:
 
 
 def split_ascii_words(text: str) -> list[str]:
-    """Return the runs of ASCII letters, digits and underscores."""
+    """Return the words of a text that consist of ASCII letters, digits and underscores."""
     if not text.isascii():
-        # each character outside ASCII becomes `?`, which the translation turns into a blank
+        # Each character outside ASCII becomes `?`, which the translation turns into a blank.
         text = text.encode("ascii", "replace").decode("ascii")
     return text.translate(_BLANKED).split()
 
@@ -144,9 +144,9 @@ def make_phrase(text: str) -> str:
 
 
 def indexed_pairs(text: str) -> list[str]:
-    """Return each character and each pair of neighbours in the text's scripts without blanks.
+    """Return the terms under which texts in scripts without blanks are indexed.
 
-    These are the terms under which a text is indexed.
+    These are each character and each pair of neighbours.
     """
     pairs: list[str] = []
     for run in unspaced_runs(text):
@@ -156,9 +156,9 @@ def indexed_pairs(text: str) -> list[str]:
 
 
 def query_pairs(text: str) -> list[str]:
-    """Return each pair of neighbours in the text's scripts without blanks.
+    """Return the terms that a query searches in scripts without blanks.
 
-    A character without neighbours is returned alone. These are the terms that a query searches.
+    These are each pair of neighbours, and characters without neighbours.
     """
     pairs: list[str] = []
     for run in unspaced_runs(text):
@@ -172,7 +172,7 @@ def unspaced_runs(text: str) -> list[str]:
 
 
 class WordStarts:
-    """The indices of a text at which a word may start, computed on first use.
+    """The places of a text at which a word may start, computed on first use.
 
     With these indices a search can skip the rest of a long word, so hostile keys and texts take no
     more time than others.
@@ -195,7 +195,7 @@ class WordStarts:
 
 
 def find_whole_word(key: str, text: str, edges: WordStarts) -> int:
-    """Return the first index at which `key` occurs as a whole word, or -1."""
+    """Return the first index at which `key` occurs in a text as a whole word, or -1."""
     at = text.find(key)
     while at >= 0 and not _is_whole_word(text, at, at + len(key)):
         at = text.find(key, edges.after(at))
@@ -203,7 +203,7 @@ def find_whole_word(key: str, text: str, edges: WordStarts) -> int:
 
 
 def find_ascii_word(key: str, text: str) -> int:
-    """Return the first index of `key` that no ASCII word character adjoins, or -1."""
+    """Return the first index of `key` in a text with no ASCII word character next to it, or -1."""
     at = text.find(key)
     while at >= 0:
         end = at + len(key)
@@ -224,7 +224,7 @@ _UNSEEN: Final = ("Mn", "Me", "Cf", "Cc", "Co", "Cn", "Cs")
 _KEPT: Final = "\n\t"
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019`](?=\w)")
 
-# Maps lower-case Cyrillic, Greek and phonetic letters to the Latin letters they look like.
+# Maps lower-case Cyrillic, Greek and phonetic letters to the Latin letters they look like
 _LOOK_ALIKES: Final = dict(
     zip(
         "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb"
@@ -236,7 +236,7 @@ _LOOK_ALIKES: Final = dict(
     )
 )
 # Maps the letters of flags, letters in circles and squares, and the invisible letters for the
-# region of a flag to ASCII letters.
+# region of a flag to ASCII letters
 _IN_BOXES: Final = {
     chr(first + place): letter
     for first in (0x1F1E6, 0x1F150, 0x1F170, 0x1F130, 0xE0041, 0xE0061)
@@ -261,10 +261,10 @@ _MORE_BLOCKS: Final = ((0xA720, 0xA800), (0xAB30, 0xAB70))
 
 
 def fold_letters(text: str) -> str:
-    """Return a text in a form for comparison by letters.
+    """Return a text with all variants of a letter replaced by that letter, for comparison.
 
-    The result has one letter case, no accents, no invisible signs, and Latin letters for
-    look-alikes.
+    The result has one letter case, no accents, no invisible signs, and Latin letters for letters
+    that look alike.
     """
     if text.isascii():
         plain = "".join(one for one in text if one.isprintable() or one in _KEPT).casefold()
@@ -282,13 +282,13 @@ def fold_letters(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _boxes() -> dict[int, str]:
-    """Return ASCII letters for signs that the normalisation would drop or replace with words."""
+    """Return ASCII letters for signs that normalisation would drop, by code point."""
     return {ord(one): letter for one, letter in (_IN_BOXES | _BRAILLE).items()}
 
 
 @lru_cache(maxsize=1)
 def _letters() -> dict[int, str]:
-    """Return the ASCII letter for each character that is a variant of it."""
+    """Return the ASCII letter for each character that is a variant of it, by code point."""
     named = {
         code: found[1].lower()
         for first, end in (*_BLOCKS, *_MORE_BLOCKS)
