@@ -26,20 +26,20 @@ from tests.effort import little_work
         ("[" * 3000, "is nested too deeply"),
     ],
 )
-def test_hidden_yaml_features_are_refused(text: str, problem: str) -> None:
+def test_yaml_aliases_and_tags_are_refused(text: str, problem: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_yaml(text, kind="scenario", where="f.yaml")
     assert problem in caught.value.message
 
 
-def test_duplicate_key_is_found_in_linear_time() -> None:
+def test_duplicate_json_key_is_found_in_linear_time() -> None:
     text = "".join(f"a{n}: 1\n" for n in range(5000)) + "a4999: 2"
     with little_work(3):
         with pytest.raises(FormatError, match="key 'a4999' occurs twice in the block of line 1"):
             read_yaml(text, kind="scenario", where="f.yaml")
 
 
-def test_endless_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_device_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_BYTES", 1000)
     with pytest.raises(FormatError, match="/dev/zero: the file is larger than 1000 bytes"):
         read_document(Path("/dev/zero"), kind="scenario")

@@ -65,7 +65,7 @@ READERS = {
 
 
 @pytest.mark.parametrize(("value", "name"), KINDS)
-def test_every_reader_names_the_kind_of_a_refused_file(value, name):
+def test_refused_file_is_reported_with_the_kind_that_it_really_is(value, name):
     kind = kind_of_value(value)
     assert kind is not None
     assert kind.name == name
@@ -103,7 +103,7 @@ def a_picture(*chunks: tuple[bytes, bytes]) -> bytes:
         ),
     ],
 )
-def test_kind_is_named_of_a_file_that_is_not_json(content, name):
+def test_kind_of_a_yaml_file_is_recognised(content, name):
     kind = kind_of_file(content)
     assert kind is not None
     assert kind.name == name
@@ -115,5 +115,5 @@ def test_kind_is_named_of_a_file_that_is_not_json(content, name):
     "content",
     [b"", b"{", b"null", b"[]", b"{}", b"[1]", b"\xff\xfe", b"a: b", b"[" * 9999, b"{\n}{"],
 )
-def test_kind_is_empty_of_an_unknown_file(content):
+def test_kind_of_an_unknown_file_is_empty(content):
     assert kind_of_file(content) is None

@@ -103,23 +103,25 @@ def is_recalled(asked: str, text: str, code: str) -> bool:
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_word_is_found_in_another_form(code: str, asked: str, text: str) -> None:
+def test_page_is_found_by_another_form_of_a_word(code: str, asked: str, text: str) -> None:
     assert is_found(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_memory_is_recalled_by_another_form(code: str, asked: str, text: str) -> None:
+def test_memory_is_recalled_by_another_form_of_a_word(code: str, asked: str, text: str) -> None:
     assert is_recalled(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(OTHERS))
-def test_other_word_is_not_found(code: str, asked: str, text: str) -> None:
+def test_page_is_not_found_by_a_merely_similar_word(code: str, asked: str, text: str) -> None:
     assert not is_found(asked, text, code)
     assert not is_recalled(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(MISSED))
-def test_unknown_irregular_forms_are_not_found(code: str, asked: str, text: str) -> None:
+def test_irregular_word_forms_outside_the_tables_are_not_found(
+    code: str, asked: str, text: str
+) -> None:
     assert not is_found(asked, text, code)
 
 
@@ -128,11 +130,11 @@ def test_different_words_with_one_stem_match(code: str, asked: str, text: str) -
     assert is_found(asked, text, code)
 
 
-def test_each_language_has_ten_pairs() -> None:
+def test_each_language_is_tested_with_ten_pairs_of_word_forms() -> None:
     assert min(len(told.split(",")) for told in FORMS.values()) >= 10
 
 
-def test_same_form_scores_higher_than_another() -> None:
+def test_exact_word_form_scores_higher_than_another_form() -> None:
     asked = query_weights("crossings", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("crossings", "crossed", "boats")]
     itself, other, none = (score_page(words, dict(asked)) for words in pages)
@@ -140,14 +142,14 @@ def test_same_form_scores_higher_than_another() -> None:
     assert other / itself == pytest.approx(0.6, abs=0.03)
 
 
-def test_score_does_not_depend_on_the_stem_being_a_word() -> None:
+def test_page_score_does_not_depend_on_the_stem_being_a_word() -> None:
     asked = query_weights("wolf crossing", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("wolf", "crossing")]
     one, other = (score_page(words, dict(asked)) for words in pages)
     assert other / one == pytest.approx(1, abs=0.07)
 
 
-def test_word_form_is_found_in_each_of_several_languages() -> None:
+def test_word_forms_are_found_in_each_of_several_languages() -> None:
     both = query_weights("Häusern", ("de", "en"))
     assert both == {"hausern": 0.4, "haus": 1.0}
 
