@@ -103,7 +103,7 @@ def a_picture(*chunks: tuple[bytes, bytes]) -> bytes:
         ),
     ],
 )
-def test_kind_of_a_yaml_file_is_recognised(content, name):
+def test_kind_of_a_refused_file_is_named_by_its_content(content, name):
     kind = kind_of_file(content)
     assert kind is not None
     assert kind.name == name

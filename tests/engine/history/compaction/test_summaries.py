@@ -129,7 +129,7 @@ def test_summary_with_harmless_signs_is_accepted(text):
     assert check_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == text
 
 
-def test_blanks_around_a_summary_are_removed():
+def test_runs_of_blanks_in_a_summary_are_shortened():
     padded = f"Anna{' ' * 900}left.{chr(10) * 900}Nobody{chr(9)}knows why."
     kept = check_summary(padded, plan=EVENING, rules=RULES, counter=WORDS)
 
@@ -304,7 +304,7 @@ FRAGMENTS = st.lists(
 
 @example("<function=<s>>")
 @given(FRAGMENTS)
-def test_transcript_for_a_summary_has_no_role_markup(text):
+def test_neutralized_text_has_no_role_markup(text):
     assert find_role_markup(neutralize_markup(text)) is None
 
 
