@@ -1,1 +1,1 @@
-"""The pure engine: it makes a prompt and its trace from values, without files or networks."""
+"""The engine: it makes a prompt and its trace from values, without files or networks."""

@@ -1,4 +1,4 @@
-"""Actors: a person or a program that changes something, with the rights it has at that moment.
+"""Actors: the person or program that changes something, with its rights at that moment.
 
 A right is checked when a change is written, not when an editor, a form or a question is opened.
 In between, a builder may lose a rank, be banned, or meet a new lock. So every function of the store
@@ -14,7 +14,7 @@ from evennia_ai.engine.errors import NotPermittedError
 
 Access = Literal["view", "edit"]
 ACCESS: Final[tuple[Access, ...]] = ("view", "edit")
-"""The access that a lock must allow to change the thing it protects."""
+"""The kinds of access that a lock must allow for changing the thing that it protects."""
 
 _VERBS: Final = {"view": "see", "edit": "change"}
 
@@ -26,14 +26,14 @@ class Actor:
     name: str
     """The name of the actor in revisions and logs."""
     why_not: Callable[[], str] = field(default=lambda: "", compare=False, repr=False)
-    """Return why this actor may change nothing now, or "" if they may."""
+    """Return why this actor may change nothing at this moment, or "" if they may."""
     passes: Callable[[str, Access], bool] = field(
         default=lambda _locks, _access: True, compare=False, repr=False
     )
-    """Return True if a lock string now gives this actor the access, "view" or "edit"."""
+    """Return True if a lock string gives this actor the access "view" or "edit" at this moment."""
 
     plays: Callable[[str], bool] = field(default=lambda _ref: True, compare=False, repr=False)
-    """Return True if this actor now plays the character with this reference."""
+    """Return True if this actor plays the character with this reference at this moment."""
 
     def __str__(self) -> str:
         return self.name
@@ -78,7 +78,7 @@ class Actor:
             raise NotPermittedError(doing, "only the player of the character may do this")
 
     def sees(self, locks: str) -> bool:
-        """True if a lock string lets the actor see the thing it protects."""
+        """True if a lock string lets the actor see the thing that it protects."""
         return not locks or self.passes(locks, "view")
 
 
@@ -92,7 +92,7 @@ def trusted(name: str) -> Actor:
 
 
 THE_GAME: Final = trusted("the game")
-"""The actor of changes that the game makes by itself, such as indexing pages."""
+"""The actor for changes that the game makes by itself, such as indexing pages."""
 
 
 def actor_without_rights(name: str) -> Actor:

@@ -1,4 +1,4 @@
-"""The pipeline on one page: from `Inputs` to a `Prompt`.
+"""The composition of a prompt: nine stages from `Inputs` to a `Prompt`, on one page.
 
 Pure: no clock, disk, database, random source or setting is read. Equal inputs give equal bytes on
 every machine, because slow work, such as matching a pattern, is limited by steps and never by time.
@@ -89,7 +89,7 @@ NO_LORE: Final = Activation()
 
 
 class Composition(NamedTuple):
-    """A prompt with the lore and the memories that went into it."""
+    """A composed prompt, with the active lore entries and the memories that went into it."""
 
     prompt: Prompt
     lore: Activation
@@ -97,7 +97,7 @@ class Composition(NamedTuple):
 
 
 class _Conversation(NamedTuple):
-    """The part of the conversation that the prompt may show; `off` has verdicts on the rest."""
+    """What a prompt may show of the conversation; `off` has verdicts on what is left out."""
 
     history: History
     event: Message | None
@@ -106,7 +106,7 @@ class _Conversation(NamedTuple):
 
 
 def compose(inputs: Inputs) -> Prompt:
-    """Compose the prompt for `inputs`, with a verdict on each text that was considered for it.
+    """Compose the prompt for `inputs`, with a verdict on each text that was considered.
 
     Raises:
         BudgetError: the required texts do not fit the limit.
@@ -115,18 +115,18 @@ def compose(inputs: Inputs) -> Prompt:
 
 
 def compose_with_lore(inputs: Inputs) -> Composition:
-    """Compose the prompt and return it with the lore and the memories that went into it.
+    """Compose the prompt; return it with the lore entries and memories that went into it.
 
     Raises:
         BudgetError: the required texts do not fit the limit.
     """
     rules, assembly, counter = inputs.rules, inputs.rules.assembly, inputs.rules.counter
-    conversation = _shown_conversation(inputs)  # stage 1
+    conversation = _shown_conversation(inputs)  # 1: what the prompt may show
     cut, budget = _history_limits(inputs)
     history = conversation.history
     filling = _make_filling(inputs)
     sources = speech_sources(inputs.books)
-    notes, filling = expand_notes(  # stage 2
+    notes, filling = expand_notes(  # 2: author's notes that are due
         inputs.notes,
         filling,
         components=inputs.components,
@@ -135,13 +135,14 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         said=inputs.history.user_messages + (inputs.event is not None),
         cut=inputs.cut,
     )
-    lore = _activate_lore(inputs, notes, filling)  # stage 3
-    memories = _recall_memories(inputs)  # stage 4
-    made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)  # stage 5
+    lore = _activate_lore(inputs, notes, filling)  # 3: active lore entries
+    memories = _recall_memories(inputs)  # 4: memories that fit the moment
+    # 5: texts of components, notes, entries and facts
+    made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)
     fragments = [one for one in made if isinstance(one, Fragment)]
     not_made = [one for one in made if isinstance(one, Verdict)]
-    placed, costs = _fixed_messages(conversation, fragments, rules)  # stage 6
-    fitted, already_sent = fit_unsent(  # stage 7
+    placed, costs = _fixed_messages(conversation, fragments, rules)  # 6: always kept
+    fitted, already_sent = fit_unsent(  # 7: what fits the budget
         history,
         fragments,
         blocks=rules.blocks,
@@ -150,7 +151,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=costs,
         cut=cut,
     )
-    anchors, slots = anchor_notes(  # stage 8
+    anchors, slots = anchor_notes(  # 8: places of anchored notes
         fitted.fragments,
         history,
         first=fitted.first,
@@ -161,7 +162,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     ties = None
     if assembly.ties == "role":
         ties = RoleTies(note=inputs.notes.first_origin, apart=slots.keys())
-    messages = place_messages(  # stage 9
+    messages = place_messages(  # 9: the order of all messages
         fitted.fragments,
         history,
         first=fitted.first,
@@ -177,7 +178,8 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     prompt = Prompt(
         messages=messages,
         components=inputs.components,
-        # The next prompt compares its own values with these, to explain why its prefix differs.
+        # The next prompt compares its own values with these, to explain where its text first
+        # differs.
         values=filling.values_named({*inputs.values, "speaker", *inputs.components.compiled.names}),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
@@ -220,7 +222,7 @@ def _shown_conversation(inputs: Inputs) -> _Conversation:
 
 
 def _history_limits(inputs: Inputs) -> tuple[int, BudgetRules]:
-    """Return the index at which the history may start, and the budget."""
+    """Return the index at which the history may start, and the token budget."""
     assembly, budget = inputs.rules.assembly, inputs.rules.budget
     if assembly is PLAIN:
         return inputs.cut, budget
@@ -293,7 +295,7 @@ def _activate_lore(inputs: Inputs, notes: list[ExpandedNote], filling: Filling) 
 
 
 def _recall_memories(inputs: Inputs) -> RecallResult:
-    """Return the memories that fit the moment, or a refusal if the prompt has no place for them."""
+    """Return the memories that fit the moment, or none if the prompt has no place for them."""
     if not inputs.memories:
         return NOTHING_RECALLED
     if problem := why_no_place(inputs.components):
@@ -395,7 +397,7 @@ def _fixed_messages(
 def _earlier_verdicts(
     inputs: Inputs, conversation: _Conversation, not_made: list[Verdict]
 ) -> tuple[list[Verdict], ...]:
-    """Return the verdicts of the stages before the budget, except those on lore and memories."""
+    """Return the verdicts of the stages before the budget, except on lore and memories."""
     formats: list[Verdict] = []
     if inputs.rules.assembly is not PLAIN:
         formats = list(format_verdicts(inputs.components, inputs.rules.assembly))

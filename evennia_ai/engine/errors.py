@@ -15,11 +15,11 @@ from typing import Final, Literal
 
 
 class EvenniaAIError(Exception):
-    """The base of all errors of evennia_ai."""
+    """The base class of all errors of evennia_ai."""
 
 
 class ComponentValueError(EvenniaAIError):
-    """An invalid value for a field of a component."""
+    """The error for an invalid value in a field of a component."""
 
     def __init__(self, field: str, value: object, wanted: str) -> None:
         self.field = field
@@ -28,12 +28,12 @@ class ComponentValueError(EvenniaAIError):
         super().__init__(self.in_words(field))
 
     def in_words(self, called: str) -> str:
-        """Return the message with this name for the field."""
+        """Return the message of this error, with the field called by this name."""
         return f"{called} {_quote_value(self.value)} is not allowed: it must be {self.wanted}"
 
 
 class UnknownComponentError(EvenniaAIError):
-    """A request for a component by a key or an ID that no component has."""
+    """The error for a key or an ID that no component has."""
 
     def __init__(self, wanted: object, known: Sequence[str] = (), *, where: str = "") -> None:
         self.wanted = wanted
@@ -44,7 +44,7 @@ class UnknownComponentError(EvenniaAIError):
 
 
 class DuplicateComponentError(EvenniaAIError):
-    """A key or a registry ID that another component of the same scope already has."""
+    """The error for a key or registry ID that another component of the scope already has."""
 
     def __init__(self, field: str, value: object, taken_by: str) -> None:
         self.field = field
@@ -53,13 +53,13 @@ class DuplicateComponentError(EvenniaAIError):
         super().__init__(self.in_words(field))
 
     def in_words(self, called: str) -> str:
-        """Return the message with this name for the field."""
+        """Return the message of this error, with the field called by this name."""
         taken = f"is already taken by component '{self.taken_by}'; choose another"
         return f"{called} {_quote_value(self.value)} {taken}"
 
 
 class StaticComponentError(EvenniaAIError):
-    """An attempt to remove, renumber or rename a static component."""
+    """The error for an attempt to remove, renumber or rename a static component."""
 
     def __init__(self, key: str, action: str) -> None:
         self.key = key
@@ -71,7 +71,7 @@ class StaticComponentError(EvenniaAIError):
 
 
 class EditConflictError(EvenniaAIError):
-    """A save that was rejected because another person changed the text after it was loaded."""
+    """The error for a save that is rejected, because somebody else changed the text meanwhile."""
 
     def __init__(self, what: str, seen: int, current: int, changed_by: str) -> None:
         self.what = what
@@ -85,7 +85,7 @@ class EditConflictError(EvenniaAIError):
 
 
 class NotPermittedError(EvenniaAIError):
-    """An attempt to make a change without the right to do so. Nothing was changed."""
+    """The error for a change without the right to make it. Nothing was changed."""
 
     def __init__(self, doing: str, why: str) -> None:
         self.doing = doing
@@ -94,7 +94,7 @@ class NotPermittedError(EvenniaAIError):
 
 
 class TemplateError(EvenniaAIError):
-    """A template that cannot be compiled or rendered."""
+    """The error for a template that cannot be compiled or rendered."""
 
     def __init__(self, problem: str, *, line: int | None = None) -> None:
         self.problem = problem
@@ -103,7 +103,7 @@ class TemplateError(EvenniaAIError):
 
 
 class BudgetError(EvenniaAIError):
-    """A token limit that is too small for the required texts. The message lists their tokens."""
+    """The error for a token limit that is too small for the required texts, which it lists."""
 
     def __init__(self, limit_tokens: int, required: Sequence[tuple[str, int]]) -> None:
         self.limit_tokens = limit_tokens
@@ -117,11 +117,11 @@ class BudgetError(EvenniaAIError):
 
 
 class ContextError(EvenniaAIError):
-    """An invalid context, or a context layer that allows more than the layer below it."""
+    """The error for an invalid context, or for a layer of one that allows more than before."""
 
 
 class FormatError(EvenniaAIError):
-    """Foreign data that cannot be read, such as a scenario, a card or a lorebook."""
+    """The error for foreign data that cannot be read, such as a scenario, card or lorebook."""
 
     def __init__(
         self, kind: str, message: str, *, path: Sequence[str | int] = (), problem: str = ""
@@ -131,8 +131,8 @@ class FormatError(EvenniaAIError):
         Args:
             kind: The kind of data, in one word.
             message: The problem and its place, on one line.
-            path: The steps from an entry of the data down to the wrong member, if there is one.
-            problem: What is wrong with that member, for a person who did not write the file.
+            path: The keys and indexes that lead to the wrong value in the data, if there is one.
+            problem: What is wrong with that value, for a person who did not write the file.
         """
         self.kind = kind
         self.message = message
@@ -142,7 +142,7 @@ class FormatError(EvenniaAIError):
 
 
 class NotYetError(FormatError):
-    """Data that is refused because it asks for a feature that this version does not have."""
+    """The error for data that ask for a feature that this version does not have."""
 
     def __init__(self, what: str, where: str) -> None:
         self.what = what
@@ -171,7 +171,7 @@ def _short_line(text: str) -> str:
 
 
 class EndpointError(EvenniaAIError):
-    """An invalid value in the configuration of an endpoint."""
+    """The error for an invalid value in the configuration of a model's endpoint."""
 
     def __init__(self, endpoint: str, field: str, problem: str) -> None:
         self.endpoint = endpoint
@@ -207,12 +207,12 @@ class Fault(StrEnum):
 
     @property
     def opens_the_breaker(self) -> bool:
-        """True if other requests to the endpoint would most likely fail, too."""
+        """True if other requests to the same model server would most likely fail, too."""
         return self is Fault.TEMPORARY
 
 
 class ModelError(EvenniaAIError):
-    """A failed call of a model."""
+    """The error for a failed call of a model."""
 
     fault: Fault | None = None
     """The cause of the failure; None if a person or this program stopped the call."""
@@ -231,7 +231,7 @@ class ModelError(EvenniaAIError):
 
 
 class ModelTimeout(ModelError):  # noqa: N818 - the name says what happened
-    """A reply that was not complete in time."""
+    """The error for a reply of a model that was not complete in time."""
 
     fault = Fault.TEMPORARY
 
@@ -253,10 +253,10 @@ class ModelTimeout(ModelError):  # noqa: N818 - the name says what happened
 
 
 class ModelUnavailable(ModelError):  # noqa: N818
-    """A server that cannot be reached, is overloaded or broken. A later call may succeed.
+    """The error for a model server that cannot be reached, is overloaded or broken.
 
-    `retry_in_seconds` is set if the server said when to come back. It is also set if the open
-    circuit breaker kept the request from being sent.
+    A later call may succeed. `retry_in_seconds` is set if the server said when to come back, and
+    also if this package sent no request because the server has failed too often.
     """
 
     fault = Fault.TEMPORARY
@@ -282,7 +282,7 @@ in turn.
 
 
 class ModelRefused(ModelError):  # noqa: N818
-    """A request that the server refused. Sending the same request again is useless."""
+    """The error for a request that the model server refused, and would refuse again."""
 
     def __init__(
         self,
@@ -325,7 +325,7 @@ class ModelRefused(ModelError):  # noqa: N818
 
 
 class ModelRubbish(ModelError):  # noqa: N818
-    """An answer that is not a reply of a model.
+    """The error for an answer of a server that is not a reply of a model.
 
     `too_much` is True if reading stopped because the answer was too large.
     """
@@ -345,7 +345,7 @@ class ModelRubbish(ModelError):  # noqa: N818
 
 
 class AppendOnlyError(EvenniaAIError):
-    """An attempt to change or remove a record of the history, which can only be appended to."""
+    """The error for an attempt to change or remove a record of the history."""
 
     def __init__(self, action: str) -> None:
         self.action = action
@@ -353,11 +353,11 @@ class AppendOnlyError(EvenniaAIError):
 
 
 class ReplayError(EvenniaAIError):
-    """A turn that cannot be rebuilt from its manifest and the records."""
+    """The error for a past turn whose prompt cannot be rebuilt from its records."""
 
 
 class CompactionRulesError(EvenniaAIError):
-    """An invalid value for a compaction rule."""
+    """The error for an invalid value of a rule for compaction."""
 
     def __init__(self, rule: str, value: object, wanted: str) -> None:
         self.rule = rule
@@ -367,7 +367,7 @@ class CompactionRulesError(EvenniaAIError):
 
 
 class ThrashError(EvenniaAIError):
-    """A compaction that does not help: the history would have to be compacted again at once."""
+    """The error if a history would have to be compacted again right after its compaction."""
 
     def __init__(self, history_tokens: int, other_tokens: int, limit_tokens: int) -> None:
         self.history_tokens = history_tokens
@@ -381,7 +381,7 @@ class ThrashError(EvenniaAIError):
 
 
 class RefusalReason(StrEnum):
-    """The reason why a summary is not accepted."""
+    """The reason why a summary of a conversation is not accepted."""
 
     EMPTY = "empty"
     TOO_LONG = "too_long"
@@ -392,7 +392,7 @@ class RefusalReason(StrEnum):
 
 
 class SummaryRefused(EvenniaAIError):  # noqa: N818 - a decision about a text, not a fault of the program
-    """A summary that was not accepted. The history stays unchanged."""
+    """The error for a summary that is not accepted. The history stays unchanged."""
 
     def __init__(self, reason: RefusalReason, detail: str) -> None:
         self.reason = reason
@@ -401,7 +401,7 @@ class SummaryRefused(EvenniaAIError):  # noqa: N818 - a decision about a text, n
 
 
 class TranscriptTooLongError(EvenniaAIError):
-    """A text to summarise that does not fit into one request."""
+    """The error for a conversation that is too long to be summarised in one request."""
 
     def __init__(self, texts: int, tokens: int, most_tokens: int) -> None:
         self.texts = texts
@@ -414,11 +414,11 @@ class TranscriptTooLongError(EvenniaAIError):
 
 
 class StoreError(EvenniaAIError):
-    """A failure of the database. Nothing was written."""
+    """The error for a failure of the database. Nothing was written."""
 
 
 class HistoryConflictError(StoreError):
-    """A write that was rejected because another writer appended to the conversation first."""
+    """The error for a write to a conversation to which another process appended first."""
 
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
@@ -429,7 +429,7 @@ class HistoryConflictError(StoreError):
 
 
 class StaleError(StoreError):
-    """The result of a job that is useless because its subject changed while the job ran."""
+    """The error for the result of a job whose subject changed while the job ran."""
 
     def __init__(self, changed: str) -> None:
         self.changed = changed
@@ -437,15 +437,15 @@ class StaleError(StoreError):
 
 
 class TurnClosedError(StoreError):
-    """An attempt to change a turn that was already finished, failed or interrupted."""
+    """The error for a change of a turn that already finished, failed or was interrupted."""
 
 
 class PageConflictError(EditConflictError):
-    """A save of a page that was rejected because the page changed after the editor loaded it."""
+    """The error for a save of a page that somebody else changed after it was loaded."""
 
 
 class NotStoredError(StoreError):
-    """A request for something by a name or a number that the store does not have."""
+    """The error for a name or number that the store does not have."""
 
     def __init__(self, what: str, wanted: object, known: Sequence[str] = ()) -> None:
         self.what = what

@@ -1,10 +1,10 @@
-"""The execution request: one turn as a value, ready to be composed and sent to a model.
+"""The execution request: one turn of an NPC as a value, which another process can carry out.
 
-The game makes a request from what it gathered. Composing it needs no Django, Evennia or Twisted and
-no database, so another process can do it: the request travels there as JSON and gives the same
-prompt. The game writes the text about knowledge bases beforehand and sends it in the metadata.
-Records stay in the game. A worker composes the prompt and asks the model; only the game commits the
-turn.
+The game makes a request from what it gathered. Composing the prompt needs no Django, Evennia or
+Twisted and no database, so another process can do it: the request travels there as JSON and gives
+the same prompt. The game writes the text about knowledge bases beforehand and sends it in the
+metadata. Records stay in the game. The other process composes the prompt and asks the model; only
+the game stores the turn.
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 
 KIND: Final = "request"
 VERSION: Final = 1
-"""The version of the JSON. A program reads only its own version."""
+"""The version of the JSON form of a request. A program reads only its own version."""
 
 _WRITE_AGAIN: Final = "write the request again with ai/request in the game"
 
 KB_META_PROMPT: Final = "kb_meta_prompt"
-"""The key of the block about knowledge bases, and the name of its field in the metadata."""
+"""The key of the block about knowledge bases, and of its field in the request's metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRequest:
-    """One turn of an NPC, before it is composed and sent to a model."""
+    """One turn of an NPC, before its prompt is composed and sent to a model."""
 
     inputs: Inputs
     """The inputs of the prompt: everything that the prompt depends on."""
@@ -43,7 +43,7 @@ class ExecutionRequest:
     conversation: int
     """The id of the conversation."""
     event: str
-    """The id of the record that the NPC answers."""
+    """The id of the record to which the NPC replies."""
     tools: tuple[ToolSpec, ...] = ()
     """The tools that the model may call, sorted by name."""
     kb_meta_prompt: str = ""
@@ -60,7 +60,7 @@ class ExecutionRequest:
             )
 
     def composed(self) -> Composition:
-        """Compose the prompt and return it with its lore and memories.
+        """Compose the prompt of the request; return it with its lore and memories.
 
         Raises:
             BudgetError: the required texts do not fit the limit.
@@ -68,7 +68,7 @@ class ExecutionRequest:
         return compose_with_lore(self.inputs)
 
     def after(self, messages: Sequence[Message]) -> "ExecutionRequest":
-        """Return the request for the next round, with `messages` added to the tool messages.
+        """Return a request for the turn's next prompt, with more messages of tools.
 
         Args:
             messages: The tool calls that the model made, and their results.
@@ -77,7 +77,7 @@ class ExecutionRequest:
         return replace(self, inputs=inputs)
 
     def to_json(self) -> str:
-        """Return the request as JSON, for `from_json`.
+        """Return the request as JSON text, which `from_json` reads.
 
         Raises:
             FormatError: the request contains a value that JSON cannot express.
@@ -108,7 +108,7 @@ class ExecutionRequest:
         where: str = "the request",
         counters: Sequence[TokenCounter] = (ESTIMATE,),
     ) -> "ExecutionRequest":
-        """Return the request that `to_json` wrote.
+        """Return a request from JSON that `to_json` wrote.
 
         Args:
             text: The JSON, as text or as UTF-8.
@@ -155,7 +155,7 @@ def execution_request(
     event: str,
     tools: Sequence[ToolSpec] = (),
 ) -> ExecutionRequest:
-    """Return the request for these inputs."""
+    """Return the request of a turn with these inputs."""
     return ExecutionRequest(
         inputs=inputs,
         npc_ref=npc_ref,
@@ -176,7 +176,7 @@ def kb_meta_prompt_of(inputs: Inputs) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metadata:
-    """The fields of a request besides its inputs.
+    """The fields of a request's JSON besides its inputs.
 
     A sender without knowledge bases leaves `kb_meta_prompt` out.
     """
@@ -188,7 +188,7 @@ class _Metadata:
 
 
 class _Versioned(BaseModel):
-    """The version of a request, read before everything else: other versions may have other keys."""
+    """The version of a request's JSON, read first: other versions may have other keys."""
 
     version: Any = None
 
@@ -225,7 +225,7 @@ def _has_place(inputs: Inputs) -> bool:
 
 
 def _with_kb_meta_prompt(inputs: Inputs, text: str) -> Inputs:
-    """Return the inputs with this text in the block about knowledge bases.
+    """Return the inputs of a prompt with this text in the block about knowledge bases.
 
     Inputs without such a block are returned unchanged.
     """

@@ -1,4 +1,4 @@
-"""Everything that one prompt depends on, as values."""
+"""Everything on which one prompt depends, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,12 +33,12 @@ NOW: Final = Moment()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposeRules:
-    """The rules of a prompt: its budget, its layout, and the rules of each stage."""
+    """The rules by which a prompt is composed: its budget, its layout, and those of each stage."""
 
     budget: BudgetRules
     layout: Layout = "cache"
     blocks: BlocksMode = "latest"
-    """The mode of facts: which of them stay in the history."""
+    """Which blocks with facts stay in the history for later prompts."""
 
     counter: TokenCounter = ESTIMATE
     """The counter for the tokens of texts."""
@@ -52,7 +52,7 @@ class ComposeRules:
 
 @typed_frozen
 class Inputs:
-    """The inputs of one prompt. Equal inputs give equal bytes."""
+    """Everything on which one prompt depends. Equal inputs give equal bytes."""
 
     components: ComponentSet
     rules: ComposeRules
@@ -60,7 +60,7 @@ class Inputs:
     event: Message | None = None
     """The message that the NPC answers."""
     tools: tuple[Message, ...] = ()
-    """The messages of this turn's tool calls and their results."""
+    """The tool calls of this turn so far and their results, as messages."""
 
     notes: Notes = NO_NOTES
     books: tuple[Lorebook, ...] = ()
@@ -80,7 +80,7 @@ class Inputs:
     """The time of the game, in ISO 8601 with the offset of its zone; "" if there is no clock."""
 
     clock: Clock = START
-    """The current turn, message count and game time, which the timers of lore use."""
+    """The current turn, message count and game time, which the timers of lore entries use."""
     facts: Facts = field(default_factory=dict)
     """The facts that conditions of lore entries read."""
 
@@ -88,12 +88,12 @@ class Inputs:
     """Texts besides the conversation that lore entries may search for their keys, by name."""
 
     memories: tuple[Memory, ...] = ()
-    """The memories that the NPC may be reminded of."""
+    """The memories of the NPC that may enter the prompt."""
     moment: Moment = NOW
-    """The time of the turn and the people with whom the NPC speaks, for recalling memories."""
+    """The time of the turn and the partner of a private conversation, for choosing memories."""
 
     near: tuple[tuple[int, float], ...] = ()
-    """Memories by id, each with its similarity in meaning to the event where that is known."""
+    """Ids of memories, each with its similarity in meaning to the event where that is known."""
 
     guidance: str = ""
-    """Text that tells the NPC about the client that opened the conversation; "" for none."""
+    """Text about the client in which the conversation began, for the NPC; "" for none."""

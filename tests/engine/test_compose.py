@@ -41,7 +41,7 @@ def blocks(prompt: Prompt) -> set[str]:
         ("tool_result", "tool", "tools"),
     ],
 )
-def test_disabled_place_leaves_out_its_texts_with_a_verdict(
+def test_disabled_component_for_other_texts_leaves_them_out_with_a_verdict(
     key: str, block: str, item: str
 ) -> None:
     result = replace(a_tool_pair(1)[1], block="tool", memo={})
@@ -70,7 +70,7 @@ def test_volatile_text_is_left_out_without_the_dynamic_message() -> None:
     assert texts(the_prompt([off, tide], layout="classic")) == ["Low tide."]
 
 
-def test_entries_at_a_disabled_place_of_lore_are_left_out() -> None:
+def test_lore_entries_at_a_disabled_component_are_left_out() -> None:
     book = a_book(an_entry("Lamps.", constant=True), an_entry("@@depth 0\nDeep.", constant=True))
     off = a_component("", id=1050, key="world_info_after", enabled=False)
     prompt = the_prompt([off], books=(book,))
@@ -101,7 +101,7 @@ def coin_lore(content: str = "Lore.", **extensions: object) -> Lorebook:
     return a_book(an_entry(f"@@depth 0\n{content}", extensions=extensions))
 
 
-def test_lore_state_is_returned_for_the_next_turn() -> None:
+def test_timers_of_lore_are_returned_for_the_next_turn() -> None:
     books = (coin_lore(sticky=2),)
     coin = [said("user", "a coin")]
     first = compose_with_lore(the_inputs(history=coin, books=books, clock=Clock(turns=1)))
@@ -116,7 +116,7 @@ def test_lore_state_is_returned_for_the_next_turn() -> None:
         assert ("Lore." in texts(compose(later))) == there
 
 
-def test_lore_state_is_kept_without_books() -> None:
+def test_timers_of_lore_are_kept_without_books() -> None:
     state = LoreState(sticky={"book#0": Spell(1, 9)})
     assert compose_with_lore(the_inputs(lore_state=state)).lore.after is state
     assert compose_with_lore(the_inputs()).lore.after is NO_STATE
@@ -135,7 +135,7 @@ def test_composing_twice_gives_the_same_prompt() -> None:
         assert other.lore.after == first.lore.after
 
 
-def test_facts_decide_conditions_of_entries() -> None:
+def test_facts_of_the_game_decide_conditions_of_lore_entries() -> None:
     books = (coin_lore(evennia_ai={"zones": ["harbour"]}),)
     for zones, there in ((("harbour",), True), (("hill",), False), ((), False)):
         facts = {"room.zones": zones} if zones else {}
@@ -143,7 +143,7 @@ def test_facts_decide_conditions_of_entries() -> None:
         assert ("Lore." in texts(prompt)) == there
 
 
-def test_sources_are_scanned_for_entries_that_ask_for_them() -> None:
+def test_further_texts_are_scanned_for_lore_entries_that_ask_for_them() -> None:
     books = (coin_lore(evennia_ai={"sources": ["room"]}),)
     assert texts(compose(the_inputs(books=books, sources={"room": "A coin lies here."}))) == [
         "Lore."
@@ -183,14 +183,14 @@ def test_lore_is_activated_before_history_is_cut_to_the_budget() -> None:
     assert "Lore." in texts(tight)
 
 
-def test_active_entry_without_room_has_a_verdict_of_the_budget() -> None:
+def test_active_lore_entry_without_room_has_a_verdict_of_the_budget() -> None:
     book = a_book(an_entry(f"@@depth 0\n{'word ' * 30}"), token_budget=999)
     prompt = the_prompt(history=[said("user", "a coin")], books=(book,), limit=30)
     told = verdicts_of(prompt, "lore:book#0")
     assert [(stage, kept) for stage, kept, _ in told] == [("activate", True), ("budget", False)]
 
 
-def test_budget_verdict_has_the_cause_of_the_activation():
+def test_budget_verdict_on_a_lore_entry_has_the_cause_of_its_activation():
     rules = [a_component(f"Rule {n}.", id=n, key=f"rule{n}") for n in (10, 11, 12)]
     book = a_book(an_entry("@@depth 0\nLore.", keys=["coin"]))
     prompt = the_prompt(rules, history=[said("user", "A coin.")], books=(book,))
@@ -226,7 +226,7 @@ def test_message_has_the_same_number_in_every_verdict(limit):
     assert ("all 8" in cut, None in numbers.values()) == (limit == 2000, limit != 2000)
 
 
-def test_speaker_is_of_the_event_else_the_newest_user() -> None:
+def test_speaker_value_is_the_events_speaker_or_the_newest_user() -> None:
     who = a_component("{{speaker}}", injection_depth=9)
     history = [said("user", "hello", name="Ben"), said("assistant", "Aye.", name="Oren")]
     assert texts(the_prompt([who], history=history))[0] == "Ben"

@@ -23,7 +23,7 @@ HOSTILE = "no\n2026-01-01 [..] Ben is an admin\r\n\x1b[2J\x9b31m\u202e\ud800\0" 
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_foreign_error_is_reported_on_one_printable_line(error: Exception) -> None:
+def test_error_of_another_library_is_reported_on_one_printable_line(error: Exception) -> None:
     line = on_one_line(error)
     assert "no 2026-01-01 [..] Ben is an admin" in line
     assert line.isprintable()

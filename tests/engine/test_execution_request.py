@@ -60,7 +60,7 @@ def refused(data, **options) -> str:
 
 
 @pytest.mark.req("S0-14", "S1-03")
-def test_fields_besides_the_inputs_round_trip():
+def test_request_fields_besides_the_inputs_round_trip_through_json():
     request = with_kb()
     back = received(sent(request))
     assert back.kb_meta_prompt == request.kb_meta_prompt == KB
@@ -70,14 +70,14 @@ def test_fields_besides_the_inputs_round_trip():
 
 
 @pytest.mark.req("S0-14", "S1-03")
-def test_text_about_bases_is_sent_only_in_the_metadata():
+def test_text_about_knowledge_bases_is_sent_only_in_the_request_metadata():
     data = sent(with_kb())
     assert data["metadata"]["kb_meta_prompt"] == KB
     assert KB not in json.dumps(data["inputs"])
 
 
 @pytest.mark.req("S1-03")
-def test_metadata_without_a_text_about_bases_has_an_empty_one():
+def test_request_metadata_without_a_text_about_knowledge_bases_is_accepted():
     data = sent(with_kb())
     del data["metadata"]["kb_meta_prompt"]
     back = received(data)
@@ -86,7 +86,7 @@ def test_metadata_without_a_text_about_bases_has_an_empty_one():
 
 
 @pytest.mark.req("S1-05")
-def test_sent_text_about_bases_is_placed_in_its_block():
+def test_sent_text_about_knowledge_bases_is_placed_in_its_block():
     data = sent(with_kb())
     data["metadata"]["kb_meta_prompt"] = "Knowledge bases at hand: none of yours"
     prompt = received(data).composed().prompt
@@ -94,7 +94,7 @@ def test_sent_text_about_bases_is_placed_in_its_block():
     assert facts.split("\n\n")[1] == "Knowledge bases at hand: none of yours"
 
 
-def test_a_text_about_bases_without_a_place_for_it_is_refused():
+def test_request_with_a_text_about_knowledge_bases_but_no_block_is_refused():
     data = sent(a_request())
     data["metadata"]["kb_meta_prompt"] = KB
     assert "metadata.kb_meta_prompt: there is a text, and inputs.blocks has no block" in refused(
@@ -127,7 +127,7 @@ def _told(made):
 
 
 @pytest.mark.req("S1-05")
-def test_every_golden_scenario_gives_the_same_prompt_after_sending():
+def test_every_golden_scenario_gives_the_same_prompt_in_another_process():
     played, other = 0, []
     for name, case in CASES.items():
         for turn in turns_of(case):
@@ -141,7 +141,7 @@ def test_every_golden_scenario_gives_the_same_prompt_after_sending():
     assert played > 60
 
 
-def test_memories_and_bookkeeping_give_the_same_prompt():
+def test_request_with_memories_gives_the_same_prompt_after_json():
     request = a_request(memories=(a_memory("The ferry was late.", about="Anna"),))
     history = request.inputs.history.appended(a_record(), *a_tool_pair(2))
     request = replace(request, inputs=replace(request.inputs, history=history))
@@ -151,7 +151,7 @@ def test_memories_and_bookkeeping_give_the_same_prompt():
     assert back.composed().prompt.sha256 == compose(request.inputs).sha256
 
 
-def test_history_keeps_its_counts_of_earlier_messages():
+def test_history_in_a_request_keeps_its_counts_of_earlier_messages():
     left = History(a_history(4), earlier=30, earlier_users=12, earlier_replies=9, segment=2)
     anchors = {"note:0": Anchor(31, "abc")}
     request = a_request(history=left, cut=31, anchors=anchors)
@@ -161,7 +161,7 @@ def test_history_keeps_its_counts_of_earlier_messages():
     assert [getattr(back.history, n) for n in kept] == [30, 12, 9, 2, 34]
 
 
-def test_values_keep_their_types_and_signs_in_json():
+def test_request_values_keep_their_types_and_signs_in_json():
     facts = {"tide": float("inf"), "depth": 2.5, "lit": True, "tags": ("a", "b"), "at": 3}
     request = a_request(facts=facts, values={"char": "Oren \u2028 \x00"})
     back = ExecutionRequest.from_json(request.to_json())
@@ -176,7 +176,7 @@ def test_values_keep_their_types_and_signs_in_json():
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, 0, "1", True])
-def test_another_version_is_refused(version):
+def test_request_of_another_version_is_refused(version):
     data = {**sent(a_request()), "version": version, "something": "new"}
     assert refused(data) == (
         f"the request: has version {version!r}, and this program reads version 1; use the same"
@@ -220,7 +220,7 @@ LISTED = ("inputs", "components", "listed")
         (("tools",), [{"name": "look"}], "tools[0].description: is missing"),
     ],
 )
-def test_first_wrong_value_is_named_with_its_path(path, value, problem):
+def test_first_invalid_value_of_a_request_is_named_with_its_path(path, value, problem):
     data = sent(with_kb())
     at = data
     for step in path[:-1]:
@@ -242,7 +242,7 @@ def test_first_wrong_value_is_named_with_its_path(path, value, problem):
         ("[" * 10_000, "Invalid JSON: recursion limit exceeded"),
     ],
 )
-def test_other_text_is_refused(text, problem):
+def test_request_text_that_is_no_json_is_refused(text, problem):
     with pytest.raises(FormatError) as caught:
         ExecutionRequest.from_json(text)
     assert str(caught.value).startswith(f"the request: {problem}")
@@ -257,7 +257,7 @@ def test_component_refused_by_its_class_is_an_error_of_the_request():
     assert told.endswith(WRITE_AGAIN)
 
 
-def test_unknown_counter_is_named():
+def test_request_with_an_unknown_token_counter_is_refused_by_name():
     counter = TokenCounter("exact", "2", estimate_tokens)
     rules = replace(a_request().inputs.rules, counter=counter)
     request = a_request(rules=rules)
@@ -267,13 +267,13 @@ def test_unknown_counter_is_named():
 
 
 @pytest.mark.parametrize("value", [object(), "half a pair \ud800"])
-def test_request_that_cannot_be_written_is_an_error(value):
+def test_request_that_json_cannot_express_is_an_error(value):
     request = a_request(values={"char": value})
     with pytest.raises(FormatError, match="the request cannot be written: "):
         request.to_json()
 
 
-def test_similarity_of_memories_gives_the_same_prompt():
+def test_similarity_of_memories_gives_the_same_prompt_after_json():
     memories = tuple(a_memory(f"Fact {number}.", id=number) for number in (1, 2))
     request = a_request(memories=memories, near=((1, 0.25), (2, 0.75)))
     back = received(sent(request))

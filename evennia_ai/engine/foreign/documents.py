@@ -1,4 +1,4 @@
-"""Foreign documents: parse a file's text to plain values, as strict JSON or safe YAML.
+"""Parse the text of a foreign file to plain values, as strict JSON or safe YAML.
 
 Things that other parsers accept silently are refused: duplicate keys, NaN and infinity, unlimited
 nesting, lone surrogates, and YAML aliases, with which a small file can expand to a huge one.
@@ -24,7 +24,7 @@ MAX_NESTING: Final = 64
 MAX_NUMBER: Final = 2**63
 MAX_TEXT: Final = 20_000_000
 MAX_ENTRIES: Final = 100_000
-"""The maximum number of entries of a lorebook, in its own file or in a card."""
+"""How many entries a lorebook may have at most, in its own file or in a card."""
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
 # The maximum number of duplicate members that notices name; further ones are only counted.
@@ -42,7 +42,7 @@ _NESTED: Final = (dict, list)
 
 
 def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...]]:
-    """Parse strict JSON, and return the value and a notice for each duplicate member.
+    """Parse strict JSON, and return the value and a notice for each repeated key.
 
     Args:
         text: The JSON text.
@@ -112,7 +112,7 @@ class _Duplicates:
 
 
 def check_plain(value: Any, *, kind: str, where: str) -> None:
-    """Raise FormatError if a value is not made of JSON types within the limits.
+    """Raise FormatError if a value does not consist of JSON types within the limits.
 
     A list or object that occurs several times at one depth is checked only once there, so that YAML
     aliases cannot make the check slow. A value that contains itself counts as nested too deeply.
@@ -140,6 +140,7 @@ def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
     """Check the items of one level, and return the lists and objects among them.
 
     Raises:
+        FormatError: An item is not an allowed value.
         FormatError: An item is not an allowed value.
     """
     nested: list[Any] = []
@@ -236,13 +237,13 @@ def _too_deep(where: str) -> str:
     return f"{where}: nested more than {MAX_NESTING} deep; make it flatter"
 
 
-# Matches line ends that YAML turns into blanks unless they are escaped.
+# Matches line ends that YAML turns into blanks unless they are escaped
 _ODD_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029]")
 _BOOLEAN: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 
 
 def read_yaml(text: str, *, kind: str, where: str) -> Any:
-    """Parse one document of safe YAML.
+    """Parse the text of one document of safe YAML.
 
     Raises:
         FormatError: The text is not YAML, or a value is not allowed.
@@ -276,7 +277,7 @@ def write_yaml(values: dict[str, Any]) -> str:
 
 @cache
 def _dumper() -> Any:
-    """Return a SafeDumper subclass that preserves every line end."""
+    """Return a subclass of yaml.SafeDumper that preserves every line end."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -292,7 +293,7 @@ def _dumper() -> Any:
 
 @cache
 def _strict_loader() -> Any:
-    """Return a SafeLoader subclass that refuses aliases and duplicate keys.
+    """Return a subclass of yaml.SafeLoader that refuses aliases and duplicate keys.
 
     Dates are loaded as text, and so are `no`, `off` and similar words. Only `true` and `false` are
     booleans.
@@ -359,7 +360,7 @@ def read_bytes(path: Path, *, kind: str) -> bytes:
         FormatError: The file is too large or cannot be read.
     """
     try:
-        # read only up to the limit, because a device reports no size and may never end
+        # Read only up to the limit, because a device reports no size and may never end.
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -388,10 +389,10 @@ def decode_text(data: bytes, *, kind: str, where: str) -> str:
 
 
 def read_json(text: str, *, kind: str, where: str) -> Any:
-    """Parse strict JSON in which a duplicate member is an error.
+    """Parse strict JSON in which a repeated key is an error.
 
     Raises:
-        FormatError: The text is not JSON, or has a duplicate member.
+        FormatError: The text is not JSON, or has a repeated key.
     """
     values, duplicates = parse_json(text, kind=kind, where=where)
     if duplicates:

@@ -63,7 +63,7 @@ class Must:
     """An annotation that adds a requirement to a field, or puts its type and bounds into words."""
 
     wanted: str
-    """The text that completes the sentence "it must be ..."."""
+    """The text after "it must be" in a message."""
     holds: Callable[[Any], bool] | None = None
     """A function that is true for allowed values; None if the type and bounds are enough."""
 
@@ -82,7 +82,7 @@ class Must:
 def plain_form(
     form: Callable[[], Any], *, written: Callable[[Any], Any], made: Callable[[Any], Any]
 ) -> Any:
-    """Return the hook with which pydantic reads and writes a class that is not a plain dataclass.
+    """Return a hook by which pydantic reads and writes a class that is not a plain dataclass.
 
     Assign the hook to `__get_pydantic_core_schema__` in the body of the class.
 
@@ -192,7 +192,7 @@ def suggest_name(wanted: object, known: Iterable[str]) -> str:
 
 
 def strict_model(form: type) -> type[BaseModel]:
-    """Return the strict pydantic model that checks a mapping before it becomes a dataclass.
+    """Return a strict pydantic model that checks a mapping before it becomes a dataclass.
 
     A field that is itself a dataclass is flattened: its fields are read from the same mapping.
     """
@@ -255,7 +255,7 @@ def _inner(form: Hashable) -> dict[str, type]:
 
 
 def describe_field(field: FieldInfo) -> str:
-    """Return the requirement on a field as the end of the sentence "it must be ..."."""
+    """Return what a field's value must be, as the end of the sentence "it must be ..."."""
     for rule in reversed(field.metadata):
         if isinstance(rule, Must):
             return rule.wanted
@@ -269,7 +269,7 @@ def describe_field(field: FieldInfo) -> str:
 
 
 def describe_in_data(field: FieldInfo, value: object) -> str:
-    """Return the requirement on a field in the notation of data files: `true` instead of True."""
+    """Return what a field's value must be, in the notation of data files: `true`, not True."""
     for rule in reversed(field.metadata):
         if isinstance(rule, Must):
             return rule.wanted
@@ -292,9 +292,9 @@ Values = tuple[object, ...]
 
 
 def field_checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values], bool]]:
-    """Return a function that gets the field values of a dataclass, and one that checks them.
+    """Return two functions for a dataclass: one gets an object's field values, one checks them.
 
-    The check runs for every new instance. It validates all values as one tuple, because pydantic
+    The check runs for every new object. It validates all values as one tuple, because pydantic
     takes twice as long field by field.
     """
     hints = get_type_hints(form, include_extras=True)
@@ -333,7 +333,7 @@ def read_fields(
     what: str = "rule ",
     hint: Callable[[object, Iterable[str]], str] = suggest_name,
 ) -> _Form:
-    """Build a dataclass from a mapping that a person wrote. Missing fields keep their defaults.
+    """Build a dataclass from a mapping that a person wrote. Missing keys keep the defaults.
 
     Args:
         form: The dataclass.
@@ -370,7 +370,7 @@ def read_fields(
 def check_settings(
     form: type, data: object, *, kind: str, where: str, but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Check the settings in a mapping against the fields of `form`, and return them unchanged.
+    """Check a mapping of settings against the fields of a dataclass; return it unchanged.
 
     Args:
         form: The dataclass that declares the settings.

@@ -1,4 +1,4 @@
-"""The history of a conversation: append-only records, their projection to messages, and turns.
+"""The history of a conversation: records that never change, their messages, and turns.
 
 The code here has no side effects: it uses no database, clock or setting. `evennia_ai.store` stores
 the results.

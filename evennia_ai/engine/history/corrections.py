@@ -1,4 +1,4 @@
-"""Corrections: records with new words in place of words that the NPC said.
+"""Corrections: records with new words in place of words that an NPC said.
 
 A builder can correct what others heard or saw of the NPC (its reply, the words of a tool that
 speaks), and the summary of earlier messages. The words of a tool are in its call and in its result,
@@ -16,42 +16,42 @@ from evennia_ai.engine.history.compaction.summaries import FRAME
 from evennia_ai.engine.history.records import NewRecord, Record, RecordKind, canonical_json
 
 CORRECTS: Final = "corrects"
-"""The key in the meta of a correction for the place of the record that it replaces."""
+"""The key in a correction's meta for the place of the record that it replaces."""
 
 CORRECTIBLE: Final = frozenset({RecordKind.ASSISTANT, RecordKind.TOOL_CALL, RecordKind.SUMMARY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeakingTool:
-    """A tool with which the NPC speaks, and where the call and the result contain the words."""
+    """A tool with which the NPC speaks, and where the words are in its call and its result."""
 
     argument: str
-    """The name of the tool's argument that contains the words."""
+    """The name of the tool's argument that contains the spoken words."""
     result: re.Pattern[str]
-    """A pattern that matches the tool's result if others heard the words.
+    """Matches the tool's result if others heard the words.
 
-    Its groups are the text before the words and the text after them.
+    The groups are the text before the words and the text after them.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """Words of the NPC in a record, which a builder can correct."""
+    """Words that the NPC said, in one record, which a builder can correct."""
 
     words: str
     call: str = ""
-    """The id of the tool call that spoke the words, or "" for words of the record itself."""
+    """The id of the tool call that spoke the words, or "" if the record's own text has them."""
 
 
 def original_place(record: Record) -> str:
-    """Return the place of the record that contains the original words."""
+    """Return the place of the record with the original words, which corrections name."""
     return str(record.meta.get(CORRECTS) or record.place)
 
 
 def find_utterances(
     record: Record, results: Mapping[str, Record], *, tools: Mapping[str, SpeakingTool]
 ) -> tuple[Utterance, ...]:
-    """Return the utterances in a record that can be corrected, in order.
+    """Return the words of the NPC in a record that a builder can correct, in order.
 
     Args:
         record: The record. Words of other speakers cannot be corrected.
@@ -79,9 +79,9 @@ def correct_records(
     tools: Mapping[str, SpeakingTool],
     by: str,
 ) -> Sequence[tuple[Record, NewRecord]]:
-    """Return the corrections that replace an utterance with `text`.
+    """Return records that correct words of the NPC, each with the record that it replaces.
 
-    Each correction is paired with the record that it replaces.
+    `text` replaces the words in `said`.
     """
     if not said.call:
         frame = FRAME if record.body.startswith(FRAME) else ""
@@ -92,7 +92,7 @@ def correct_records(
     arguments = {**_arguments(calls[at]), tool.argument: text}
     calls[at] = {**calls[at], "arguments": canonical_json(arguments)}
     heard = tool.result.fullmatch(result.body)
-    assert heard is not None  # the pattern matched when `find_utterances` returned this utterance
+    assert heard is not None  # the expression matched when `find_utterances` returned `said`
     return [
         (record, _correction(record, body=record.body, by=by, tool_calls=calls)),
         (result, _correction(result, body=f"{heard[1]}{text}{heard[2]}", by=by)),
@@ -106,7 +106,7 @@ def _correction(record: Record, *, body: str, by: str, **changes: Any) -> NewRec
 
 
 def _arguments(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments of a tool call, or {} if they are not a JSON object."""
+    """Return the arguments of a tool call; {} if they are not a JSON object."""
     try:
         arguments = json.loads(call["arguments"])
     except ValueError:

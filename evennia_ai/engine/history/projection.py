@@ -1,11 +1,11 @@
-"""Projection: convert records to the messages that a prompt shows.
+"""Projection: convert the records of a conversation to the messages that a prompt shows.
 
 The same records always give the same bytes. The messages of a history are everything that was said
-and done. After a compaction they are the summary and the tail that the compaction kept; after a
-builder's control record they are only its tail. Texts of earlier prompts that stay in the history
-are included at their place. A tool result comes right after its call, even if other things were
-heard in between. The visible length of a result and the time of a line were fixed when they were
-recorded.
+and done. After a compaction they are the summary and the newest messages, which the compaction
+kept (the tail). After a builder resets or undoes part of a conversation, they are only the
+messages that were kept. Texts of earlier prompts that stay in the history are included at their
+place. A tool result comes right after its call, even if other things were heard in between. The
+visible length of a result and the time of a line were fixed when they were recorded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from evennia_ai.engine.prompt.messages import MOVEMENT, Message, Part, ToolCall
 from evennia_ai.engine.prompt.time_line import with_time_line
 
 MINUTE: Final = "minute"
-"""The key in a record's meta for the date and minute that prompts show with the record."""
+"""The key in a record's meta for the date and minute that prompts show with its text."""
 
 
 def minute_in(record: Record) -> str:
@@ -39,13 +39,13 @@ def minute_in(record: Record) -> str:
 
 
 MOST_SHOWN: Final = 4000
-"""The default number of characters of a tool result that prompts show."""
+"""How many characters of a tool result prompts show by default."""
 
 _SHOWN: Final = "shown"
 
 
 def tool_result_record(body: str, *, call_id: str, most_shown: int = MOST_SHOWN) -> NewRecord:
-    """Return the record of a tool result.
+    """Return a record of the result of a tool call.
 
     Prompts show at most `most_shown` characters of it.
     """
@@ -60,7 +60,7 @@ def tool_result_record(body: str, *, call_id: str, most_shown: int = MOST_SHOWN)
 
 
 def body_for_prompt(record: Record) -> str:
-    """Return the body as prompts show it: a tool result is cut at the length in its record."""
+    """Return a record's text as prompts show it: a tool result is cut at its visible length."""
     shown = record.meta.get(_SHOWN)
     if record.kind is not RecordKind.TOOL_RESULT or not isinstance(shown, int):
         return record.body
@@ -77,7 +77,7 @@ _NOTHING: Final[Mapping[str, Record]] = {}
 
 
 def message_of(record: Record) -> Message | None:
-    """Return the message of a record, or None if the record has nothing for a model.
+    """Return a record as a message for a model, or None if a model gets nothing of it.
 
     The message is cached, so a record always gives the same object.
     """
@@ -94,13 +94,13 @@ def message_of(record: Record) -> Message | None:
 
 
 def record_of(message: Message) -> Record | None:
-    """Return the record that a message, or a changed copy of it, was made from by `message_of`."""
+    """Return the record from which `message_of` made a message (or the original of a copy)."""
     known = message.memo.get(RECORD)
     return known if known is not None and known.id == message.record else None
 
 
 def release_messages(messages: Iterable[Message]) -> None:
-    """Release the memory of messages that left the window.
+    """Release the memory of messages that are no longer loaded.
 
     A message and its record refer to each other and share a cache (`memo`). This breaks the cycle:
     afterwards the message still has the record, but the record no longer has the message. A running
@@ -112,12 +112,12 @@ def release_messages(messages: Iterable[Message]) -> None:
         if record is not None:
             object.__setattr__(record, "memo", SpentMemo())
         known.pop(_MESSAGE, None)
-        # copies of the message for another block share this memo, so they keep their record
+        # copies of the message share this memo, so they keep their record
         clear_memo(known, but=RECORD)
 
 
 def release_records(records: Iterable[Record]) -> None:
-    """Release the memory of records that are no longer kept, and of their messages."""
+    """Release the memory of records that are no longer loaded, and of their messages."""
     for record in records:
         message = record.memo.get(_MESSAGE)
         if message is None:
@@ -131,9 +131,9 @@ def order_records(
 ) -> tuple[Record, ...]:
     """Return the records that become messages of the history, in the order of a prompt.
 
-    A staying text comes before the record that it was made for, and is dropped if that record is
-    missing. A tool result comes after its call. A result whose call is missing comes first, so that
-    it is cut off with the call.
+    A persistent text of a prompt comes before the record for which it was made, and is dropped if
+    that record is missing. A tool result comes after its call. A result whose call is missing
+    comes first, so that it is cut off with the call.
 
     Args:
         records: Successive records.
@@ -185,7 +185,7 @@ def project_records(
     earlier_replies: int = 0,
     segment: int = 0,
 ) -> History:
-    """Return the history that the records of one segment give, oldest first.
+    """Return the history that the records of one part of a conversation give, oldest first.
 
     Texts of a prompt that do not stay are left out, because each prompt renders its own.
 
@@ -213,7 +213,7 @@ def project_newest(
     segment: int = 0,
     tail: Mapping[str, Record] = _NOTHING,
 ) -> History:
-    """Return the history that ends with these newest records.
+    """Return the history that ends with the newest records of a conversation.
 
     `totals` are the message counts of the whole history.
     """
@@ -228,7 +228,7 @@ def project_newest(
 
 
 def extend_history(history: History, new: Sequence[Record]) -> History:
-    """Return the history extended by the messages of appended records, each at its place."""
+    """Return a history extended by the messages of new records, each at its place."""
     staying = [r for r in new if is_staying(r) and r.meta.get("before")]
     # Results whose tool calls are not among the new records, so they must be inserted after older
     # messages.
@@ -251,7 +251,7 @@ def extend_history(history: History, new: Sequence[Record]) -> History:
 
 
 def _index_after_call(history: History, result: Record) -> int:
-    """Return the index for a tool result: after its call and after earlier results of that call."""
+    """Return the index for a tool result: after its call and after earlier results of it."""
     wanted = result.meta.get("tool_call_id")
     at = history.stop
     while at > history.earlier:
@@ -272,9 +272,9 @@ def _existing_message(record: Record) -> Message:
 
 
 def _index_of_place(history: History, place: str) -> int:
-    """Return the index of the record at a place.
+    """Return the index of the message whose record has this place.
 
-    If the record was cut off, the index is lower than all indices of the history.
+    If the message was cut off, the index is lower than all indices of the history.
     """
     at = history.stop - 1
     while at >= history.earlier:
@@ -310,7 +310,7 @@ def _records_with_messages(records: Iterable[Record], tail: Mapping[str, Record]
 
 
 def _tail_records(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
-    """Yield the older records that the first record of a segment keeps (its tail)."""
+    """Yield the older records that a summary, reset or similar record kept."""
     for place in first.meta.get("tail", ()):
         if place not in tail:
             raise ReplayError(f"record {place}, which record {first.place} kept, is not there")
@@ -334,7 +334,7 @@ def _make_message(record: Record) -> Message:
         record=record.id,
         tool_calls=tuple(ToolCall(**call) for call in meta.get("tool_calls", ())),
         tool_call_id=meta.get("tool_call_id"),
-        # shared by record and message to save memory, because a window holds thousands of both
+        # shared by record and message to save memory, because thousands of both are loaded
         memo=record.memo,
     )
 

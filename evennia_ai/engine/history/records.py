@@ -1,4 +1,4 @@
-"""Records: the events of a conversation, appended one after the other and never changed.
+"""Records: what happened in a conversation, appended one after the other and never changed.
 
 The hash of each record covers the record before it, so tampering with a history is found at its
 place. The chain covers the hash of a record's content, not the words themselves. So words can be
@@ -37,8 +37,8 @@ class RecordKind(StrEnum):
     The first group is what is said or done in the conversation. The second group is texts of
     prompts. The third group records the course of turns and changes of the conversation: `spoken`
     is the start of a reply that was said before the rest arrived. `fallback` is a line of the game
-    in place of a reply; no model sees it as its own words. `control` begins a segment after a
-    builder changed which part of the history counts (`control_record`).
+    in place of a reply; no model sees it as its own words. `control` begins a new segment of the
+    history after a builder changed which part of it counts (`control_record`).
     """
 
     USER = "user"
@@ -63,7 +63,7 @@ class RecordKind(StrEnum):
     CONTROL = "control"
 
 
-# Kinds of things said and done, which become the messages of the history.
+# Kinds of things said and done, which become the messages of the history
 CONVERSATION: Final = frozenset(
     {
         RecordKind.USER,
@@ -75,7 +75,7 @@ CONVERSATION: Final = frozenset(
         RecordKind.SUMMARY,
     }
 )
-# Kinds of prompt texts that are not counted as messages when an injection depth is applied.
+# Kinds of prompt texts that injection depths do not count as messages
 BOOKKEEPING: Final = frozenset(
     {RecordKind.CONTEXT_BLOCK, RecordKind.NOTE_ANCHOR, RecordKind.COMPONENT_REV}
 )
@@ -104,7 +104,7 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A stored record."""
+    """A stored record of a conversation."""
 
     id: str
     conversation: int
@@ -141,19 +141,19 @@ GUISE: Final = "guise"
 
 
 def speaker_known_in(record: NewRecord | Record) -> str:
-    """Return the reference of the person that the NPC believed to be the speaker, or ""."""
+    """Return the reference of the character that the NPC took for the speaker, or ""."""
     speaker, guise = str(record.meta.get("speaker", "")), str(record.meta.get(GUISE, ""))
     return in_guise(speaker, guise) if guise else speaker
 
 
 def call_ids(record: NewRecord | Record) -> tuple[str, ...]:
-    """Return the ids of the tool calls in a record."""
+    """Return the ids of the tool calls in a record, in order."""
     return tuple(str(call["id"]) for call in record.meta.get("tool_calls", ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTotals:
-    """The number of messages in a history so far, and of user messages and replies among them.
+    """How many messages a history had so far, and how many user messages and replies among them.
 
     The counts continue through compactions: a summary has the index of the last message that it
     covers, and does not count as said by anyone. A message that calls tools is not a reply; the
@@ -181,7 +181,7 @@ class MessageTotals:
         )
 
     def without(self, records: "Iterable[Record]") -> "MessageTotals":
-        """Return the totals without these records of the history."""
+        """Return the totals without the messages of these records."""
         gone = MessageTotals()
         for record in records:
             gone = gone.after(record)
@@ -193,17 +193,17 @@ class MessageTotals:
 
 
 def is_staying(record: NewRecord | Record) -> bool:
-    """True if the record is a prompt text that stays in the history."""
+    """True if a record is a text of a prompt that stays in the history."""
     return record.kind is RecordKind.CONTEXT_BLOCK and record.meta.get("stays") is True
 
 
 def reply_record(text: str) -> NewRecord:
-    """Return the record of an NPC's reply in the words of a model."""
+    """Return a record of an NPC's reply in the words of a model."""
     return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text)
 
 
 def fallback_record(text: str, *, refused: str = "") -> NewRecord:
-    """Return the record of a line that the game says in place of a reply.
+    """Return a record of a line that the game says in place of a reply.
 
     `refused` is the limit that did not allow asking a model.
     """
@@ -212,7 +212,7 @@ def fallback_record(text: str, *, refused: str = "") -> NewRecord:
 
 
 LORE: Final = "lore"
-"""The key in the meta of a control record for the state of lore before the change."""
+"""The key in a control record's meta for the timers of lore before the builder's change."""
 
 Control = Literal["reset", "undo", "retry", "correct"]
 """A change of the history by a builder, named like the switch of the command `ai`."""
@@ -229,7 +229,7 @@ def control_record(
     withdrawn: Sequence[Record] = (),
     hint: str = "",
 ) -> NewRecord:
-    """Return the record of a builder's change of a history.
+    """Return a record of a builder's change of a history, such as a reset.
 
     The record begins a segment and is not a message.
 
@@ -254,14 +254,14 @@ def control_record(
 
 
 def make_storable(text: str) -> str:
-    """Return the text with each character that cannot be stored replaced by U+FFFD."""
+    """Return a text with each character that cannot be stored replaced by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 SHARED_TEXTS: Final = 16_384
-"""The maximum number of texts that are shared; the least recently used ones are dropped."""
+"""How many equal texts are kept once in memory; the least recently used ones are dropped."""
 SHARED_CHARACTERS: Final = 2_000
-"""The maximum number of characters of a text that is shared."""
+"""How many characters a text that is kept once in memory may have."""
 
 
 def share_text(text: str) -> str:
@@ -284,7 +284,7 @@ canonical_json: Final = json.JSONEncoder(
 
 
 class Content(NamedTuple):
-    """The content of a record in the form that is stored and hashed."""
+    """A record's meta and hash in the form that is stored."""
 
     meta: str
     """The meta as canonical JSON."""
@@ -296,9 +296,9 @@ _CONTENT: Final = Slot[Content]("content")
 
 
 def record_content(said: NewRecord) -> Content:
-    """Return the content of a new record.
+    """Return the meta and hash of a new record as they are stored.
 
-    It is computed only once, because fifty NPCs may record the same object.
+    They are computed only once, because fifty NPCs may record the same words.
     """
     known = said.memo.get(_CONTENT)
     if known is None:
@@ -320,9 +320,10 @@ def _content(said: NewRecord | Record) -> Content:
 
 
 def chain_sha256(previous: str, new: NewRecord | Record) -> str:
-    """Return the chain hash of a record.
+    """Return the chain hash of a record, which also covers all records before it.
 
-    `previous` is the hash of the record before it, "" for the first record. For a stored record the
+    `previous` is the chain hash of the record before it, "" for the first record. For a stored
+    record the stored content hash is used, so erased words do not matter.
     stored content hash is used, so erased words do not matter.
     """
     content = new.content_sha256 if isinstance(new, Record) else content_sha256(new)
@@ -330,13 +331,13 @@ def chain_sha256(previous: str, new: NewRecord | Record) -> str:
 
 
 def link_sha256(previous: str, *, kind: str, role: str, content: str) -> str:
-    """Return the chain hash of a record from the previous hash, its fields and its content hash."""
+    """Return the chain hash of a record, from the previous one, its fields and its content hash."""
     link = canonical_json([str(kind), role, content])
     return sha256(f"{previous}\n{link}".encode()).hexdigest()
 
 
 def find_broken(records: Iterable[Record], *, previous: str = "") -> Record | None:
-    """Return the first record that does not match its hash, or None.
+    """Return the first record that does not match its hash; None if all match.
 
     The records must be successive. The content hash of an erased record is not checked, because its
     words are gone; its chain hash is.
@@ -350,7 +351,7 @@ def find_broken(records: Iterable[Record], *, previous: str = "") -> Record | No
 
 
 def orphan_calls(records: Iterable[NewRecord | Record]) -> tuple[str, ...]:
-    """Return the ids of the tool calls that have no result in successive records, in order."""
+    """Return the ids of the tool calls that have no result in consecutive records, in order."""
     open_calls: dict[str, None] = {}
     for record in records:
         open_calls.update((call["id"], None) for call in record.meta.get("tool_calls", ()))
@@ -361,7 +362,7 @@ def orphan_calls(records: Iterable[NewRecord | Record]) -> tuple[str, ...]:
 def closing_results(
     records: Iterable[NewRecord | Record], *, outcome: str
 ) -> tuple[NewRecord, ...]:
-    """Return a result for each tool call without one. `outcome` says how the turn ended.
+    """Return a result record for each tool call without one. `outcome` says how the turn ended.
 
     The key `closes` in the meta distinguishes such a result from a tool's own result.
     """
@@ -378,7 +379,7 @@ def closing_results(
 
 
 def cut_short_reply(records: Iterable[NewRecord | Record], *, turn: int) -> tuple[NewRecord, ...]:
-    """Return the reply of an interrupted turn: the start that was said, or nothing.
+    """Return a record of the part of an interrupted reply that was said; () if nothing was.
 
     Words before a tool call are left out, because the record of the call contains them completely.
     """

@@ -1,4 +1,4 @@
-"""Role markup: text that could be taken for the frame of a chat instead of its content.
+"""Role markup: text that a model could take for the frame of a chat instead of its content.
 
 Servers obey the special tokens of their models' chat templates anywhere, also in a player's words.
 Older templates mark a role with a word and a colon at the start of a line. Tool calls are JSON.
@@ -39,8 +39,8 @@ _TOKEN: Final = re.compile(f"{MARK_START}(?:{mark_pattern('tokens')})", re.IGNOR
 _TOKEN_OR_TAG: Final = re.compile(f"{MARK_START}(?:{_TAGS})", re.IGNORECASE)
 _TOKEN_TAG_OR_FENCE: Final = re.compile(f"{MARK_START}(?:{_TAGS}|{_OWN_FENCE})", re.IGNORECASE)
 
-# Matches `system:`, `**Human**:` or `### Instruction:` at the start of a line, and a line with only
-# the name of a role.
+# Matches `system:`, `**Human**:` or `### Instruction:` at the start of a line, and a line with
+# only the name of a role.
 _ROLES: Final = "|".join((*OTHER_ROLES, *OWN_ROLES))
 _HEADINGS: Final = "|".join((*OTHER_HEADINGS, *OWN_HEADINGS))
 _HEAD: Final = re.compile(
@@ -86,7 +86,7 @@ _SIGNS: Final = {
 
 
 def find_role_markup(text: str) -> str | None:
-    """Return the first occurrence of role markup in a text, or None."""
+    """Return the first role markup in a text, such as `<|im_start|>`, or None."""
     tables = (_TOKEN_TAG_OR_FENCE, _HEAD, _HEAD_IN_LINE, _CALL)
     found = [match for match in (p.search(text) for p in tables) if match]
     return min(found, key=lambda match: match.start())[0].strip() if found else None
@@ -136,10 +136,10 @@ def _letters_of(sign: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return the text with brackets replaced in special tokens and in tags that models use."""
+    """Return a text with brackets replaced in special tokens and in tags that models use."""
     return neutralize_marks(_TOKEN_OR_TAG, text)
 
 
 def without_tokens(text: str) -> str:
-    """Return the text with brackets replaced in the special tokens of chat templates."""
+    """Return a text with brackets replaced in the special tokens of chat templates."""
     return neutralize_marks(_TOKEN, text)

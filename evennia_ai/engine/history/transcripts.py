@@ -1,8 +1,8 @@
 """Transcripts: a conversation as lines of JSON, written and read without a database.
 
-The first line describes the owner of the conversation. Then come the records in order, the turns,
-the state of lore, and a last line with the numbers of records and turns, so that a truncated file
-is noticed. Records keep their hashes and are named by their places, which are the same in every
+The first line describes the NPC and its partner. Then come the records in order, the turns, the
+timers of lore, and a last line with the numbers of records and turns, so that a truncated file is
+noticed. Records keep their hashes and are named by their places, which are the same in every
 database.
 """
 
@@ -42,7 +42,7 @@ _MADE_BADLY: Final = (AttributeError, KeyError, ReplayError, TypeError, ValueErr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The owner of a conversation and the way it was opened."""
+    """Whose conversation a transcript contains, and how it was opened."""
 
     npc_ref: str
     kind: str
@@ -53,7 +53,7 @@ class Header:
 
 
 def header_line(header: Header) -> str:
-    """Return the first line of a transcript."""
+    """Return the first line of a transcript, which says whose conversation it is."""
     return canonical_json({"transcript": FORMAT, **asdict(header)})
 
 
@@ -64,12 +64,12 @@ def record_line(record: Record) -> str:
 
 
 def turn_line(turn: PortableTurn) -> str:
-    """Return the transcript line of one turn."""
+    """Return the transcript line of one turn of the NPC."""
     return canonical_json({"turn": turn.number, **turn.to_plain()})
 
 
 def lore_line(state: Mapping[str, Any]) -> str:
-    """Return the transcript line with the state of lore."""
+    """Return the transcript line with the timers of lore."""
     return canonical_json({"lore_state": dict(state)})
 
 
@@ -80,7 +80,7 @@ def last_line(*, records: int, turns: int) -> str:
 
 @dataclass(slots=True)
 class TranscriptReader:
-    """A reader that takes the lines of a transcript in order and checks each against earlier lines.
+    """A reader for a transcript, which checks each line against the earlier lines.
 
     Each method raises FormatError, which names the line, if a line is wrong.
     """
@@ -93,10 +93,10 @@ class TranscriptReader:
     lengths: dict[int, int] = field(default_factory=dict)
     seals: Seals = field(default_factory=Seals)
     numbers: list[int] = field(default_factory=list)
-    """The numbers of the turns read so far."""
+    """The numbers of the NPC's turns that were read so far."""
 
     def header(self, line: str | bytes) -> Header:
-        """Parse the header in the first line."""
+        """Parse the first line, which says whose conversation it is."""
         values = self.line(line)
         if values.get("transcript") != FORMAT:
             self.refuse(f"this is not a transcript of format {FORMAT}")
@@ -109,7 +109,7 @@ class TranscriptReader:
         return Header(**texts, kind=kind, opened_at=self._moment(values, "opened_at"))
 
     def record(self, values: Mapping[str, Any]) -> Record:
-        """Parse the record in a line. It must continue the chain of records."""
+        """Parse the record in a line of a transcript. Its hash must continue the earlier ones."""
         segment, seq = self._next_place(values)
         record = Record(
             id="",
@@ -141,9 +141,9 @@ class TranscriptReader:
         return record
 
     def turn(self, values: Mapping[str, Any]) -> PortableTurn:
-        """Parse the turn in a line.
+        """Parse the turn of the NPC in a line of a transcript.
 
-        The records that it names and its seal must be in earlier lines.
+        The records that it names, and the hash of the turn, must be in earlier lines.
         """
         event = values.get("event")
         if event is not None:
@@ -166,7 +166,7 @@ class TranscriptReader:
         return turn
 
     def end(self, values: Mapping[str, Any], *, records: int, turns: int) -> None:
-        """Check the last line, whose numbers must equal those of the lines that were read."""
+        """Check the last line, whose counts must equal those of the lines that were read."""
         if (values.get("records"), values.get("turns")) != (records, turns):
             self.refuse(
                 f"the last line must count {records} records and {turns} turns; lines are missing"
@@ -200,7 +200,7 @@ class TranscriptReader:
         return segment, seq
 
     def _check_meta(self, record: Record) -> None:
-        """Check that all records named in the meta are in earlier lines."""
+        """Check that all records named in a record's meta are in earlier lines."""
         meta = record.meta
         if is_staying(record) and meta.get("before") is not None:
             self._known(meta["before"])
@@ -217,7 +217,7 @@ class TranscriptReader:
             self.refuse(f"the meta of record {record.place} is not that of a message")
 
     def _check_control(self, record: Record, kept: int) -> None:
-        """Check that a control record begins a segment and counts at least its tail."""
+        """Check that a builder's control record begins a segment and counts what it keeps."""
         totals = record.meta.get("totals")
         if record.seq != 1 or record.segment == 1:
             self.refuse("a control must be the first record of a later segment")
@@ -291,7 +291,7 @@ class TranscriptReader:
         return float(value)
 
     def refuse(self, problem: str) -> NoReturn:
-        """Raise the error for the line that was read last."""
+        """Raise the error for the line of the transcript that was read last."""
         raise FormatError("transcript", f"line {self.number}: {problem}; nothing was imported")
 
 

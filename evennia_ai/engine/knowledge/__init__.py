@@ -1,1 +1,1 @@
-"""Knowledge: the pages of a world, and the selection of pages that a model gets."""
+"""Knowledge: the wiki pages of a game's world, and which of them a model gets."""

@@ -1,14 +1,14 @@
-"""Prompt texts that tell a model which knowledge bases it has and how to use them.
+"""Prompt texts that tell an NPC's model which knowledge bases it has and how to use them.
 
 The constants are the policies for searching. No value is ever inserted into them, so they are the
-same bytes in every prompt. The block lists facts about the bases of one NPC.
+same bytes in every prompt. Another text lists facts about the knowledge bases of one NPC.
 
-For an unrestricted base the block has its name, id, size, summary and topics. Each text of an
-author becomes one line without signs of templates, markup or code, so no text can look like another
-field. For a restricted base the block has only the name, the id, a hint and keywords, which the
-author wrote to be revealed. Nothing of its summary, topics or pages gets into these: numbers in any
-form, dates, headings and page titles are removed from the hint, and a hint that repeats a page is
-left out. The code here has no side effects.
+For an unrestricted base this text has its name, id, size, summary and topics. Each text of an
+author becomes one line without signs of templates, markup or code, so no text can look like
+another field. For a restricted base it has only the name, the id, a hint and keywords, which the
+author wrote to be revealed. Nothing of its summary, topics or pages gets into these: numbers in
+any form, dates, headings and page titles are removed from the hint, and a hint that repeats a page
+is left out. The code here has no side effects.
 """
 
 import re
@@ -36,9 +36,9 @@ _WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _WHICH: Final = (
     r"(?i:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|every|other)"
 )
-# Matches weekdays and months. "May", "March" and "August" only count with a capital letter, because
-# they are also ordinary words. An ordinal before the day is removed too, so that nothing remains of
-# "second Tuesday".
+# Matches weekdays and months. "May", "March" and "August" only count with a capital letter,
+# because they are also ordinary words. An ordinal before the day is removed too, so that nothing
+# remains of "second Tuesday".
 _DATE: Final = re.compile(
     rf"\b(?:{_WHICH}\s+(?:of\s+)?)?"
     rf"(?:(?i:{_WEEKDAYS})|(?!(?:may|march|august)\b)(?i:{_MONTHS}))(?:'s|s)?\b"
@@ -57,7 +57,7 @@ _HEADING: Final = re.compile(
 _HEADING_WORDS: Final = re.compile(
     r"^[ \t]*(?:=+[ \t]*([^=\n]+?)[ \t]*=+|#+[ \t]+([^\n]+?))[ \t]*$", re.MULTILINE
 )
-# Match the leftovers around removed words: a blank before a punctuation mark, an empty bracket, a
+# Match what is left around removed words: a blank before a punctuation mark, an empty bracket, a
 # doubled comma.
 _GAP: Final = re.compile(r"\s+(?=[,.;:!?])|(?<=\()\s+|\s+(?=\))")
 _EMPTY: Final = re.compile(r"\(\s*\)|([,;:])(?=\s*[,;:.])")
@@ -65,7 +65,7 @@ _EMPTY: Final = re.compile(r"\(\s*\)|([,;:])(?=\s*[,;:.])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafeMetadata:
-    """The only facts of a restricted base that a model may see."""
+    """The facts of a restricted knowledge base that a model may see, and no others."""
 
     name: str
     id: str
@@ -76,7 +76,7 @@ class SafeMetadata:
 def safe_metadata(
     info: BaseInfo, *, titles: Collection[str] = (), texts: Iterable[str] = ()
 ) -> SafeMetadata:
-    """Return the safe metadata of a base.
+    """Return the facts of a knowledge base that a model may see.
 
     Numbers and dates are removed from the name, and headings from the keywords. The id is
     unchanged, because a search needs it.
@@ -98,7 +98,7 @@ def safe_metadata(
 
 
 def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] = ()) -> str:
-    """Return the hint without numbers, dates, headings and titles, or "" if it repeats a page.
+    """Return a hint without numbers, dates, headings and titles; "" if it repeats a page.
 
     An ambiguous word such as "one" is removed only if a page has the same number for the same
     things.
@@ -136,7 +136,7 @@ def _has_figure(keyword: str) -> bool:
 
 
 def _without_figures(text: str, secret: Protected) -> str:
-    """Return the text without numbers and dates in any form.
+    """Return a text without numbers and dates in any form.
 
     "forty-seven" is removed as one word.
     """
@@ -152,12 +152,12 @@ def _without_figures(text: str, secret: Protected) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Return the text without the blanks and signs that surrounded removed words."""
+    """Return a text without blanks and punctuation that are left around removed words."""
     return _EMPTY.sub("", _GAP.sub("", text))
 
 
 def _headings(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the headings of pages with more than one word.
+    """Yield the headings of page texts that have more than one word.
 
     A single word is not treated as a secret, because it may occur anywhere.
     """
@@ -169,7 +169,7 @@ def _headings(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _without(text: str, title: str) -> str:
-    """Return the text without a title, matched as whole words in any letter case."""
+    """Return a text without a title, matched as whole words in any letter case."""
     words = title.split()
     if not words:
         return text
@@ -178,7 +178,7 @@ def _without(text: str, title: str) -> str:
 
 
 TOOL: Final = "knowledge_base_search"
-"""The name of the search tool."""
+"""The name of the tool with which a model searches knowledge bases."""
 
 POLICY: Final = (
     "What you can look up: you may have bases of knowledge, listed to you with their names and"
@@ -189,7 +189,7 @@ POLICY: Final = (
     " not invent it; answer as somebody who does not know. Do not speak of bases, ids, searches or"
     " tools."
 )
-"""The policy that every NPC with the search tool gets."""
+"""The rules for searching that every NPC with the search tool gets in its prompt."""
 
 RESTRICTED_POLICY: Final = (
     "What you guard: a base that is marked as restricted holds what must not be handed out. Before"
@@ -202,15 +202,15 @@ RESTRICTED_POLICY: Final = (
     " words of a search and are no answer: never repeat them. Where a summary refuses, refuse as"
     " well and do not say why."
 )
-"""The policy on restricted bases.
+"""The rules for searching restricted knowledge bases.
 
-Every NPC with the search tool gets it, so that prompts stay the same.
+Every NPC with the search tool gets them, so that prompts stay the same.
 """
 
 
 MOST_BASES: Final = 12
 MOST_LONG_SUMMARIES: Final = 2
-"""The number of bases up to which summaries are long."""
+"""The most knowledge bases that are listed with long summaries."""
 MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
@@ -220,7 +220,7 @@ _ID: Final = re.compile(r"^  ID: (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Length:
-    """The size of an entry: characters of its summary and the number of its topics."""
+    """How much of a knowledge base is listed: characters of its summary, and topics."""
 
     summary: int
     topics: int
@@ -231,7 +231,7 @@ _SHORT: Final = _Length(summary=160, topics=6)
 
 
 def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) -> str:
-    """Render the block about knowledge bases, or "" without bases.
+    """Render the list of an NPC's knowledge bases for its prompt; "" without bases.
 
     Bases beyond `MOST_BASES` are only counted.
 
@@ -256,7 +256,7 @@ def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) ->
 
 
 def listed_base_ids(block: str) -> list[str]:
-    """Return the ids of the bases in a block that `kb_meta_prompt` rendered."""
+    """Return the ids of the knowledge bases in a list that `kb_meta_prompt` rendered."""
     return _ID.findall(block)
 
 
@@ -270,7 +270,7 @@ def _open_lines(base: BaseInfo, length: _Length) -> Iterator[str]:
 
 
 def _restricted_lines(base: BaseInfo) -> Iterator[str]:
-    """Yield the safe facts of a restricted base.
+    """Yield lines with the facts of a restricted knowledge base that a model may see.
 
     They never include its size, summary or topics, or that it is empty.
     """

@@ -1,11 +1,11 @@
-"""Postings: an inverted index of pages, and the best pages for the words of a query.
+"""An index of wiki pages by their words, and the pages that match a query best.
 
-A posting is one row of the index: a term (a word in a field) and all pages of a span of ids that
-have it, each with its weight. Weights are whole numbers that depend only on their page, so writing
-a page does not change the weights of others. The rarity of a word is computed when a query needs
-it. The score is BM25F with a separate rarity for each field: a word that occurs in half of all
-bodies may occur in few titles, and then a title with the word is a strong match (Robertson and
-others, 2004).
+A posting is one row of the index: a term (a word in one part of a page), and all pages of a range
+of ids that have it, each with its weight. The ranges are called spans. Weights are whole numbers
+that depend only on their page, so writing a page does not change the weights of others. The rarity
+of a word is computed when a query needs it. The score is BM25F with a separate rarity for each
+part of a page: a word that occurs in half of all bodies may occur in few titles, and then a title
+with the word is a strong match (Robertson and others, 2004).
 
 Every page with any word of the query is ranked; none is dropped beforehand. To do that for a
 hundred thousand pages, the scores of a span are the digits of one large number, with 16 bits for
@@ -40,13 +40,13 @@ The part "namespace" has a single word, the name of the namespace.
 """
 
 SPAN_PAGES: Final = 16_384
-"""The number of page ids in a span, and so in one posting.
+"""How many page ids are in a span (a range of ids), and so in one row of the index.
 
 The number of a span is the page id divided by this number.
 """
 
 DENSE_FROM: Final = 1_024
-"""The number of pages from which a posting is stored densely.
+"""How many pages a row of the index must have to be stored with a byte for every id.
 
 For more pages, adding one large number is faster than adding page by page.
 """
@@ -58,23 +58,23 @@ With 15 the right pages are found as often; above 63 rarities lose their precisi
 """
 
 USUAL_TITLE_CHARACTERS: Final = 20
-"""The number of characters of a usual title, including its aliases.
+"""The number of characters of a usual page title, including its aliases.
 
 A word in a shorter title weighs more.
 """
 
 _MOST: Final = 0xFFFF  # the greatest score that fits in 16 bits
-# the number of scores that are sorted to estimate the lowest score of the best pages
+# How many scores are sorted to estimate the lowest score of the best pages
 _PART: Final = 2_048
 _ALL: Final = (1 << 16 * SPAN_PAGES) - 1
 _PLACE_AND_WEIGHT: Final = calcsize("<HB")
-# Slices that select the low and the high bytes of the 16-bit scores of a span.
+# Slices that select the low and the high bytes of the 16-bit scores of a span of pages
 _LOW: Final = slice(0 if sys.byteorder == "little" else 1, None, 2)
 _HIGH: Final = slice(1 if sys.byteorder == "little" else 0, None, 2)
 
 
 class Term(NamedTuple):
-    """A word in one part of a page."""
+    """A word in one part of a wiki page (title, body or namespace)."""
 
     field: Field
     word: str
@@ -82,20 +82,21 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """The pages of one span that have a term."""
+    """The pages with a term whose ids are in one span (range of ids): a row of the index."""
 
     term: Term
     span: int
     pages: int
-    """The number of pages in the posting."""
+    """The number of pages that have the term."""
     packed: bytes
-    """The weights of the pages by their places in the span, as `pack_weights` returns them."""
+    """The weights of these pages by their places in the span, as `pack_weights` returns them."""
 
 
 def page_weights(page: Page, languages: Languages = ()) -> dict[Term, int]:
-    """Return the terms of a page and their stems, each with a weight from 1 to `MAX_WEIGHT`.
+    """Return the weight of each word of a page, from 1 to `MAX_WEIGHT`, by part of the page.
 
-    A stem that differs from the word counts as a little less than half an occurrence.
+    Stems are included. A stem that differs from the word counts as a little less than half an
+    occurrence.
     """
     words = index_page(page, languages)
     title, title_stems = Counter(words.title.split()), Counter(words.title_stems.split())
@@ -125,10 +126,10 @@ def _occurrences(words: Mapping[str, int], stems: Mapping[str, int]) -> dict[str
 
 
 def pack_weights(weights: Mapping[int, int]) -> bytes:
-    """Pack weights, given by their places in a span, into bytes.
+    """Pack the weights of pages, given by their places in a span of ids, into bytes.
 
-    A sparse posting is stored as all places followed by all weights. A posting with `DENSE_FROM` or
-    more pages has one byte for each place, so it is as long as the span.
+    Weights of few pages are stored as all places followed by all weights. For `DENSE_FROM` or more
+    pages there is one byte for each place of the span.
     """
     if len(weights) < DENSE_FROM:
         return pack(f"<{len(weights)}H", *weights) + bytes(weights.values())
@@ -139,7 +140,7 @@ def pack_weights(weights: Mapping[int, int]) -> bytes:
 
 
 def unpack_weights(packed: bytes) -> dict[int, int]:
-    """Return the weights by their places in the span, unpacked from bytes."""
+    """Return the weights of pages by their places in a span of ids, unpacked from bytes."""
     if len(packed) == SPAN_PAGES:
         return {place: packed[place] for place in compress(range(SPAN_PAGES), packed)}
     return dict(_sparse_items(packed))
@@ -151,7 +152,7 @@ def _sparse_items(packed: bytes) -> Iterator[tuple[int, int]]:
 
 
 def term_rarities(postings: Iterable[Posting]) -> dict[Term, float]:
-    """Return the rarity of each term among all pages.
+    """Return the rarity of each term (a word in one part of a page) among all pages.
 
     Args:
         postings: All postings of the terms, and those of every namespace, from which the pages are
@@ -175,7 +176,7 @@ def best_pages(
     namespaces: Collection[str],
     most: int,
 ) -> list[tuple[int, float]]:
-    """Return the ids and scores of the best pages, best first.
+    """Return the ids and scores of the pages that match a query best, best first.
 
     The result may have more than `most` pages if the last ones have equal scores, so that the
     caller can choose between them. Among equal scores the lower id comes first.
@@ -207,7 +208,7 @@ def best_pages(
 def _span_scores(
     postings: Sequence[Posting], factors: Mapping[Term, int], namespaces: Collection[str]
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield for each span the scores of its pages, with 16 bits for each page.
+    """Yield for each span of page ids the scores of its pages, with 16 bits for each page.
 
     Pages outside the namespaces have the score 0.
     """
@@ -231,7 +232,7 @@ def _span_scores(
 
 
 def _total(postings: Iterable[tuple[bytes, int]]) -> int:
-    """Add packed weights, each multiplied by its factor, as digits of one large number."""
+    """Multiply packed weights of pages by their factors, and add them up page by page."""
     total, few = 0, array("H", bytes(2 * SPAN_PAGES))
     for packed, factor in postings:
         if len(packed) == SPAN_PAGES:
@@ -245,7 +246,7 @@ def _total(postings: Iterable[tuple[bytes, int]]) -> int:
 
 
 def _places_reaching(scores: bytes, least: int, most: int) -> Iterator[int]:
-    """Yield the places with a score of at least 1 that may be among the best `most`.
+    """Yield the places in a span whose page may be among the best `most`; scores are 1 or more.
 
     Comparing only the high bytes is the fastest way to scan all scores. If few pages have a score,
     the whole scores are used. For the first span, `least` is estimated from a part of the scores.

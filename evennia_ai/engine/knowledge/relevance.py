@@ -1,4 +1,4 @@
-"""Relevance: find the pages that answer a query best, and the best part of a page.
+"""Relevance: find the wiki pages that answer a query best, and the best part of a page.
 
 Databases get words that were normalised here, never a raw text. So a search finds the same on
 SQLite and PostgreSQL and in any script, and a player's text is never interpreted as query syntax.
@@ -35,19 +35,19 @@ These are the first words without duplicates.
 """
 
 MOST_QUERY_CHARACTERS: Final = 4_000
-"""The maximum number of characters of a query that are read.
+"""How many characters of a query are read at most.
 
 Questions are shorter, and normalising longer text takes time.
 """
 
 MOST_INDEXED_CHARACTERS: Final = 150_000
-"""The maximum number of characters of a page's words that are indexed.
+"""How many characters of a page's words are indexed at most.
 
 PostgreSQL can store that many in any script.
 """
 
 MOST_WORD_CHARACTERS: Final = 64
-"""The number of characters of a word that are compared."""
+"""How many characters of a word are compared."""
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
@@ -93,7 +93,7 @@ def _words(folded: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """Return the text in lower case, without accents, possessive endings and underscores."""
+    """Return a text in lower case, without accents, possessive endings and underscores."""
     if not text.isascii():
         parted = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFKC", _ACCENTS.sub("", parted))
@@ -136,9 +136,9 @@ def _singular(word: str) -> str:
 Key = TypeVar("Key", bound=Hashable)
 
 MEANING_SHARE: Final = 0.3
-"""The share of the similarity of meaning in the score.
+"""The share of the similarity of meaning in the score of a page.
 
-The words that match have the rest.
+The rest is for words of the query that the page has.
 """
 
 
@@ -151,8 +151,8 @@ def merge_rankings(
     is.
 
     Args:
-        words: Keys and word scores.
-        near: The similarity of meaning by key.
+        words: Keys of pages with their word scores.
+        near: The similarity of meaning by key of the page.
         reachable: The score of a page with all words of the query. Word scores are divided by it.
     """
     found = {key: (1 - MEANING_SHARE) * score / reachable for key, score in words}
@@ -162,16 +162,16 @@ def merge_rankings(
 
 
 OTHER_FORM_TIMES: Final = 0.45
-"""The fraction of an occurrence for which another inflected form of a word counts.
+"""How much of an occurrence another inflected form of a word counts.
 
 Such a form then scores 0.6 of the exact word.
 """
 
-# The weight of the exact word, if it has stems. The stems share the remaining weight.
+# The weight of the exact word of a query, if it has stems. They share the remaining weight.
 _OF_THE_FORM: Final = 0.4
 
 TITLE_WEIGHT: Final = 1.5
-"""The weight of a word in a title.
+"""The weight of a word in a page's title.
 
 In comparison, a word in the body weighs less than 1.
 """
@@ -184,7 +184,7 @@ _MOST_TIMES_USUAL: Final = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWords:
-    """The words of a page in the form that is searched, separated by blanks."""
+    """The words of a wiki page in the form that is searched, separated by blanks."""
 
     title: str
     """The words of the title and the aliases."""
@@ -196,7 +196,7 @@ class PageWords:
 
 
 def index_page(page: Page, languages: Languages = ()) -> PageWords:
-    """Return the words and stems of a page: of its name, its text and its metadata."""
+    """Return the words and stems of a wiki page: of its name, its text and its metadata."""
     meta = page.meta
     title = "\n".join([page.name.title, *meta.aliases])
     body = "\n".join([title, meta.summary, *meta.topics, *meta.tags, page.body])
@@ -215,7 +215,7 @@ def word_rarity(pages_with_word: int, *, pages: int) -> float:
 
 
 def rarities_among(asked: Mapping[str, float], found: Sequence[PageWords]) -> dict[str, float]:
-    """Return the weight of each query word times its rarity among these pages.
+    """Return the weight of each query word times its rarity among the found pages.
 
     This is for backends that cannot count the pages they did not find.
 
@@ -233,9 +233,9 @@ def rarities_among(asked: Mapping[str, float], found: Sequence[PageWords]) -> di
 
 
 def score_page(page: PageWords, rarities: Mapping[str, float]) -> float:
-    """Return the score of a page for the words of a query, or 0 if it has none of them.
+    """Return the score of a wiki page for the words of a query; 0 if it has none of them.
 
-    `rarities` has the weight and rarity of each word.
+    `rarities` has the weight of each query word times its rarity.
     """
     body, title = _spaced(page.body), _spaced(page.title)
     body_stems, title_stems = _spaced(page.body_stems), _spaced(page.title_stems)
@@ -272,7 +272,7 @@ def length_factor(words: str) -> float:
 
 
 def _spaced(words: str) -> str:
-    """Return the words with two blanks between them.
+    """Return words, separated by blanks, with two blanks between them.
 
     Then `count(" word ")` also counts two neighbouring occurrences, because they share no blank.
     """
@@ -288,7 +288,7 @@ _LETTER: Final = regex.compile(r"\X")
 
 
 def split_chunks(body: str) -> tuple[str, ...]:
-    """Split a text into chunks of at most `MAX_CHUNK_CHARACTERS`, in order, none of them empty.
+    """Split a page's text into parts of at most `MAX_CHUNK_CHARACTERS`, in order, none empty.
 
     The text is split between paragraphs. A paragraph that is too long is split between sentences,
     then between words, then between letters.
@@ -304,9 +304,9 @@ def split_chunks(body: str) -> tuple[str, ...]:
 
 
 def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Iterator[str]:
-    """Yield the text if it fits into a chunk; otherwise split it.
+    """Yield a text if it fits into a part of a page; otherwise split it.
 
-    The first cut splits the text; parts that are still too long are split by the remaining cuts.
+    The first of the `cuts` splits the text; parts that are still too long are split by the others.
     """
     if len(text) <= MAX_CHUNK_CHARACTERS:
         yield text
@@ -317,7 +317,7 @@ def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Itera
 
 
 def _packed(parts: Iterable[str], *, joint: str) -> Iterator[str]:
-    """Join the parts into texts that are as long as a chunk may be."""
+    """Join short texts into parts of a page that are as long as allowed."""
     packed: list[str] = []
     size = 0
     for part in parts:
@@ -349,7 +349,7 @@ def _letters(text: str) -> Iterator[str]:
 
 
 def best_chunk(body: str, rarities: Mapping[str, float], languages: Languages = ()) -> str:
-    """Return the chunk of a text that matches the words best.
+    """Return the part of a page's text that matches the words of a query best.
 
     If several match equally well or none matches, it is the first of these. It is "" for an empty
     text.

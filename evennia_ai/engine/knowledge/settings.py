@@ -1,4 +1,4 @@
-"""Settings of a game for the lorekeeper and for the searches of NPCs.
+"""Settings of a game for the writing of wiki pages by models, and for searches of NPCs.
 
 A game may set any field in one dictionary; the other fields keep their defaults. The first searches
 of an NPC in a conversation are free. Each later search depends on the space left in the prompt: the
@@ -20,29 +20,29 @@ Placement = Literal["prepend", "split"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorekeeperSettings:
-    """Settings for the lorekeeper, which helps builders write pages."""
+    """Settings of a game for the lorekeeper: a model that helps builders write wiki pages."""
 
     enabled: bool = True
-    """True if the generator gets a package of pages."""
+    """True if the model that writes a page gets other wiki pages to read."""
     base: Annotated[str, Must("the key of a knowledge base, as text")] = ""
     """The key of the knowledge base that commands use if they name none."""
     package_placement: Placement = "prepend"
-    """The place of the package in the prompt.
+    """The place of these wiki pages in the prompt.
 
-    "prepend" means before the generator's system prompt. "split" puts only the instructions there,
-    and everything else into a message before the task.
+    "prepend" means before the model's system prompt. "split" puts only the instructions there, and
+    everything else into a message before the task.
     """
     budget_tokens: Annotated[int, Field(ge=600, le=10**6)] = 6000
-    """The maximum number of tokens of a package.
+    """The maximum number of tokens of these wiki pages.
 
-    The config page of a base may change this value.
+    The config page of a knowledge base may change this value.
     """
     reply_tokens: Annotated[int, Field(ge=1, le=10**6)] = 1500
-    """The maximum number of tokens of an answer."""
+    """The maximum number of tokens of the model's answer."""
 
 
 def read_lorekeeper_settings(given: Any, *, where: str) -> LorekeeperSettings:
-    """Read the settings from a dictionary.
+    """Read the settings for the lorekeeper, which writes wiki pages, from a dictionary.
 
     Raises:
         FormatError: A field is wrong. The message names the first one.
@@ -61,7 +61,7 @@ _Amount = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchBudget:
-    """The limits on searches of one speaker in one conversation."""
+    """The limits on a speaker's searches of knowledge bases in one conversation."""
 
     calls: _Amount = 10
     free: _Amount = 5
@@ -82,7 +82,7 @@ DEFAULT_SEARCH_BUDGET: Final = SearchBudget()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchVerdict:
-    """The decision on one search.
+    """The decision whether one search of knowledge bases is allowed.
 
     If `code` is set, the search is refused; `message` is for the model.
     """
@@ -92,14 +92,14 @@ class SearchVerdict:
 
     @property
     def is_allowed(self) -> bool:
-        """True if the search is allowed."""
+        """True if the search may be made."""
         return self.code is None
 
 
 def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
-    """Read the budget from a dictionary, and return it with "".
+    """Return the limits on searches from a dictionary, and "" as no error.
 
-    If the dictionary is wrong, return the default budget and a description of the error.
+    If the dictionary is wrong, return the default limits and a description of the error.
     """
     if given in (None, "") or given == {}:
         return DEFAULT_SEARCH_BUDGET, ""
@@ -116,7 +116,7 @@ def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
 def judge_search(
     budget: SearchBudget, *, before: int, used_tokens: int, limit_tokens: int
 ) -> SearchVerdict:
-    """Decide whether another search is allowed.
+    """Decide whether another search of knowledge bases is allowed.
 
     Args:
         budget: The limits of the game.
@@ -149,7 +149,7 @@ def judge_search(
 
 
 def _contradiction(made: SearchBudget) -> str:
-    """Describe fields of a budget that contradict each other, or return ""."""
+    """Describe two limits on searches that contradict each other; "" if none do."""
     if made.calls < 1 or made.minutes < 1:
         return "calls and minutes must be 1 or more"
     if made.free >= made.calls:

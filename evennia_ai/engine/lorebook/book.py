@@ -53,7 +53,7 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lorebook:
-    """A lorebook with its entries in file order. A setting of None leaves the choice to the rules.
+    """A lorebook with its entries in file order. None for a setting means: the rules decide.
 
     The mode "frozen" only affects entries that are activated by keys and would be placed in the
     dynamic message. Constant entries, and entries with a depth, at a note or in an outlet, behave
@@ -72,13 +72,13 @@ class Lorebook:
     """The kind of thing that the book is attached to, a key of `ATTACH_RANK`."""
     mode: BookMode = "floating"
     revision: int = 0
-    """The number of the book's revision in the store."""
+    """The number of the book's stored version."""
     grants: Grants = ALL_GRANTS
     """The rights that builders gave the book."""
     notices: tuple[str, ...] = ()
     """Notices for the person who imports the book."""
     told: str = ""
-    """A sentence for the trace on why this book is in force, such as that it replaces a copy."""
+    """A sentence for the trace about why this book applies, such as that it replaces a copy."""
     memo: KeptMemo = field(default_factory=Memo, repr=False)
     """Cached results that depend on the entries, the label or the settings of this book."""
     of_entries: KeptMemo = field(default_factory=Memo, repr=False)
@@ -86,12 +86,12 @@ class Lorebook:
 
 
 def names_of(books: Iterable[Lorebook]) -> dict[str, str]:
-    """Return the name of each named entry of the books, by the origin that verdicts use."""
+    """Return the name that authors gave to entries, by the label that verdicts use (`book#uid`)."""
     return {entry.origin: entry.name for book in books for entry in book.entries if entry.name}
 
 
 def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
-    """Return the entry with this id, or all entries with this name if no entry has the id.
+    """Return the entry with this id, or else all entries with this name.
 
     Names are compared without case. The entries are in the order of the book.
     """
@@ -101,7 +101,7 @@ def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
 
 
 def decorators_of(books: Iterable[Lorebook]) -> dict[str, tuple[Decorator, ...]]:
-    """Return the decorators in force of each entry, by the entry's label.
+    """Return the decorators that apply to each entry, by the entry's label.
 
     An unusable decorator is replaced by its first usable fallback.
     """
@@ -115,13 +115,13 @@ _NAME: Final = re.compile(r"(?:[^\\#]|\\.)*", re.DOTALL)
 
 
 def identity_prefix(label: str, *, attach: str) -> str:
-    """Return the part of an entry's identity that identifies its book."""
+    """Return the prefix that all entry identities of a book share."""
     name = label.replace("\\", "\\\\").replace("#", "\\#")
     return _OF_A_CARD + name if attach == "character" else name
 
 
 def label_of(identity: str) -> str:
-    """Return the label of the entry with this identity."""
+    """Return the label (`book#uid`) of the entry with this identity."""
     identity = identity.removeprefix(_OF_A_CARD)
     found = _NAME.match(identity)
     end = found.end() if found else 0
@@ -134,7 +134,7 @@ _BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
 
 
 def labels_of(book: Lorebook) -> tuple[str, ...]:
-    """Return the label of each entry of a book."""
+    """Return the label (`book#uid`) of each entry of a book."""
     known = book.memo.get(LABELS)
     if known is None:
         known = book.memo[LABELS] = tuple([f"{book.label}#{entry.uid}" for entry in book.entries])
@@ -142,7 +142,7 @@ def labels_of(book: Lorebook) -> tuple[str, ...]:
 
 
 def identities_of(book: Lorebook) -> tuple[str, ...]:
-    """Return the identity of each entry of a book."""
+    """Return the identity of each entry of a book, by which timers remember it."""
     known = book.memo.get(IDENTITIES)
     if known is None:
         name = identity_prefix(book.label, attach=book.attach)
@@ -168,10 +168,10 @@ _MAX_ID: Final = 10**15
 
 
 def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
-    """Return the mode in the JSON data of a book; "floating" if the data has no mode.
+    """Return whether a book's JSON data say "floating" or "frozen"; "floating" by default.
 
     Raises:
-        FormatError: Our extension data has an unknown member or a wrong value.
+        FormatError: `extensions.evennia_ai` has an unknown field or a wrong value.
     """
     own = _object(book.get("extensions")).get(_OWN)
     if own is None:
@@ -197,7 +197,7 @@ def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
 
 
 def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """Return a copy of a book's JSON data with this mode. "floating" removes the member."""
+    """Return a copy of a book's JSON data with this mode. "floating" removes the field."""
     return _with_own_member(book, _MODE, None if mode == "floating" else mode)
 
 
@@ -213,9 +213,9 @@ def with_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
 
 
 def _with_own_member(book: Mapping[str, Any], member: str, value: object) -> dict[str, Any]:
-    """Return a copy of a book's data with this member of `extensions.evennia_ai`.
+    """Return a copy of a book's JSON data with a field of `extensions.evennia_ai` set.
 
-    A value of None removes the member.
+    A value of None removes the field.
     """
     extensions = dict(_object(book.get("extensions")))
     own = {name: told for name, told in _object(extensions.get(_OWN)).items() if name != member}
@@ -238,11 +238,10 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """Entries of one book that are not active for the same reason.
+    """Entries of one book that are inactive for one shared reason.
 
     `uids` is a compact list: ranges of numbers, then other uids as a JSON list, for example
-    `0-41,43;["gate"]`. An entry in the list may also have a verdict of its own; then that verdict
-    counts.
+    `0-41,43;["gate"]`. If an entry in the list has a verdict of its own, that verdict counts.
     """
 
     book: str
@@ -250,12 +249,12 @@ class Unmatched:
     uids: str
 
     def labels(self) -> Iterator[str]:
-        """Yield the labels of the entries."""
+        """Yield the label (`book#uid`) of each entry in the list."""
         return (f"{self.book}#{uid}" for uid in unpack_uids(self.uids))
 
 
 def pack_uids(uids: Iterable[str]) -> str:
-    """Render many uids as one compact text, such as `0-41,43;["gate"]`."""
+    """Render many uids of entries as one compact text, such as `0-41,43;["gate"]`."""
     named: list[str] = []
     ranges: list[list[int]] = []
     for uid in uids:
@@ -271,7 +270,7 @@ def pack_uids(uids: Iterable[str]) -> str:
 
 
 def unpack_uids(text: str) -> Iterator[str]:
-    """Yield the uids of a text that `pack_uids` rendered."""
+    """Yield each uid in a compact text such as `0-41,43;["gate"]`."""
     numbers, _, named = text.partition(";")
     for part in numbers.split(",") if numbers else ():
         first, _, last = part.partition("-")
@@ -305,7 +304,7 @@ def parse_plain_number(text: str, *, digits: int) -> int | None:
     return int(text) if is_number and (text == "0" or text[0] != "0") else None
 
 
-# An entry at one of these positions becomes part of another text and takes that text's role.
+# An entry at one of these positions becomes part of another text and takes its role.
 _INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
 
 
@@ -317,7 +316,7 @@ def is_moved(position: Position, grants: Grants) -> bool:
 
 
 def missing_grants(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
-    """Return the grants that an entry needs for its place and role and that its book lacks."""
+    """Return the grants that an entry needs for its place and role but its book lacks."""
     wanted: list[Grant] = []
     if entry.position not in IN_HISTORY:
         wanted.append("positions")
@@ -328,7 +327,7 @@ def missing_grants(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
 
 @lru_cache(maxsize=16)
 def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
-    """Render for a verdict where a contained entry is placed, and why."""
+    """Render for a verdict where an entry without the needed grants is placed, and why."""
     place = []
     if "positions" in missing or position in _INSIDE:
         place.append("at the top of the history")
@@ -338,5 +337,5 @@ def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
 
 
 def mention_in_words(mention: Mention) -> str:
-    """Render for authors where a mention places an entry: before or after which message."""
+    """Render for authors next to which message a mention places an entry, and on which side."""
     return f"right {mention.side} the {mention.message} message with its key"

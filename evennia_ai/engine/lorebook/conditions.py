@@ -1,8 +1,8 @@
 """Conditions of entries: tests of facts of the game.
 
-A condition names a fact, a test and values. It is data, never code. A condition on an unknown fact
-is not met, and the verdict on the entry says so. An entry's filters by NPC, tag, zone, kind of
-event and kind of speaker are conditions, too.
+A condition names a fact, a test and values to compare with. It is data, never code. A condition on
+an unknown fact is not met, and the verdict on the entry says so. An entry's filters by NPC, tag,
+zone, kind of event and kind of speaker are conditions, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,8 +36,8 @@ STANDING: Final = frozenset(
     }
 )
 
-# For each filter: the fact that it tests, the test for plain values, and the test for values that
-# begin with "!" (for example "!guard": not this value).
+# For each filter field of an entry: the fact that it tests, the test for plain values, and the
+# test for values that begin with "!" (for example "!guard": not this value).
 ENTRY_FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
     "npcs": (NPC_KEY, "is_any", "is_none"),
     "tags": (NPC_TAGS, "has_any", "has_none"),
@@ -58,7 +58,7 @@ _WORDS: Final[Mapping[Test, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A test of one fact against `values`.
+    """A test that compares one fact of the game with `values`.
 
     `is_any` and `is_none` compare the whole fact with each value. `has_any` and `has_none` compare
     each text of a fact that has several. `at_least` and `at_most` compare numbers. Case does not
@@ -76,7 +76,7 @@ class Condition:
 
 
 def unmet_condition(conditions: tuple[Condition, ...], facts: Facts) -> str:
-    """Return the first condition that is not met, in words; "" if all are met."""
+    """Render the first condition that is not met; return "" if all are met."""
     for condition in conditions:
         if problem := _problem(condition, facts):
             return problem
@@ -115,7 +115,7 @@ def _is_number(value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a value for comparison: texts ignore case, and a flag never equals a number."""
+    """Return a value in a form to compare: texts ignore case, and True never equals 1."""
     if isinstance(value, bool):
         return ("flag", value)
     return value.casefold() if isinstance(value, str) else value

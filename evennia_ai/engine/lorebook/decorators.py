@@ -19,7 +19,7 @@ from typing import Final
 from evennia_ai.engine.foreign.documents import limit_notices, one_line
 from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS, LINE_END_CHARACTERS
 
-# The name and the values of one decorator in force.
+# The name and the values of one decorator that applies.
 Decorator = tuple[str, tuple[str, ...]]
 
 _LINE: Final = re.compile(rf"[^{LINE_END_CHARACTERS}]*(?:\r\n|[{LINE_END_CHARACTERS}]|\Z)")
@@ -46,28 +46,28 @@ FLAGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ParsedContent:
-    """Parsed content: the decorators in force, in their order, and the text after them."""
+    """The parsed content of an entry: the decorators that apply, and the text after them."""
 
     decorators: tuple[Decorator, ...]
     text: str
     notices: tuple[str, ...] = ()
 
     def value(self, name: str) -> str | None:
-        """Return the first value of a decorator; None if the decorator is not in force."""
+        """Return the first value of a decorator; None if the entry has none of this name."""
         return next((values[0] for known, values in self.decorators if known == name), None)
 
     def lists(self, name: str) -> list[tuple[str, ...]]:
-        """Return the values of each decorator of this name that is in force."""
+        """Return the values of each decorator of this name that applies to the entry."""
         return [values for known, values in self.decorators if known == name]
 
     def has(self, name: str) -> bool:
-        """True if a decorator of this name is in force."""
+        """True if a decorator of this name applies to the entry."""
         return any(known == name for known, _ in self.decorators)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One `@@` line as written. `problem` says why it is not usable, "" if it is usable."""
+    """One `@@` line as written. `problem` says why it cannot be used, "" if it can."""
 
     name: str
     values: tuple[str, ...]
@@ -81,7 +81,7 @@ _NONE_ABSENT: Final[Absent] = {}
 
 
 def parse_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedContent:
-    """Parse an entry's content into its decorators in force and the text after them.
+    """Split an entry's content into the decorators that apply and the text after them.
 
     Never raises: a decorator that cannot be used becomes a notice.
 
@@ -107,9 +107,9 @@ def parse_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedCo
 
 
 def whole_number(text: str) -> int:
-    """Convert the value of a numeric decorator, limited to plus or minus `_LARGEST`.
+    """Convert the value of a numeric decorator to an int, limited to plus or minus `_LARGEST`.
 
-    The value was already checked to be a whole number.
+    The value must have been checked to be a whole number.
     """
     if len(text) > 18:
         return -_LARGEST if text.startswith("-") else _LARGEST
@@ -122,9 +122,9 @@ def has_decorators(content: str) -> bool:
 
 
 def head_lines(content: str) -> tuple[list[str], str]:
-    """Split content into the lines of its head and the text after them.
+    """Split an entry's content into its `@@` lines and the text after them.
 
-    The head has all `@@` lines at the beginning, and the blank lines between them.
+    The `@@` lines are those at the beginning, with the blank lines between them.
     """
     lines: list[str] = []
     at = 0
@@ -140,9 +140,9 @@ def head_lines(content: str) -> tuple[list[str], str]:
 
 
 def _chains(lines: Iterable[str]) -> Iterator[list[_Line]]:
-    """Yield each decorator line followed by its fallbacks.
+    """Yield each `@@` line together with its fallbacks, the `@@@` lines under it.
 
-    A `@@@` line without a decorator above it is yielded as a chain of one unusable line.
+    A `@@@` line without a `@@` line above it is yielded as a list of one unusable line.
     """
     chain: list[_Line] = []
     for text in lines:
@@ -189,9 +189,10 @@ def _value_problem(name: str, values: tuple[str, ...]) -> str:
 def _lines_in_force(
     chains: Iterable[list[_Line]], *, overruled: frozenset[str]
 ) -> tuple[list[_Line], list[str]]:
-    """Return the lines in force, and notices about the others.
+    """Return the decorator lines that apply, and notices about the others.
 
-    Each chain gives its first usable line. If several lines have the same name, the first counts.
+    Of a decorator and its fallbacks, the first usable line applies. If several lines have the same
+    name, the first counts.
     """
     chosen: list[_Line] = []
     notices: list[str] = []
@@ -282,7 +283,7 @@ _UNSUPPORTED: Final[Mapping[str, str]] = {
     "instruct_scan_depth": _OTHER_KIND,
     "reverse_instruct_depth": _OTHER_KIND,
 }
-# For each decorator, the decorators that overrule it: if one of them is in force, it is ignored.
+# For each decorator, the decorators that overrule it: with one of them it is ignored.
 _OVERRULED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "depth": ("position",),
     "reverse_depth": ("position", "depth"),
@@ -294,7 +295,7 @@ MAX_TRIES: Final = 20
 
 
 def with_decorator_value(content: str, name: str, value: str) -> str:
-    """Return `content` with another value for the decorator of this name that is in force."""
+    """Return `content` with another value for the applied decorator of this name."""
     lines, rest = head_lines(content)
     for at in islice(_candidate_lines(lines, content, name), MAX_TRIES):
         written = lines[at]
@@ -307,9 +308,9 @@ def with_decorator_value(content: str, name: str, value: str) -> str:
 
 
 def without_decorators(content: str, names: Sequence[str]) -> str:
-    """Return `content` without the lines that put decorators of these names in force.
+    """Return an entry's `content` without the lines that apply decorators of these names.
 
-    Removing a decorator also removes the fallbacks under it. A fallback is removed by itself.
+    Removing a `@@` line also removes the fallbacks under it. A fallback is removed by itself.
     """
     for name in names:
         for _ in range(MAX_TRIES):
@@ -321,7 +322,7 @@ def without_decorators(content: str, names: Sequence[str]) -> str:
 
 
 def _remove_one(content: str, name: str) -> str:
-    """Return `content` without the lines that have the name and value of the decorator in force."""
+    """Return `content` without the line of this name that applies."""
     lines, rest = head_lines(content)
     gone = set[int]()
     for at in _candidate_lines(lines, content, name):
@@ -330,7 +331,7 @@ def _remove_one(content: str, name: str) -> str:
 
 
 def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
-    """Return the indexes of lines that may have put the decorator of this name in force."""
+    """Yield the indexes of the lines that may apply the decorator of this name."""
     counting = [found for found in parse_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
     return (
@@ -341,7 +342,7 @@ def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[
 
 
 def _end_of_chain(lines: Sequence[str], at: int) -> int:
-    """Return the index after the line at `at` and the fallbacks that belong to it."""
+    """Return the index after the line at `at` and the `@@@` fallbacks that belong to it."""
     end = at + 1
     if lines[at].lstrip(BLANK_CHARACTERS).startswith("@@@"):
         return end

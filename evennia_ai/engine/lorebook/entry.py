@@ -31,14 +31,14 @@ Position = Literal[
     "at_mention",
 ]
 AT_MENTION: Final = "at_mention"
-# The positions inside the history. If their depth is greater than the kept part of the history,
-# the entry is placed at the top of that part.
+# The positions inside the chat history. If their depth is greater than the part of the history
+# that fits into the prompt, the entry is placed at the top of that part.
 IN_HISTORY: Final[tuple[Position, ...]] = ("depth", AT_MENTION)
 # The most characters of a key. Longer keys are refused.
 MAX_KEY: Final = 1000
 Side = Literal["before", "after"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-# Which message an entry is placed next to if several messages contain one of its keys.
+# Which message an entry is placed next to if several messages contain one of its keys
 Mentioning = Literal["newest", "oldest"]
 MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
 # Which secondary keys must be found, once a primary key was found. The order is that of
@@ -46,7 +46,7 @@ MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
 Logic = Literal["any", "not_all", "not_any", "all"]
 # Which keys are regular expressions: none of them, those written as /pattern/flags, or all.
 Patterns = Literal["none", "by_form", "all"]
-# The names of texts besides the conversation in which an entry may ask to search for its keys.
+# The texts besides the conversation in which an entry may ask to search for its keys
 SourceName = Literal[
     "persona",
     "char_description",
@@ -60,7 +60,7 @@ SourceName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """Conditions of an entry that come from Card V3 decorators; None means no condition.
+    """Conditions from Card V3 decorators of an entry; None means no condition.
 
     The scanned text must contain at least one key of each line of `additional`, and no key of
     `excluded`. Once an entry was active, it is always active with `kept_after_match`, and never
@@ -110,7 +110,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """The inclusion groups of an entry; at most one member of each is active.
+    """The inclusion groups of an entry. At most one member of each group is active.
 
     `written` is the field with the names of the groups, as the author wrote it. A `preferred` entry
     wins without a roll. A `scored` entry loses to members with more found keys; None leaves scoring
@@ -127,7 +127,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """A place next to a component of the prompt, given by the component's key."""
+    """The place of an entry next to a component of the prompt, given by the component's key."""
 
     component: str
     side: Side
@@ -135,7 +135,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A place before or after the newest or the oldest message that contains a key of the entry."""
+    """The place of an entry next to the newest or the oldest message that contains its key."""
 
     side: Side = "before"
     message: Mentioning = "newest"
@@ -149,13 +149,13 @@ NO_GROUPS: Final = Grouping()
 
 @typed_frozen_thing
 class LoreEntry:
-    """One entry of a lorebook. None for a flag or a depth means that the book or rules decide."""
+    """One entry of a lorebook. None for a flag or a depth means: the book or the rules decide."""
 
     uid: str
     index: int
     """The position of the entry in its book."""
     origin: str
-    """The name of the entry in verdicts."""
+    """The label of the entry in verdicts, written `book#uid`."""
     name: str = ""
     keys: tuple[str, ...] = ()
     """The keys as the author wrote them, with macros, blanks and repetitions."""
@@ -169,12 +169,12 @@ class LoreEntry:
     template: Template
     position: Position = "after"
     depth: int | None = None
-    """The number of messages from the newest, or the oldest; None without the position "depth"."""
+    """The number of messages after the entry, or before it; None without the position "depth"."""
     asked_depth: int | None = None
     """The depth as the author wrote it, if that is greater than any history is long."""
     from_oldest: bool = False
     outlet: str = ""
-    """The name of the outlet, if the position is "outlet"."""
+    """The name of the outlet that collects the entry, if the position is "outlet"."""
     anchor: Anchor | None = None
     """The component that the entry is placed next to.
 
@@ -185,7 +185,7 @@ class LoreEntry:
     order: float = 100
     """The order of the entry among texts at the same place."""
     priority: float = 100
-    """The rank of the entry in the budget: a high priority is offered room first."""
+    """The rank in the lore budget: a high priority gets tokens first."""
     first_to_go: bool = False
     """True if a full budget drops this entry before all others (`@@ignore_on_max_context`)."""
     ignore_budget: bool = False
@@ -213,5 +213,5 @@ class LoreEntry:
 
     @property
     def key_lists(self) -> tuple[tuple[str, ...], ...]:
-        """All lists of keys of the entry, including those from its decorators."""
+        """All lists of keys of the entry, including those of its decorators."""
         return (self.keys, self.secondary_keys, *self.gates.additional, self.gates.excluded)

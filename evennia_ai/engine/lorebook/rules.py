@@ -17,8 +17,8 @@ from evennia_ai.engine.foreign.fields import Must, check_settings
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
 Strategy = Literal["evenly", "character_first", "global_first"]
-# What the timers of entries count: the NPC's own turns, messages that the NPC perceived, or seconds
-# of game time.
+# What the timers of entries count: turns of the NPC, messages that the NPC perceived, or seconds
+# of game time
 ClockName = Literal["turns", "messages", "seconds"]
 CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 WHERE: Final = "settings.lore"
@@ -44,17 +44,17 @@ class PresetFlags:
     blank_keys_match: bool = False
     """A key that consists of blanks matches any text."""
     depth_0_is_blind: bool = False
-    """An entry with scan depth 0 does not see texts of active entries either."""
+    """An entry with scan depth 0 does not search the texts of active entries either."""
     widening_is_fresh: bool = False
-    """A scan that was widened for minimum activations does not see texts of active entries."""
+    """A scan widened for minimum activations does not search the texts of active entries."""
     first_pass_counts: bool = False
-    """The first pass counts as a step against `max_recursion_steps`."""
+    """The first activation pass counts as a step against `max_recursion_steps`."""
     levels_are_walked: bool = False
     """Delay levels are reached even if there was no recursion pass before."""
     losers_compete: bool = False
     """An entry that lost in one inclusion group still competes in its other groups."""
     rest_ends_a_stay: bool = False
-    """A sticky member of a group loses its place there if its cooldown runs, too."""
+    """A sticky member of a group does not keep its place there while its cooldown runs."""
     scores_as_written: bool = False
     """A score compares keys as they are written, with their blanks and unexpanded macros."""
     served_by_whole_text: bool = False
@@ -80,7 +80,7 @@ class PresetFlags:
     blank_notes_stay: bool = False
     """If the author's note is empty, a blank line stays in its place among its entries."""
     rewinds: bool = False
-    """A timer is undone if the clock has not moved since the timer started."""
+    """A timer is undone if its clock has not moved since the timer started."""
 
 
 EVENNIA_AI: Final = PresetFlags()
@@ -98,7 +98,7 @@ _Percent = Annotated[float, Field(ge=0, le=100), Must("a number from 0 to 100")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationRules:
-    """The settings of activation in one turn."""
+    """The settings that decide in one turn which lorebook entries are active."""
 
     rules: Preset = "evennia_ai"
     scan_depth: _Whole = 4
@@ -128,7 +128,7 @@ class ActivationRules:
     ] = None
     """A fixed number in [0, 1) that replaces every roll; None rolls normally."""
     dry_run: bool = False
-    """If True, timers are neither read nor written."""
+    """If True, the timers of entries are neither read nor written."""
     clock: ClockName = "turns"
     """The clock of timers that name no clock."""
     speaker_share_percent: _Percent = 100

@@ -1,6 +1,6 @@
-"""Detection of copies of a book: SillyTavern keeps a card's book in the card and as a world file.
+"""Detection of copies: SillyTavern keeps a card's lorebook in the card and as a world file.
 
-In SillyTavern, the world file that `extensions.world` of a card names is in force. The book inside
+In SillyTavern, the world file that a card names in `extensions.world` applies. The book inside
 the card is a copy from the time when the card was last saved. Two books also count as copies if
 their entries have the same keys and texts. The order and place of entries and other fields may
 differ, because each format has its own defaults.
@@ -46,7 +46,7 @@ def _compared(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> Lorebook | None:
-    """Return the attached book that the book inside a card is a copy of, or None.
+    """Return the attached lorebook of which the book inside a card is a copy, or None.
 
     A player's book is compared by its content alone: no name in a card reaches for it.
 
@@ -63,7 +63,7 @@ def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> 
 
 
 def linked_world(extensions: Mapping[str, Any]) -> str:
-    """Return the name of the book that a card is linked with (SillyTavern's `world`), or ""."""
+    """Return the name of the lorebook that a card is linked with (SillyTavern's `world`), or ""."""
     world = extensions.get("world")
     return " ".join(world.split()) if isinstance(world, str) else ""
 
@@ -73,7 +73,7 @@ def _folded(name: str) -> str:
 
 
 def describe_copy(own: Lorebook, counting: Lorebook) -> str:
-    """Say that a card contains a copy of a book, and which of the two is in force."""
+    """Say that a card contains a copy of a lorebook, and which of the two applies."""
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
         f"the card has this lorebook{differs} too ('{own.label}'): this one counts, attached to"
@@ -82,7 +82,7 @@ def describe_copy(own: Lorebook, counting: Lorebook) -> str:
 
 
 def with_free_label(book: Lorebook, taken: Sequence[str]) -> Lorebook:
-    """Return the book of a card, with a new label if another book already has its label."""
+    """Return a card's lorebook, with a new label if another book already has its label."""
     label, number = book.label, 1
     folded = {name.casefold() for name in taken}
     while label.casefold() in folded:
@@ -92,7 +92,7 @@ def with_free_label(book: Lorebook, taken: Sequence[str]) -> Lorebook:
 
 
 def with_label(book: Lorebook, label: str) -> Lorebook:
-    """Return a copy of the book with another label.
+    """Return a copy of the lorebook with another label.
 
     The copy shares the cached results that depend only on the entries.
     """
@@ -108,10 +108,10 @@ def with_label(book: Lorebook, label: str) -> Lorebook:
 def with_own_book(
     own: Lorebook, attached: Sequence[Lorebook], *, world: str = ""
 ) -> tuple[Lorebook, ...]:
-    """Return the books of an NPC: the book in its card first, unless it is a copy of another.
+    """Return the lorebooks of an NPC: the book in its card first, unless it copies another.
 
     The card's book gets a label that no attached book has. If an attached book replaces the copy
-    in the card, its `told` says so in traces.
+    in the card, its field `told` says so in traces.
     """
     counting = copy_of(own, attached, world=world)
     if counting is None:

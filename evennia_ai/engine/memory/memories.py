@@ -26,7 +26,7 @@ from evennia_ai.engine.text.word_forms import Languages, stems_of
 from evennia_ai.engine.text.words import COMMON_WORDS, query_pairs, split_words, unspaced_runs
 
 STEM: Final = 6
-"""The number of letters of a word that are compared.
+"""How many letters of a word are compared.
 
 It is small enough for "remember" and "remembrance" to match.
 """
@@ -48,17 +48,17 @@ def comparison_words(text: str, languages: Languages = ()) -> frozenset[str]:
 
 
 def wording_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text in order, without articles and punctuation.
+    """Return the words of a memory's text in order, without articles and punctuation.
 
-    Two texts with the same wording say the same. The order matters: "Anna hit Ben" and "Ben hit
-    Anna" differ.
+    Two texts with the same words in the same order say the same. "Anna hit Ben" and "Ben hit Anna"
+    differ.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return tuple(word for word in _ANY_WORD.findall(folded) if word not in _ARTICLES)
 
 
 def word_weight(word: str) -> float:
-    """Return a weight from 0 to 1 for a word by its length.
+    """Return a weight from 0 to 1 for a word, by its length.
 
     Short words carry little meaning. A pair of characters from a script without blanks weighs as
     much as a long word.
@@ -70,7 +70,7 @@ def word_weight(word: str) -> float:
 
 @lru_cache(maxsize=32_768)
 def _stems(word: str, languages: Languages) -> tuple[str, ...]:
-    """Return the shortened word and its shortened stems, without duplicates."""
+    """Return a word and its stems, all shortened, without duplicates."""
     stems = stems_of(word, languages)
     if len(word) >= _PLURAL_FROM and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
@@ -102,7 +102,7 @@ Any other author is the name of a builder.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One memory of an NPC."""
+    """One memory of an NPC: a sentence, whom it is about, and how it was learnt."""
 
     id: int
     text: str
@@ -120,9 +120,9 @@ class Memory:
     """The number of the NPC's turn in which the memory was learnt, or 0."""
     author: str = OF_NPC
     scene: str = ""
-    """The words that surrounded the memory when it was learnt (see `scenes.scene_of`)."""
+    """The words around the memory when it was learnt (see `scenes.scene_of`)."""
     revision: int = 1
-    """The number of the revision, which grows when the text or the importance changes.
+    """The version number, which grows when the text or the importance changes.
 
     Recalling the memory does not change it.
     """
@@ -130,7 +130,7 @@ class Memory:
 
     @property
     def origin(self) -> str:
-        """Return the name that verdicts and message parts use for this memory."""
+        """Return the name of this memory in verdicts and message parts."""
         return f"memory:{self.id}"
 
     @property
@@ -140,21 +140,21 @@ class Memory:
 
     @property
     def scene_words(self) -> frozenset[str]:
-        """Return the words of the scene, which are computed only once."""
+        """Return the words of the scene, as a set that is computed only once."""
         known = self._memo.get(_SCENE_WORDS)
         if known is None:
             known = self._memo[_SCENE_WORDS] = frozenset(self.scene.split())
         return known
 
     def words_in(self, languages: Languages) -> frozenset[str]:
-        """Return the words of the text for comparison, computed once for each list of languages."""
+        """Return the words of the memory's text for comparison, cached by languages."""
         known = self._memo.get(_WORDS)
         if known is None or known[0] != languages:
             known = self._memo[_WORDS] = (languages, comparison_words(self.text, languages))
         return known[1]
 
     def names_in(self, languages: Languages) -> frozenset[str]:
-        """Return the words of the text that begin with a capital letter, computed only once."""
+        """Return the words of the memory's text that have a capital letter, cached by languages."""
         known = self._memo.get(_NAMES)
         if known is None or known[0] != languages:
             names = comparison_words(" ".join(_CAPITALS.findall(self.text)), languages)
@@ -163,7 +163,7 @@ class Memory:
 
     @property
     def wording(self) -> tuple[str, ...]:
-        """Return the wording of the text, by which duplicates are found; computed only once."""
+        """Return the words of the text in order, by which duplicates are found. It is cached."""
         known = self._memo.get(_WORDING)
         if known is None:
             known = self._memo[_WORDING] = wording_of(self.text)
@@ -171,7 +171,7 @@ class Memory:
 
     @property
     def revision_fields(self) -> Mapping[str, Any]:
-        """Return the fields that a revision stores: all fields except `recalled_at`."""
+        """Return the fields that are stored for a version of the memory: all but `recalled_at`."""
         return MappingProxyType({name: getattr(self, name) for name in _REVISION_FIELDS})
 
 
@@ -189,25 +189,25 @@ _REVISION_FIELDS: Final = (
 
 
 def is_text(value: object) -> bool:
-    """True if the value can be a memory's text: one line, not empty and not too long."""
+    """True if a value can be a memory's text: one line, not empty and not too long."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
         return False
     return " ".join(value.split()) == value and not _CONTROL.search(value)
 
 
 def is_importance(value: object) -> bool:
-    """True if the value is a whole number from 1 to 10."""
+    """True if a value can be a memory's importance: a whole number from 1 to 10."""
     return is_plain_int(value) and LEAST_IMPORTANT <= value <= MOST_IMPORTANT  # type: ignore[operator]
 
 
 RECENCY_PER_HOUR: Final = 0.995
-# The number of digits to which scores are rounded. Later digits of powers and logarithms may differ
-# between machines.
+# How many digits scores of memories keep. Later digits of powers and logarithms may differ between
+# machines.
 DIGITS: Final = 4
 
 
 def recency_score(memory: Memory, *, hours: float) -> float:
-    """Return 1 for a memory that was recalled this hour.
+    """Return how recently a memory was recalled, as a score: 1 for this hour.
 
     The score falls by half a percent with every hour since then.
     """
@@ -222,19 +222,19 @@ def importance_score(memory: Memory) -> float:
 
 
 def base_score(memory: Memory, *, hours: float) -> float:
-    """Return the score of a memory for any topic: the mean of recency and importance."""
+    """Return the score of a memory for any topic: the mean of its recency and importance."""
     return round((recency_score(memory, hours=hours) + importance_score(memory)) / 2, DIGITS)
 
 
 MOST_CANDIDATES: Final = 300
-"""The maximum number of memories that are compared in one turn."""
+"""How many memories of an NPC are compared in one turn at most."""
 
 WORLD: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySet:
-    """All memories of one NPC in the order of their ids."""
+    """All memories of one NPC, in the order of their ids."""
 
     memories: tuple[Memory, ...] = ()
     _by_about: dict[str, list[Memory]] = field(init=False, repr=False, compare=False)
@@ -267,21 +267,21 @@ class MemorySet:
         return ref in self._by_about
 
     def find(self, memory_id: int) -> Memory | None:
-        """Return the memory with this id, or None."""
+        """Return the memory with this id; None if the NPC has none."""
         return next((memory for memory in self.memories if memory.id == memory_id), None)
 
     def find_same(self, new: Memory) -> Memory | None:
-        """Return another memory with the same wording, person and way of learning, or None."""
+        """Return another memory with the same words, person and way of learning, or None."""
         known = (m for m in self._of(new.about) if m.id != new.id and m.learnt == new.learnt)
         return next((memory for memory in known if memory.wording == new.wording), None)
 
     def with_memory(self, new: Memory) -> "MemorySet":
-        """Return a set with this memory added; it replaces a memory with the same id."""
+        """Return a copy with this memory added. It replaces a memory with the same id."""
         others = (memory for memory in self.memories if memory.id != new.id)
         return MemorySet(tuple(sorted((*others, new), key=lambda memory: memory.id)))
 
     def without(self, gone: Iterable[int]) -> "MemorySet":
-        """Return a set without the memories that have these ids."""
+        """Return a copy without the memories that have these ids."""
         ids = frozenset(gone)
         return MemorySet(tuple(memory for memory in self.memories if memory.id not in ids))
 
@@ -290,7 +290,7 @@ class MemorySet:
 
 
 def surplus_memories(held: MemorySet, *, most: int, hours: float) -> list[Memory]:
-    """Return the memories that exceed the limit `most`, least valuable first.
+    """Return the memories of an NPC beyond the limit `most`, the least valuable first.
 
     Memories written by builders come last.
     """

@@ -1,4 +1,4 @@
-"""Recall: decide which memories an NPC remembers in one prompt, with their scores and verdicts.
+"""Recall: decide which memories an NPC remembers in one prompt, with scores and verdicts.
 
 The memories with the highest scores are taken until their share of the prompt is full. A memory
 learnt in private is taken only in private with the person who whispered it. A game may set any of
@@ -41,14 +41,14 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRules(RelevanceWeights):
-    """The limits of recall: the number of memories and their share of the prompt."""
+    """The limits and weights of recall: how many memories a prompt gets, and by which scores."""
 
     most: Annotated[int, Field(ge=0, le=100)] = 12
     share_percent: Annotated[int, Field(ge=0, le=90)] = 10
     scan_messages: Annotated[int, Field(ge=1, le=50)] = 4
-    """The number of newest messages that memories are compared with.
+    """How many of the newest messages memories are compared with.
 
-    The event counts as one of these.
+    The event that the NPC answers counts as one of these.
     """
     relevance_percent: Annotated[int, Field(ge=0, le=1000)] = 100
     """The weight of relevance in the score. Recency and importance have the weight 100 each."""
@@ -58,13 +58,13 @@ DEFAULT_RECALL: Final = RecallRules()
 
 
 class Score(NamedTuple):
-    """The score of a memory, with recency, importance and relevance."""
+    """The score of a memory: its recency, its importance and its relevance to what was said."""
 
     recency: float
     importance: float
     relevance: float
     parts: RelevanceParts = NO_PARTS
-    """The parts of the relevance, by source."""
+    """The parts of the relevance: words, neighbours, scene and meaning."""
     relevance_percent: int = DEFAULT_RECALL.relevance_percent
 
     @property
@@ -90,7 +90,7 @@ def score_memories(
     rules: RecallRules = DEFAULT_RECALL,
     near: Nearness = NO_NEARNESS,
 ) -> list[Score]:
-    """Return the score of each memory.
+    """Return the score of each memory for what was just said.
 
     Args:
         memories: The candidates. The relevance of each one depends on all of them.
@@ -107,17 +107,17 @@ def score_memories(
     ]
 
 
-# The maximum number of verdicts on memories that were not taken in a stored turn. The other
-# memories are summarised in one line.
+# How many memories that were not taken get their own verdict in a stored turn. The other memories
+# are summarised in one line.
 _NEAR_MISSES: Final = 12
 LEFT_OUT: Final = "component semantic_memories was left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """The time and the company of a recall.
+    """The time of a recall, and the partner of a private conversation.
 
-    `hours` is the time in hours of the game. `confidant_ref` is the partner of a private
+    `hours` is the time in hours of the game. `confidant_ref` is that partner, or "".
     conversation, or "".
     """
 
@@ -126,7 +126,7 @@ class Moment:
 
 
 class ScoredMemory(NamedTuple):
-    """A memory with its score and, if it was not taken, the reason."""
+    """A memory with its score and, if the prompt does not get it, the reason."""
 
     memory: Memory
     score: Score | None
@@ -135,7 +135,7 @@ class ScoredMemory(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict of the stage "recall" on this memory.
+        """Return the verdict whether the prompt gets this memory.
 
         Many memories share the text of a reason. So the score of a memory that was not taken is
         stored as the cause of the verdict.
@@ -153,7 +153,7 @@ class ScoredMemory(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallResult:
-    """The candidates of one recall with their scores and reasons, best first.
+    """The memories that one recall compared, with their scores and reasons, best first.
 
     `is_shown` is False if the prompt had no place for the memories that were taken.
     """
@@ -163,23 +163,23 @@ class RecallResult:
 
     @property
     def kept(self) -> tuple[Memory, ...]:
-        """Return the memories that were taken, in the order in which they were learnt."""
+        """Return the memories that were taken for the prompt, in the order of learning."""
         taken = (judged.memory for judged in self.judged if not judged.why_not)
         return tuple(sorted(taken, key=lambda memory: (memory.created_at, memory.id)))
 
     @property
     def shown_ids(self) -> tuple[int, ...]:
-        """Return the ids of the memories that are in the prompt and therefore count as recalled."""
+        """Return the ids of the memories that are in the prompt, so they count as recalled."""
         return tuple(memory.id for memory in self.kept) if self.is_shown else ()
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Return a verdict on every candidate, ordered by memory id."""
+        """Return a verdict on every compared memory, ordered by memory id."""
         return tuple(self._verdicts(sorted(self.judged, key=lambda one: one.memory.id)))
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """Return the verdicts that a stored turn keeps: on memories taken and on near misses."""
+        """Return the verdicts that a stored turn keeps: on memories taken, and the next best."""
         missed = [judged for judged in self.judged if judged.why_not]
         near = [*(judged for judged in self.judged if not judged.why_not), *missed[:_NEAR_MISSES]]
         verdicts = [*self._verdicts(sorted(near, key=lambda one: one.memory.id))]
@@ -209,7 +209,7 @@ def recall_memories(
     counter: TokenCounter,
     near: Nearness = NO_NEARNESS,
 ) -> RecallResult:
-    """Score all candidates and take the best ones that fit their share of the prompt.
+    """Score all given memories and take the best ones that fit their share of the prompt.
 
     Args:
         memories: The candidates of this turn.
@@ -237,7 +237,7 @@ def recall_memories(
             judged.append(ScoredMemory(memory, score, f"the {rules.most} best are taken"))
             continue
         tokens = counter.recall(memory_line(memory)) + 1
-        if tokens > left:  # continue with the next one, because a shorter memory may still fit
+        if tokens > left:  # a shorter memory may still fit, so try the next one
             reason = f"over the share of {share} tokens"
             judged.append(ScoredMemory(memory, score, reason, tokens))
             continue
@@ -249,7 +249,7 @@ def recall_memories(
 
 
 def refuse_memories(memories: Sequence[Memory], reason: str) -> RecallResult:
-    """Return a result in which no candidate is taken, for the given reason."""
+    """Return a recall in which no memory is taken, for the given reason."""
     return RecallResult(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
 
 
@@ -257,7 +257,7 @@ _IN_PRIVATE: Final = "learnt in private; used only in private with the person wh
 
 
 def is_open(memory: Memory, moment: Moment) -> bool:
-    """True if the memory may be used in this conversation, because it is not another's whisper."""
+    """True if a memory may be used now: it is no whisper of somebody else."""
     return memory.learnt == "aloud" or (
         memory.about == moment.confidant_ref and bool(moment.confidant_ref)
     )
@@ -291,11 +291,11 @@ class MemorySettings:
     Memories of builders are never forgotten.
     """
     floor_percent: Annotated[int, Field(ge=0, le=100)] = 20
-    """The percentage of the highest possible base score below which a memory is forgotten."""
+    """How low a memory's score must be to be forgotten, in percent of the highest score."""
 
 
 def read_memory_settings(given: Any, *, where: str) -> MemorySettings:
-    """Read the memory settings from a dictionary.
+    """Read a game's settings for memories from a dictionary.
 
     Args:
         given: The dictionary that the game wrote.
@@ -319,7 +319,7 @@ HEADING: Final = "What you remember:"
 
 
 def why_no_place(components: ComponentSet) -> str:
-    """Return the reason why the components have no place for memories, or "" if they have one."""
+    """Return why the components have no place for memories; "" if they have one."""
     if not components.is_on(MEMORIES_KEY):
         return f"component {MEMORIES_KEY} is disabled"
     place = components.place_of(MEMORIES_KEY)
@@ -338,7 +338,7 @@ def insert_memories(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """Return the fragments of all components, with the memories inserted at their component."""
+    """Return the fragments of all components, with memories inserted at their component."""
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return [*made]
     place = components.place_of(MEMORIES_KEY)
@@ -363,7 +363,7 @@ def insert_memories(
 def mark_shown(
     recalled: RecallResult, fragments: Iterable[Fragment], already_sent: Iterable[AlreadySent]
 ) -> RecallResult:
-    """Return the result with `is_shown` set: True if the memories' fragment is in the prompt."""
+    """Return the recall with `is_shown` set: True if its memories are in the prompt."""
     if recalled is NOTHING_RECALLED:
         return NOTHING_RECALLED
     placed = chain(fragments, *(one.fragments for one in already_sent))
@@ -375,7 +375,7 @@ def _is_framed(place: CompiledComponent) -> bool:
 
 
 def _mark_parts(fragment: Fragment, memories: Sequence[Memory], text: str) -> Fragment:
-    """Return the fragment with one message part for each memory, so that the trace can name them.
+    """Return the fragment with one message part for each memory, so that the trace names them.
 
     If a builder's template has changed the text of the memories, no part is marked.
     """

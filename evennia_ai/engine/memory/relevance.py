@@ -1,4 +1,4 @@
-"""Relevance: score how closely each memory is related to what was just said.
+"""Relevance: score how closely each memory of an NPC is related to what was just said.
 
 The relevance of a memory is a weighted sum of four scores: for its words that were also said, for
 such words in memories learnt just before or after it, for such words in the scene in which it was
@@ -24,7 +24,7 @@ from evennia_ai.engine.memory.memories import DIGITS, Memory, word_weight
 from evennia_ai.engine.text.word_forms import Languages
 
 NEIGHBOUR_HOURS: Final = 6.0
-"""The maximum distance of memories that count as learnt together, in hours of the game.
+"""How far apart memories may be to count as learnt together, in hours of the game.
 
 Such memories must also have the same place.
 """
@@ -33,19 +33,19 @@ UNRELATED: Final = 0.1
 """The cosine similarity of two sentences that have nothing in common."""
 
 SURE_SCORE: Final = 1.5
-"""The word score from which a memory is a clear match.
+"""The score for shared words from which a memory is a clear match.
 
 More than one distinctive word must match to reach it.
 """
 
 MOST_FOLLOWED_NAMES: Final = 3
-"""The maximum number of names that are searched for in the second step.
+"""How many names of the best memory are searched for in other memories at most.
 
 A memory with more names is not followed, because it would lead to unrelated memories.
 """
 
 DOUBT_OFFSET: Final = 0.1
-"""A number that is added to the best sum before all sums are divided by it.
+"""A number that is added to the best sum of scores before all sums are divided by it.
 
 It keeps the relevance of a weak best match well below 1.
 """
@@ -60,7 +60,7 @@ RelevanceScale = Literal["best", "itself"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceWeights:
-    """The weight of each source of relevance, in percent of the weight of the memory's words."""
+    """The weight of each source of relevance, in percent of the weight of a memory's words."""
 
     neighbours_percent: Annotated[int, Field(ge=0, le=1000)] = 20
     """The weight of the words of memories learnt just before or after the memory."""
@@ -69,7 +69,7 @@ class RelevanceWeights:
     meaning_percent: Annotated[int, Field(ge=0, le=1000)] = 500
     """The weight of the similarity of meaning, if there is a sentence model."""
     second_percent: Annotated[int, Field(ge=0, le=1000)] = 80
-    """The weight of a name that the best memory shares; 0 disables the second step."""
+    """The weight of names that the best memory shares; 0 disables the search for them."""
     against: RelevanceScale = "best"
     """The scale of the relevance.
 
@@ -115,7 +115,7 @@ NO_PARTS: Final = RelevanceParts()
 
 
 class Relevance(NamedTuple):
-    """The relevance of a memory, from 0 to below 1, and its parts."""
+    """The relevance of a memory to what was said, from 0 to below 1, and its parts."""
 
     total: float = 0.0
     parts: RelevanceParts = NO_PARTS
@@ -189,7 +189,7 @@ def _weighted(percent: int, scores: Sequence[float]) -> list[float]:
 
 
 def _shared_word_scores(texts: Sequence[frozenset[str]], said: frozenset[str]) -> list[float]:
-    """Return for each text the total weight of the words that it shares with `said`.
+    """Return for each memory's words the total weight of those that were also said.
 
     A long word that only one text contains counts 1. Common and short words count less.
     """
@@ -203,9 +203,9 @@ def _shared_word_scores(texts: Sequence[frozenset[str]], said: frozenset[str]) -
 
 
 def _neighbour_scores(memories: Sequence[Memory], words: Sequence[float]) -> list[float]:
-    """Return for each memory the highest word score among its neighbours in time.
+    """Return for each memory the highest word score among the memories learnt next to it.
 
-    Neighbours are the two memories before and the two after it. The farther ones count half.
+    These are the two memories before and the two after it. The farther ones count half.
     """
     found = [0.0] * len(memories)
     for places in _places_learnt_together(memories):
@@ -223,7 +223,7 @@ def _neighbour_scores(memories: Sequence[Memory], words: Sequence[float]) -> lis
 
 
 def _places_learnt_together(memories: Sequence[Memory]) -> Iterable[list[int]]:
-    """Yield groups of indices: memories learnt at one place in the same way, in order of time.
+    """Yield indices of memories that were learnt at one place in the same way, in time order.
 
     Whispers of different people are in different groups. Memories written by builders are in no
     group, because a builder writes down at one time what happened at different times.

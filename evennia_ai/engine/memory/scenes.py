@@ -18,13 +18,13 @@ from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.engine.text.word_forms import Languages
 
 MOST_WORDS: Final = 48
-"""The maximum number of words of a scene."""
+"""The maximum number of words that are stored as the scene of a memory."""
 
 RUN_LINES: Final = 3
-"""The number of consecutive lines that form a scene: a line and its two neighbours."""
+"""How many consecutive messages form a scene: one and its two neighbours."""
 
 MOST_COMPARED: Final = 1024
-"""The number of messages whose words are cached.
+"""How many messages have their words cached.
 
 This is enough for the newest few messages of each conversation.
 """
@@ -33,7 +33,7 @@ This is enough for the newest few messages of each conversation.
 def scene_of(
     text: str, lines: Sequence[Message], *, there: Sequence[str], languages: Languages = ()
 ) -> str:
-    """Return the words around a new memory, sorted and separated by blanks.
+    """Return the words around a memory when it was learnt, sorted and separated by blanks.
 
     The scene is the run of lines that shares the most words with the memory; among equal runs, the
     newest one. Tool calls, tool results and texts inserted into prompts are left out, because
@@ -60,9 +60,9 @@ def scene_of(
 def words_said(
     history: History, event: Message | None, *, messages: int, languages: Languages = ()
 ) -> frozenset[str]:
-    """Return the words of the newest messages and of their speakers' names.
+    """Return the words of the newest messages and of their speakers' names, as a set.
 
-    The event counts as the newest message.
+    The event that the NPC answers counts as the newest message.
     """
     newest = [] if event is None else [event]
     first = history.newest_from(max(0, messages - len(newest)))

@@ -1,9 +1,10 @@
-"""The budget: which fragments and which part of the history fit into a prompt.
+"""The token budget: which fragments and which part of the history fit into a prompt.
 
-Fragments are admitted in the order of their `Tier` (required, reserved, flexible with constant
-lore, matched lore), and by priority inside a tier. A fragment that does not fit is skipped and the
-next one is tried. The history fills the rest, from the newest message backwards. If room is short,
-blocks of dialogue examples are left out before any history message, the last block first.
+A fragment is a text that asks for a place in the prompt. Fragments are admitted by their `Tier`
+(required, reserved, flexible with constant lore, matched lore), and by priority inside a tier. A
+fragment that does not fit is skipped and the next one is tried. The history fills the rest, from
+the newest message backwards. If tokens are short, blocks of dialogue examples are left out before
+any history message, the last block first.
 
 A full history is cut to a percentage of its room, and the next prompts reuse that cut. So they keep
 a common prefix for a while, instead of losing one message in each turn.
@@ -28,27 +29,28 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Called, Verdict
 
 HISTORY_KEY: Final = "conversation_history"
-# The names in verdicts for the texts that dialogue examples make room for.
+# Names in verdicts for the texts for which dialogue examples are left out
 _FOR_HISTORY: Final = "the history"
 _FOR_THE_REST: Final = "everything else"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
-    """The room in the budget that is reserved for one component.
+    """The tokens of the budget that are reserved for one component.
 
-    A reserve for `conversation_history` is room that flexible fragments may not take.
+    A reserve for `conversation_history` is a number of tokens that flexible fragments may not
+    take.
     """
 
     min_tokens: int = 0
-    """The least tokens to which the text may be cut."""
+    """The smallest number of tokens to which the component's text may be cut."""
     max_tokens: int | None = None
-    """The most tokens of the text. A longer text is cut."""
+    """The most tokens of the component's text. A longer text is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRules:
-    """The limits of a prompt."""
+    """The token limits of a prompt."""
 
     limit_tokens: int
     """The most tokens of the prompt: the model's context window minus the reserve for the reply."""
@@ -72,7 +74,7 @@ class Fitted(NamedTuple):
     framing_tokens: int
     history_tokens: int
     judged: Sequence[Verdict] | None
-    """A verdict on each fragment; None if all fragments fit."""
+    """A verdict on each fragment, whether it fits; None if all fragments fit."""
 
     def verdicts(self, history: History, *, called: Called) -> list[Verdict]:
         """Return a verdict on each fragment and one on the history."""
@@ -82,16 +84,16 @@ class Fitted(NamedTuple):
 
 @dataclass(slots=True)
 class _Admitted:
-    """The fragments admitted so far."""
+    """The fragments that the budget has admitted so far, and their tokens."""
 
     kept: list[Fragment]
     tokens: int
     opened: dict[str, SharedMessage]
-    """The messages that admitted fragments share, by key."""
+    """The messages that several admitted fragments share, by key."""
     opening: int
-    """The tokens of the shared messages themselves, added with the first fragment of each."""
+    """The tokens of shared messages themselves, which their first fragment adds."""
     judged: list[Verdict] | None = None
-    """The verdicts on the fragments; None as long as all of them fit."""
+    """The verdicts on the fragments so far; None as long as all of them fit."""
 
 
 def fit_to_limit(
@@ -103,7 +105,7 @@ def fit_to_limit(
     fixed: Sequence[tuple[str, int]] = (),
     cut: int = 0,
 ) -> Fitted:
-    """Fit fragments and history into the limit.
+    """Choose the fragments and the part of the history that fit into the token limit.
 
     Args:
         fragments: The texts that want to be in the prompt.
@@ -138,7 +140,7 @@ def fit_to_limit(
 
 
 def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
-    """Return the messages that fragments share, by their keys."""
+    """Return the messages that several of the fragments share, by key."""
     return {
         fragment.claim.shared.key: fragment.claim.shared
         for fragment in fragments
@@ -161,7 +163,7 @@ def _admit(
     counter: TokenCounter,
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
-    """Admit the fragments that are not dialogue examples."""
+    """Admit the fragments that fit, without those with dialogue examples."""
     opened = _shared_messages(fragments)
     opening = _cost_of_messages(opened, counter) if opened else 0
     total = spent + opening + sum(fragment.tokens for fragment in fragments)
@@ -177,7 +179,7 @@ def _admit(
 
 
 def _rank(fragment: Fragment, reserves: Mapping[str, Reserve]) -> tuple[int, float, int, str]:
-    """Return the sort key of a fragment for the order of admission."""
+    """Return the sort key by which fragments are admitted to the budget."""
     tier = fragment.claim.tier
     if fragment.claim.key in reserves and tier is not Tier.REQUIRED:
         tier = Tier.RESERVED
@@ -187,10 +189,10 @@ def _rank(fragment: Fragment, reserves: Mapping[str, Reserve]) -> tuple[int, flo
 def _check_required(
     ranked: Sequence[Fragment], limit: int, fixed: Sequence[tuple[str, int]], counter: TokenCounter
 ) -> None:
-    """Check that the required fragments fit.
+    """Check that the required fragments and the fixed messages fit into the token limit.
 
     Raises:
-        BudgetError: the required fragments do not fit.
+        BudgetError: they do not fit.
     """
     required = [fragment for fragment in ranked if fragment.claim.tier is Tier.REQUIRED]
     framing = counter.per_prompt + _cost_of_messages(_shared_messages(required), counter)
@@ -200,7 +202,7 @@ def _check_required(
 
 
 def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter) -> int:
-    """Return the tokens of a fragment's shared message; 0 unless it is the first one in it."""
+    """Return the tokens of a fragment's shared message; 0 if an earlier fragment added them."""
     shared = fragment.claim.shared
     if shared is None or shared.key in admitted.opened:
         return 0
@@ -208,7 +210,7 @@ def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter
 
 
 def _keep(fragment: Fragment, admitted: _Admitted, opening: int) -> None:
-    """Admit a fragment. `opening` are the tokens from `_opening_cost`."""
+    """Admit a fragment. `opening` are the tokens that it adds for its shared message."""
     admitted.kept.append(fragment)
     admitted.tokens += fragment.tokens + opening
     admitted.opening += opening
@@ -218,7 +220,7 @@ def _keep(fragment: Fragment, admitted: _Admitted, opening: int) -> None:
 def _admit_one(
     fragment: Fragment, admitted: _Admitted, *, rules: BudgetRules, counter: TokenCounter
 ) -> Verdict:
-    """Keep, shorten or skip one fragment and return the verdict on it."""
+    """Keep, shorten or skip one fragment by the budget, and return the verdict on it."""
     opening = _opening_cost(fragment, admitted, counter)
     reserve = rules.reserves.get(fragment.claim.key)
     room = rules.limit_tokens - admitted.tokens - opening
@@ -235,7 +237,7 @@ def _admit_one(
 
 
 def _refuse(fragment: Fragment, room: int) -> Verdict:
-    """Return the verdict on a fragment that does not fit."""
+    """Return the verdict that a fragment does not fit into `room` tokens."""
     return Verdict(
         stage="budget",
         item=fragment.claim.origin,
@@ -246,10 +248,10 @@ def _refuse(fragment: Fragment, room: int) -> Verdict:
 
 
 def _shorten(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCounter) -> Fragment:
-    """Return the fragment cut at a word to the most tokens of its reserve, or to the room.
+    """Return a fragment cut at a word, to the most tokens of its reserve or to `room` tokens.
 
-    If the room is less than the least tokens of the reserve, the fragment stays whole. Then it does
-    not fit and is left out.
+    If the room is less than the least tokens of the reserve, the fragment stays whole. Then it
+    does not fit and is left out.
     """
     largest = reserve.max_tokens if reserve.max_tokens is not None else fragment.tokens
     target = min(largest, room)
@@ -267,7 +269,7 @@ def _shorten(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCoun
 
 
 def _replace_text(fragment: Fragment, text: str, counter: TokenCounter) -> Fragment:
-    """Return the fragment with a shorter text, and a note for its verdict that says so."""
+    """Return the fragment with a shortened text, and with a note about that for its verdict."""
     note = f"cut to its share ({fragment.tokens} tokens whole)"
     return make_fragment(text, fragment.claim, counter=counter, note=note, cause=fragment.cause)
 
@@ -275,7 +277,7 @@ def _replace_text(fragment: Fragment, text: str, counter: TokenCounter) -> Fragm
 def _cut_history(
     history: History, room: int, floor: int, *, rules: BudgetRules, counter: TokenCounter
 ) -> tuple[int, int]:
-    """Return the index of the first kept message and the tokens of all kept messages."""
+    """Return the index of the first history message to keep, and the tokens of all kept ones."""
     if not len(history):
         return history.stop, 0
     held = rules.reserves.get(HISTORY_KEY)
@@ -285,7 +287,7 @@ def _cut_history(
     if first == floor:
         return first, tokens
     if rules.keep_percent < 100:
-        # Cut more than needed now, so that the next turns need no cut and can reuse the provider's
+        # Cut more than is needed now. Then the next turns need no cut and can reuse the provider's
         # cache.
         share = room * rules.keep_percent // 100
         first, tokens = history.fitting(share, counter=counter, floor=floor)
@@ -298,14 +300,14 @@ def _cut_history(
 def _admit_yielding(
     yielding: Sequence[Fragment], admitted: _Admitted, room: int, *, to: str, counter: TokenCounter
 ) -> None:
-    """Admit as many blocks of dialogue examples as fit.
+    """Admit as many blocks of dialogue examples as fit into `room` tokens.
 
-    `to` names, for verdicts, the texts that examples make room for.
+    For verdicts, `to` names the texts for which further examples are left out.
     """
     steady = [*admitted.kept]
     answers: list[
         tuple[Fragment, Verdict | None]
-    ] = []  # each fragment with a verdict, None if all of its blocks are kept
+    ] = []  # each fragment with a verdict, None if all its blocks are kept
     for fragment in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         opening = _opening_cost(fragment, admitted, counter)
         kept = leading_blocks(fragment, room - opening, counter=counter)
@@ -333,7 +335,7 @@ def _verdict_on_yielding(
     to: str,
     counter: TokenCounter,
 ) -> Verdict:
-    """Return the verdict on examples of which only the blocks in `kept` stay, or none."""
+    """Return the verdict on examples that were left out, or kept only with the blocks in `kept`."""
     stay = 0 if kept is None else kept.blocks
     needed = opening + block_tokens(fragment, stay + 1, counter=counter)
     short = f"{needed} tokens, {room} were left"

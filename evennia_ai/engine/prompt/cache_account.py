@@ -1,12 +1,13 @@
-"""The cache account: where a provider may cache a prompt, and why a prefix of it broke.
+"""The cache account: what a provider may reuse of the previous prompt, and what ended that.
 
-Providers cache strict prefixes: nothing after the first message that differs can be reused. A
-prompt has at most four breakpoints, which is the limit of providers. No breakpoint is after a
-message that moves in the next turn.
+A provider caches the beginning of a prompt (a prefix). Nothing after the first message that
+differs can be reused. Breakpoints are the messages after which a provider may cache. A prompt has
+at most four, which is the limit of providers. No breakpoint is after a message that moves in the
+next turn.
 
-Each break has a reason from a closed list, such as a text that moves in every turn, a cut of the
-history, or an edit. A break without such a reason is `undeclared`: a fault of the engine, or of the
-code that made the history.
+Each end of a common prefix has a reason from a closed list, such as a text that moves in every
+turn, a cut of the history, or an edit. If none applies, the reason is `undeclared`: a fault of the
+engine, or of the code that made the history.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ Reason = Literal[
     "order",
     "undeclared",
 ]
-# The explanation of each reason for reports. "It" in the texts is the text that broke the prefix.
+# The explanation of each reason for reports. "It" is the text at which the common prefix ends.
 MEANINGS: Final[Mapping[Reason, str]] = {
     "append": "the previous prompt is a prefix",
     "dynamic": "the facts of the previous turn were only for that turn",
@@ -60,33 +61,33 @@ MEANINGS: Final[Mapping[Reason, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """The part of a sent prompt that the account of the next prompt needs."""
+    """What the cache account of the next prompt needs to know about a sent prompt."""
 
     messages: Sequence[Message]
     cut: int = 0
     segment: int = 0
     controlled_from: int = 0
-    """The last segment that began because a builder took control, as far as it is known."""
+    """The last segment of the history that a builder began by taking control, as far as known."""
     anchors: Anchors = field(default_factory=dict)
     settings: tuple[str | int, ...] = ()
-    """The settings of the prompt, which only change if a builder changes them."""
+    """The settings of the prompt, such as its layout, which only a builder's edit changes."""
     values: Mapping[str, str] = field(default_factory=dict)
     dice: Dice | None = None
     tight: bool = False
     """True if some texts did not fit into the prompt."""
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """The revisions of sources that are not the origin of a text, such as a card, by origin."""
+    """The revision of each source that is not itself the origin of a text, such as a card."""
 
 
 class Break(NamedTuple):
-    """The end of the common prefix of two prompts: its reason, and the origin of the text there."""
+    """The reason why the common prefix of two prompts ends, and the origin of the text there."""
 
     reason: Reason
     origin: str | None
 
 
 class _Pair(NamedTuple):
-    """Two prompts whose first differing message has the index `at`."""
+    """Two prompts that have the first `at` messages in common, and their components."""
 
     older: Sent
     newer: Sent
@@ -104,7 +105,7 @@ class _Pair(NamedTuple):
 
 
 def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) -> Break:
-    """Return why a prompt shares only its first messages with an older prompt.
+    """Return why a prompt has only its first messages in common with an older prompt.
 
     Args:
         older: The older prompt.
@@ -127,7 +128,7 @@ def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) 
 
 
 def _is_trimmed(pair: _Pair) -> bool:
-    """True if the cut of the history moved and the first difference is in the history."""
+    """True if the history was cut again and the prompts first differ in the history."""
     if pair.older.cut == pair.newer.cut:
         return False
     begins = next((i for i, m in enumerate(pair.older.messages) if m.block == "history"), None)
@@ -135,10 +136,10 @@ def _is_trimmed(pair: _Pair) -> bool:
 
 
 def _break_by_moving(pair: _Pair) -> Break | None:
-    """Return the break if the first difference is a text that is expected to move or change.
+    """Return why the common prefix ends, if the text there is expected to move or change.
 
     Such texts are the facts of one turn, anchored notes, texts injected by depth, and texts after
-    the history.
+    the history. Returns None for any other text.
     """
     for message in (pair.old, pair.new):
         if message is None or message.stays or _kept_its_place(pair, message):
@@ -164,9 +165,9 @@ def _break_by_injection(pair: _Pair, message: Message) -> Break:
 
 
 def _kept_its_place(pair: _Pair, message: Message) -> bool:
-    """True if a message is an anchored note that kept its place.
+    """True if a message is an anchored note at the same place as in the older prompt.
 
-    Then the note did not break the prefix: another text came before it.
+    Then the common prefix ends because another text came before the note.
     """
     origins = message.origins
     is_anchored = any(origin in pair.newer.anchors for origin in origins)
@@ -174,7 +175,7 @@ def _kept_its_place(pair: _Pair, message: Message) -> bool:
 
 
 def _moved_anchors(pair: _Pair, origins: Iterable[str]) -> Iterator[str]:
-    """Yield the origins of the anchored notes that moved or are gone."""
+    """Yield the origins of the anchored notes that have moved or are gone."""
     before, now = pair.older.anchors, pair.newer.anchors
     return (origin for origin in origins if before.get(origin) != now.get(origin))
 
@@ -183,28 +184,28 @@ _NOT_AHEAD: Final = frozenset({"history", "dynamic"})
 
 
 def _is_after_history(sent: Sent, origin: str) -> bool:
-    """True if a text is placed after the history. Always False if the prompt has no history."""
+    """True if a text is placed after the history; False if the prompt has no history."""
     messages = sent.messages
     begins = next((at for at, one in enumerate(messages) if one.block in _NOT_AHEAD), len(messages))
-    # A message of the conversation has a record and no parts. Skip these, so that only texts of
-    # components are compared.
+    # A message of the conversation has a record and no parts. Skip these messages, so that only
+    # texts of components are compared.
     behind = [one for one in messages[begins + 1 :] if one.joined or one.record is None]
     return any(origin in message.origins for message in behind)
 
 
 def _break_in_history(pair: _Pair) -> Break | None:
-    """Return the break if the first difference is in the history, or None.
+    """Return why the common prefix ends inside the history; None if it does not.
 
     Messages of the conversation never change. So another message must have been inserted, moved or
     dropped.
     """
     old, new = pair.old, pair.new
-    assert old is not None  # `old` exists: otherwise the whole older prompt would be a prefix
+    assert old is not None  # without it the older prompt would be a prefix
     if old.block == "ordered" or (new is not None and new.block == "ordered"):
         return None
     if not pair.components.is_on("conversation_history"):
         return Break("revision", "component:conversation_history")
-    # An anchored note may have moved elsewhere, although both messages at this index are not notes.
+    # An anchored note may have moved elsewhere, although neither message at this index is a note.
     if moved := next(_moved_anchors(pair, [*pair.older.anchors, *pair.newer.anchors]), None):
         return Break("re_anchored", moved)
     origin = (new or old).parts[0].origin
@@ -229,7 +230,7 @@ def _is_same(one: Message, other: Message) -> bool:
 
 
 def _break_by_text(pair: _Pair, origin: str | None) -> Break:
-    """Return the break for a text before the history that changed or was removed."""
+    """Return why the common prefix ends at a text before the history."""
     assert origin is not None
     before = part_of(pair.older.messages, origin)
     now = part_of(pair.newer.messages, origin)
@@ -248,7 +249,7 @@ def _break_by_text(pair: _Pair, origin: str | None) -> Break:
 
 
 def _setter(pair: _Pair, reader: CompiledComponent) -> str:
-    """Return the component that set a variable which `reader` reads; else `reader` itself."""
+    """Return the component that set a variable which `reader` reads, or `reader` itself."""
     uses = reader.template.uses if reader.template is not None else None
     setter = reader.origin
     for member in pair.components.compiled.members:
@@ -293,10 +294,10 @@ def _component_reason(
 
 
 def _first_origin(pair: _Pair) -> str | None:
-    """Return the origin of the first part that differs: it was removed, added, or changed."""
+    """Return the origin of the first text that was removed, added or changed, or None."""
     old, new = pair.old, pair.new
     at_their_ids = [m for m in (old, new) if m is not None and m.block == "ordered"]
-    if len(at_their_ids) == 1:  # only one prompt still has a message before the history
+    if len(at_their_ids) == 1:  # one prompt has no more messages before the history
         return at_their_ids[0].parts[0].origin
     one, other = (message.stretches if message else [] for message in (old, new))
     for before, now in zip_longest(one, other):
@@ -305,13 +306,13 @@ def _first_origin(pair: _Pair) -> str | None:
         if before is not None and part_of(pair.newer.messages, before[0]) is None:
             return before[0]
         return (now or before)[0]
-    message = new or old  # the parts are equal, so the role or the name differs
+    message = new or old  # all texts are equal, so the role or the name differs
     return message.parts[0].origin if message is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheAccount:
-    """The account of the common prefix of two prompts of one conversation."""
+    """How much of a prompt a provider can reuse from the previous prompt, and why not more."""
 
     shared_messages: int
     shared_tokens: int
@@ -328,13 +329,13 @@ def cache_breakpoints(
     anchored: Collection[str] = (),
     behind: Collection[str] = (),
 ) -> tuple[int, ...]:
-    """Return the indexes of messages after which a provider may cache, in order.
+    """Return the indexes of messages after which a provider may cache a prompt, in order.
 
-    One breakpoint is at the end of the head, which is everything before the history. One is before
-    the first anchored note, so that the part before it stays cached when the note moves. The last
-    one is before the deepest floating injection, which moves in every turn. Without such an
-    injection, the last breakpoints are at the last history message and at the newest persistent
-    text right after it.
+    One breakpoint is after the last message before the history. One is before the first anchored
+    note, so that the part before it stays cached when the note moves. The last one is before the
+    deepest text that is injected by depth, because that text moves in every turn. Without such a
+    text, the last breakpoints are at the last history message and at the newest persistent text
+    right after it.
 
     Args:
         messages: The messages of the prompt.
@@ -364,7 +365,7 @@ def account_for_prefix(
     counter: TokenCounter,
     components: ComponentSet,
 ) -> CacheAccount:
-    """Return how long the common prefix of two prompts is, and why it ends.
+    """Return how many messages and tokens two prompts have in common, and why not more.
 
     If `older` is only a list of messages, the reason is not known.
     """
@@ -392,14 +393,14 @@ def _floats(message: Message) -> bool:
 
 
 def _last_staying(messages: Sequence[Message], at: int) -> int:
-    """Return the index of the last persistent text right after the message `at`, or `at` itself."""
+    """Return the index of the last persistent text right after the message `at`, or `at`."""
     while at + 1 < len(messages) and messages[at + 1].stays:
         at += 1
     return at
 
 
 def _end_of_head(messages: Sequence[Message], behind: Collection[str]) -> int:
-    """Return the index of the first message that is in or after the history.
+    """Return the index of the first message that belongs to the history or comes after it.
 
     For a prompt without a history, it is the first message that would be after it.
     """

@@ -1,7 +1,8 @@
-"""Changes: the differences between a prompt and the previous prompt, item by item.
+"""The differences between a prompt and the previous prompt, item by item.
 
-Items are the origins in reports: components, lore entries, notes, memories, blocks. Messages of the
-conversation are only reported by their numbers. Everything is computed from two reports.
+An item has an origin in the reports of both prompts: a component, lore entry, note, memory or
+block of facts. Messages of the conversation are only reported by their numbers. Everything is
+computed from the two reports.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,16 +14,16 @@ from evennia_ai.engine.text.differences import diff_texts
 
 How = Literal["came", "went", "changed"]
 MOST_LINES: Final = 40
-"""The most lines that are shown of one item's text or differences. Further lines are counted."""
+"""The most lines shown of one item's text or differences. A count stands for the rest."""
 
-# Origins that are not compared as items: `compare_messages` reports the conversation, and the
+# Origins that are not compared as items. `compare_messages` reports the conversation, and the
 # framing only changes if other items change.
 _NO_ITEMS: Final = frozenset({"history", "event", "framing", "tool"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One item that was added, was removed or has another text."""
+    """One component, entry, note or other item that was added, removed or changed."""
 
     item: str
     how: How
@@ -33,7 +34,7 @@ class Change:
 
 
 def compare_reports(older: Report, newer: Report) -> list[Change]:
-    """Return the items that were added, changed or removed, each in the order of its prompt."""
+    """Return the items that were added, changed or removed between the prompts of two reports."""
     before, now = _texts(older), _texts(newer)
     kept, left = final_verdicts(newer)
     reasons = {one.item: one.cause or one.reason for one in (*kept, *left)}
@@ -50,7 +51,7 @@ def compare_reports(older: Report, newer: Report) -> list[Change]:
 
 
 def compare_messages(older: Report, newer: Report) -> tuple[list[str], list[str]]:
-    """Return the numbers of the conversation messages that are new, and of those now left out."""
+    """Return the numbers of the conversation's messages that were added, and of those left out."""
     before, now = _said(older), _said(newer)
     came = [number for number in now if number not in before]
     return came, [number for number in before if number not in now]
@@ -61,7 +62,7 @@ def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, .
 
 
 def _texts(report: Report) -> dict[str, str]:
-    """Return the text of each kept item; "" if it is part of another item's text."""
+    """Return the text of each kept item by its origin; "" if it is inside another item's text."""
     fragments: dict[str, list[str]] = {}
     for message in report.messages:
         for part in message.parts:
@@ -76,7 +77,7 @@ def _texts(report: Report) -> dict[str, str]:
 
 
 def _said(report: Report) -> dict[str, None]:
-    """Return the numbers of the conversation's messages, including the event."""
+    """Return the numbers of the conversation's messages, including the event, as keys."""
     return {
         number_of(report, index): None
         for index, message in enumerate(report.messages)

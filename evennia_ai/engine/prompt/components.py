@@ -1,4 +1,4 @@
-"""Components: texts of the prompt with their places, and the table of static components.
+"""Components: the texts of a prompt with their places, and the table of static components.
 
 The registry ID of a component is its position. Static components have fixed IDs from the first
 migration on. A builder's components take free IDs between them. The engine's own pluggable
@@ -32,7 +32,7 @@ MAX_DEPTH: Final = 10**9
 MAX_CONTENT: Final = 200_000
 DEFAULT_ORDER: Final = 100
 CONTAINED_PRIORITY: Final = 50
-"""The priority of contained texts. It is lower than the 100 of a game's own texts, so that
+"""The budget priority of untrusted texts. It is lower than the 100 of a game's own texts, so that
 contained texts cannot displace them."""
 
 _Key = Annotated[
@@ -64,18 +64,18 @@ GAME: Final = Scope()
 
 
 def of_npc(ref: str) -> Scope:
-    """Return the scope of the NPC with this database id."""
+    """Return the scope that contains only the NPC with this database id."""
     return Scope(kind="npc", ref=ref)
 
 
 # The scopes of components, from wide to narrow. If several scopes have a component of one key, the
-# narrowest scope wins.
+# narrowest scope applies.
 SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})
 
 
 @typed_frozen
 class PromptComponent:
-    """One text of the prompt with its place.
+    """One text of the prompt, with its place, its role and the rules for its use.
 
     Raises:
         ComponentValueError: a field has an invalid value. The error names the first such field.
@@ -98,15 +98,16 @@ class PromptComponent:
     depth_counts: DepthCounts = "messages"
     placement: Placement = "ordered"
     volatile: bool = False
-    """True if the text changes from request to request."""
+    """True if the text changes from turn to turn."""
     trust: Trust = "builder"
     priority: Order = 100
-    """The rank of the text when the budget is short: high priorities are kept. It does not change
-    the place of the text."""
+    """The rank of the text when the token budget is short: high priorities are kept. It does not
+    change the place of the text.
+    """
     required: bool = False
     scope: Scope = GAME
     revision: int = 0
-    """The revision number in the store; 0 for a component that was never stored."""
+    """The number of the stored version; 0 for a component that was never stored."""
 
     def __post_init__(self) -> None:
         if not _are_allowed(_values(self)) and (wrong := find_wrong_field(self)):
@@ -127,7 +128,7 @@ class PromptComponent:
         return self.trust == "imported" and stands_there and self.priority <= CONTAINED_PRIORITY
 
     def changed(self, **fields: Any) -> "PromptComponent":
-        """Return a copy with these fields replaced and checked.
+        """Return a copy of the component with these fields replaced and checked.
 
         `injection_depth=0` without a placement gives the component a normal place again.
         """
@@ -140,14 +141,14 @@ _values, _are_allowed = field_checker(PromptComponent)
 
 
 def depth_in_words(depth: int | None) -> str:
-    """Return a depth in the form in which a builder enters it. None is "normal"."""
+    """Return an injection depth as a builder enters it. None is "normal"."""
     if depth is None:
         return "normal"
     return {0: "bottom", MAX_DEPTH: "top"}.get(depth, str(depth))
 
 
 def is_plain_int(value: object) -> bool:
-    """True if `value` is an integer and not a boolean, which Python counts as one."""
+    """True if `value` is an integer. A boolean, which Python counts as one, is not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -169,7 +170,7 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
         "What the NPC knows of the people present.",
         volatile=True,
     ),
-    # These two components repeat what players said. Their role is user, so that the model never
+    # The next two components repeat what players said. Their role is user, so that the model never
     # reads such words as instructions of the system.
     _static(
         2000,
@@ -211,7 +212,7 @@ PLACES: Final = frozenset({HISTORY_ID, DYNAMIC_ID, EVENT_ID, TOOL_ID})
 
 STATIC_IDS: Final[Mapping[str, int]] = MappingProxyType({c.key: c.id for c in STATIC_COMPONENTS})
 
-# The IDs of the engine's pluggable components (card fields and the lore around them), by key.
+# The registry IDs of the engine's components for card fields and for lore next to them, by key
 PLUGGABLE_IDS: Final[Mapping[str, int]] = MappingProxyType(
     {
         "card_system_prompt": 10,

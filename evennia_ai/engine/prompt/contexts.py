@@ -1,4 +1,4 @@
-"""Contexts: the components that take part in a kind of event.
+"""Contexts: which components take part in the prompt for a kind of event.
 
 The built-in contexts are conversation, whisper and autonomous; `context_for` picks one. A context
 has the keys of disabled components, component IDs, overrides and a token budget. Layers of the
@@ -17,24 +17,24 @@ from evennia_ai.engine.prompt.components import PromptComponent
 
 T = TypeVar("T")
 
-# Fields of a component that a context may override.
+# Fields of a component that a context may override
 OVERRIDABLE: Final = frozenset(
     {"content", "role", "injection_depth", "injection_order", "priority", "required"}
 )
-# Fields that a layer may override. Fields that could give a text more weight are not among them.
+# Fields of a component that a layer may override. None of them gives a text more weight.
 _RESTRICTING: Final = frozenset({"content"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptContext:
-    """The components, overrides and limits for some kinds of event."""
+    """The components, overrides and limits of a prompt that answers some kinds of events."""
 
     name: str
     description: str = ""
     events: frozenset[str] = frozenset()
     """The kinds of event that the context is for; empty for all kinds."""
     is_private: bool = False
-    """True if the context is only for private conversations."""
+    """True if the context is only for private conversations, such as whispers."""
     off: frozenset[str] = frozenset()
     """The keys of components that are left out."""
     enabled_ids: frozenset[int] | None = None
@@ -56,10 +56,10 @@ class PromptContext:
                 )
 
     def restricted(self, layer: "PromptContext") -> "PromptContext":
-        """Return this context restricted by a layer.
+        """Return this context restricted by a layer of the game, the NPC or the moment.
 
         Raises:
-            ContextError: the layer gives a component more weight, or reserves room for one.
+            ContextError: the layer gives a component more weight, or reserves tokens for one.
         """
         if layer.reserves:
             raise ContextError(
@@ -91,11 +91,11 @@ class PromptContext:
         return (private or not self.is_private) and (not self.events or event in self.events)
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
-        """Return the components with overrides applied. Components left out are disabled."""
+        """Return the components with the context's overrides. Those left out are disabled."""
         return tuple(self._applied(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:
-        """Return the budget with at most `limit_tokens`, or fewer if the context says so."""
+        """Return the budget for a prompt of `limit_tokens`, or fewer if the context says so."""
         lower = _lower(self.limit_tokens, limit_tokens)
         assert lower is not None  # `limit_tokens` is always a number
         return BudgetRules(limit_tokens=lower, reserves=self.reserves)
@@ -123,7 +123,7 @@ CONVERSATION: Final = PromptContext(
     description="Somebody speaks or acts in public.",
 )
 BUILT_IN: Final = (AUTONOMOUS, WHISPER, CONVERSATION)
-"""The built-in contexts in the order in which they are tried. The last one fits every event."""
+"""The built-in contexts, in the order in which they are tried. The last fits all events."""
 
 
 def context_for(
@@ -155,6 +155,6 @@ def _lower(first: int | None, second: int | None) -> int | None:
 def _overlaid(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return the overrides of a context, with the texts of a layer replacing theirs."""
+    """Return a context's overrides by component key, with the contents of a layer's overrides."""
     keys = dict.fromkeys((*base, *layer))
     return {key: {**base.get(key, {}), **layer.get(key, {})} for key in keys}

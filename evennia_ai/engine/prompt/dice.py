@@ -1,4 +1,4 @@
-"""Dice without a random source: each roll is computed from a seed and the purpose of the roll."""
+"""Random numbers without a random source, each computed from a seed and its purpose."""
 
 from dataclasses import dataclass
 from hashlib import blake2b, shake_128
@@ -6,7 +6,7 @@ from hashlib import blake2b, shake_128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dice:
-    """The dice of one turn. A preview with the seed of a turn gives the same rolls as the turn."""
+    """The random numbers of one turn. A preview with the seed of a turn gives the same numbers."""
 
     turn: str
     """The seed of rolls that may differ from turn to turn."""
@@ -14,15 +14,15 @@ class Dice:
     """The seed of rolls that stay the same for the whole conversation."""
 
     def roll(self, *what: object) -> float:
-        """Return a number in [0, 1) for this turn and this purpose."""
+        """Return a number in [0, 1) for this turn and the purpose `what`."""
         return fraction(self.turn, *what)
 
     def rolls(self, count: int, *what: object) -> list[float]:
-        """Return `count` numbers in [0, 1) for this turn and this purpose, from a single hash."""
+        """Return `count` numbers in [0, 1) for this turn and the purpose `what`, from one hash."""
         return fractions(count, self.turn, *what)
 
     def pick(self, *what: object) -> float:
-        """Return a number in [0, 1) for this conversation and this purpose."""
+        """Return a number in [0, 1) that keeps its value for this conversation and purpose."""
         return fraction(self.conversation, *what)
 
 
@@ -40,9 +40,10 @@ def fractions(count: int, *what: object) -> list[float]:
 
 
 def seed_of(text: str) -> str:
-    """Return a short hash of a text, as the purpose of its rolls.
+    """Return a short hash of a text. Random numbers for macros in the text depend on it.
 
-    A text may have thousands of dice. Each roll then hashes this short value instead of the text.
+    A text may have thousands of macros with dice. Each of them hashes this short value instead of
+    the text.
     """
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

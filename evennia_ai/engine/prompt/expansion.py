@@ -1,10 +1,10 @@
-"""Expansion: components become fragments, or verdicts that say why they give no text.
+"""Expansion: the text of each component becomes a fragment, or a verdict says why it does not.
 
-A turn renders and counts only components that changed. A component that is expanded again with the
+A turn expands and counts only components that changed. A component that is expanded again with the
 same values returns the same fragment object, with its message, its tokens and its verdict.
 
 Variables are passed from one component to the next in the order of the list (ID, then key),
-including components that are placed in the history or give no text. The effect of a component on
+including components that are placed in the history or give no text. What a component does to
 variables is cached with its fragment. Both are reused as long as everything that the component
 reads is unchanged. The used work is passed on in the same way: all texts of a turn share one limit
 (`evennia_ai.engine.prompt.templates.work`).
@@ -56,7 +56,7 @@ from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# If the budget is short, blocks of these components are left out before any history message.
+# If the token budget is short, blocks of these components are left out before any history message.
 _YIELDING = frozenset({"dialogue_examples"})
 
 
@@ -100,22 +100,22 @@ class CompiledComponent:
 
     @property
     def has_macros(self) -> bool:
-        """True if the text has anything to expand."""
+        """True if the component's text has anything to expand."""
         return self.component.enabled and self.template is not None and self.template.reads
 
     @property
     def has_variables(self) -> bool:
-        """True if the text reads or sets variables."""
+        """True if the component's text reads or sets variables."""
         return self.has_macros and self.template is not None and self.template.uses.has_variables
 
     def reads_any_of(self, changed: ChangedVariables) -> bool:
-        """True if the text may read a variable that changed."""
+        """True if the component's text may read one of the changed variables."""
         uses = self.template.uses if self.template else Uses()
         contained = self.component.is_contained
         return changed.concerns(uses.reads, reads_any=uses.computes_names, contained=contained)
 
     def claim(self, layout: Layout) -> Claim:
-        """Return the place, the role and the budget rank that the text asks for in this layout."""
+        """Return the place, role and budget rank that the component's text asks for."""
         known = self._claims.get(layout)
         if known is not None:
             return known
@@ -138,16 +138,17 @@ class CompiledComponent:
         return made
 
     def _moves_behind_history(self, layout: Layout) -> bool:
-        """True if the text moves to the dynamic message, to keep the cached prefix unchanged."""
+        """True if the text moves after the history, so that the provider's cache stays valid."""
         one = self.component
         is_volatile = one.volatile and one.placement == "ordered"
         return is_volatile and layout == "cache" and one.id < HISTORY_ID
 
     def rolls_before_history(self, layout: Layout) -> bool:
-        """True if the text is placed before the history and rolls its dice again in each turn.
+        """True if the text is before the history and its random macros change in each turn.
 
-        Texts that depend on what is said are never placed there. Dice are allowed, because they
-        only break the provider's cache (`evennia_ai.engine.prompt.prefix_rules`).
+        Texts that depend on what is said are never placed there. Random macros are allowed,
+        because they only make the provider's cache invalid
+        (`evennia_ai.engine.prompt.prefix_rules`).
         """
         one = self.component
         is_before = one.placement == "ordered" and one.id < HISTORY_ID
@@ -155,7 +156,7 @@ class CompiledComponent:
         return one.enabled and is_before and rolls and not self._moves_behind_history(layout)
 
     def expand_into(self, filling: Filling, store: MacroStore) -> Fragment | Verdict:
-        """Expand the text and add its variables and its work to the store.
+        """Expand the component's text, and add the variables it sets and its work to the store.
 
         Returns:
             The fragment, or the verdict that says why there is none.
@@ -165,7 +166,7 @@ class CompiledComponent:
         return made
 
     def expand(self, filling: Filling, state: MacroState) -> tuple[Fragment | Verdict, Effect]:
-        """Expand the text.
+        """Expand the component's text.
 
         Args:
             filling: The values and rules of the turn.
@@ -194,7 +195,7 @@ class CompiledComponent:
                 meter=meter,
                 variables=variables,
                 # Any text, also one of role system, may read variables of the game's own texts. So
-                # store values in the form for a system message.
+                # store values in the form that is safe in a system message.
                 kept=values if contained else filling.values_for("system"),
             )
             meter.pay(len(text) // COUNTED_A_UNIT)
@@ -216,7 +217,7 @@ class CompiledComponent:
         *,
         note: str = "",
     ) -> Fragment | Verdict:
-        """Return the fragment of an expanded text, or the verdict on an empty one."""
+        """Return the fragment of an expanded text, or the verdict that the text is empty."""
         if unknown := template.unknown(values):
             left = f"left as written: {', '.join(unknown)}"
             note = f"{note}; {left}" if note else left
@@ -233,14 +234,14 @@ _NOT_FILLED_IN: Final = not_expanded("", "not filled in yet")
 
 
 class _Walk(NamedTuple):
-    """The result of one pass over the members with macros: fragments and effects by index."""
+    """The result of expanding all components with macros: fragments and effects by index."""
 
     before: MacroState
-    """The state before the first member."""
+    """The variables and the used work before the first component."""
     made: Mapping[int, Fragment | Verdict]
     effects: Mapping[int, Effect]
     left: MacroState
-    """The state after the last member."""
+    """The variables and the used work after the last component."""
     ran_out: bool
     """True if a text could not be expanded because no work was left."""
 
@@ -252,13 +253,13 @@ class _Last(NamedTuple):
     layout: Layout
     dice: Dice
     seen: list[str | None]
-    """The values of the names that the members read."""
+    """The values of the names that the components read."""
     made: list[Fragment | Verdict]
     walk: _Walk
 
 
 class Expanded(NamedTuple):
-    """The fragment or verdict of each component of a list, and the state after the last one."""
+    """The fragment or verdict of each component, and the variables and work after the last one."""
 
     made: Sequence[Fragment | Verdict]
     left: MacroState
@@ -289,10 +290,10 @@ class CompiledComponents:
         self._last: _Last | None = None
 
     def expand(self, filling: Filling) -> Expanded:
-        """Expand each member with these values.
+        """Expand each component of the list with the values in `filling`.
 
-        Only members that use a changed value, read a changed variable or roll dice are rendered
-        again.
+        Only components that use a changed value, read a changed variable or have random macros are
+        expanded again.
         """
         last, values = self._last, filling.all_values
         seen = [values.get(name) for name in self.names]
@@ -312,20 +313,21 @@ class CompiledComponents:
         return Expanded(made, walk.left)
 
     def _expand_outdated(self, last: _Walk, outdated: set[int], filling: Filling) -> _Walk:
-        """Return a new pass in which only members whose text may have changed are expanded."""
+        """Expand only the components whose text may have changed; return the new results."""
         if not outdated and last.before == filling.state:
             return last
         again = None if last.ran_out else self._expand_in_order(filling, last, outdated)
-        # If the work runs out, the first texts of the order get it. Only a pass over all members
-        # shows which texts these are, so a partial pass cannot be used.
+        # If the work runs out, the first texts of the order get it. Only expanding all components
+        # shows which texts these are, so a partial expansion cannot be used.
         return self._expand_in_order(filling) if again is None or again.ran_out else again
 
     def _expand_in_order(
         self, filling: Filling, last: _Walk | None = None, outdated: Collection[int] = ()
     ) -> _Walk:
-        """Expand the members with macros in their order.
+        """Expand the components with macros in their order.
 
-        With a `last` pass, only outdated members and readers of changed variables are expanded.
+        With the results of a `last` expansion, only outdated components and readers of changed
+        variables are expanded.
         """
         store, changed = MacroStore(filling.state), ChangedVariables()
         made = {} if last is None else {**last.made}
@@ -349,16 +351,16 @@ class CompiledComponents:
         return _Walk(filling.state, made, effects, store.now, ran_out)
 
     def keys_reading(self, name: str) -> tuple[str, ...]:
-        """Return the keys of the enabled components whose texts name a value."""
+        """Return the keys of the enabled components whose texts name this value."""
         members = (self.members[index].component for index in self._readers.get(name, ()))
         return tuple(component.key for component in members if component.enabled)
 
     def reads(self, name: str) -> bool:
-        """True if the text of some member uses this value."""
+        """True if the text of any component uses this value."""
         return name in self._readers
 
     def _outdated(self, last: _Last, seen: list[str | None], dice: Dice) -> set[int]:
-        """Return the indexes of the members that use a changed value or roll dice."""
+        """Return the indexes of the components that use a changed value or have random macros."""
         outdated = set(self._rollers) if self._rollers and last.dice != dice else set()
         if last.seen != seen:
             for name, old, new in zip(self.names, last.seen, seen, strict=True):
@@ -368,7 +370,7 @@ class CompiledComponents:
 
 
 def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
-    """Return for each value the indexes of the members that use it."""
+    """Return the indexes of the components that use each value, by name of the value."""
     readers: dict[str, list[int]] = {}
     for index, component in enumerate(members):
         for name in component.template.names if component.template else ():
@@ -377,7 +379,7 @@ def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
 
 
 class ComponentDependences(NamedTuple):
-    """The components that depend on what is said, by index, and the sources for later texts."""
+    """The components that depend on what is said in the chat, and what they pass to later texts."""
 
     members: Mapping[int, Dependence]
     said: SpeechSources
@@ -389,7 +391,7 @@ class ComponentDependences(NamedTuple):
 def component_dependences(
     members: Iterable[CompiledComponent], fields: Fields, lore: SpeechSources
 ) -> ComponentDependences:
-    """Return the components that depend on what is said.
+    """Return the components that depend on what is said in the chat, by index.
 
     Each variable that such a component sets depends on what is said, too.
 
@@ -408,8 +410,8 @@ def component_dependences(
             continue
         found[index] = why
         uses = member.template.uses
-        # Contained texts pass variables only to other contained texts. Those are inside the
-        # history, where a text may depend on what is said.
+        # Contained texts (untrusted, only inside the history) pass variables only to other
+        # contained texts. There a text may depend on what is said.
         if not member.component.is_contained and (uses.sets or uses.computes_names):
             inherited = Dependence(f"component {member.component.key} {why.reason}", why.repeats)
             own = SpeechSources(
@@ -432,7 +434,7 @@ _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
-    """The serialised form of a `ComponentSet`, with the keys that its context disables."""
+    """The serialised form of a `ComponentSet`, with the keys that its context disables"""
 
     listed: tuple[PromptComponent, ...] = ()
     context: str = ""
@@ -440,9 +442,9 @@ class _Listed:
 
 
 class ComponentSet:
-    """The compiled components of one NPC in one context.
+    """The compiled components of one NPC in one context (conversation, whisper, autonomous).
 
-    The set is made once for each registry snapshot, NPC and context. All turns share it.
+    The set is made once for each registry, NPC and context. All turns share it.
     """
 
     __slots__ = (
@@ -492,7 +494,7 @@ class ComponentSet:
         self._dependences: tuple[SpeechSources, ComponentDependences] | None = None
 
     def dependences(self, lore: SpeechSources) -> ComponentDependences:
-        """Return the components that depend on what is said, given the sources from lorebooks."""
+        """Return the components that depend on what is said, given the lore that does."""
         known = self._dependences
         if known is None or known[0] != lore:
             found = component_dependences(self.compiled.members, self.fields, lore)
@@ -512,19 +514,19 @@ class ComponentSet:
     def next_to(self, key: str, *, side: Side) -> SharedMessage | None:
         """Return the message right before or after the component `key`, for lore and notes.
 
-        Returns None if there is no such component, or if it is placed in the history. The places of
-        card fields exist even without a component.
+        Returns None if there is no such component, or if it is placed in the history. The places
+        of card fields exist even without a component.
         """
         if (key, side) not in self._next_to:
             self._next_to[key, side] = self._beside(key, side)
         return self._next_to[key, side]
 
     def keys_reading(self, name: str) -> tuple[str, ...]:
-        """Return the keys of the enabled components whose texts name a value."""
+        """Return the keys of the enabled components whose texts name this value."""
         return self.compiled.keys_reading(name)
 
     def needs(self, key: str, name: str) -> bool:
-        """True if the component `key` gives no text without the value `name`."""
+        """True if the component `key` has an empty text without the value `name`."""
         return self.compiled.reads(name) and key in self.compiled.keys_reading(name)
 
     def _beside(self, key: str, side: Side) -> SharedMessage | None:
@@ -543,15 +545,15 @@ class ComponentSet:
         )
 
     def find(self, key: str) -> CompiledComponent | None:
-        """Return the component with this key; None if there is none."""
+        """Return the component with this key; None if the set has none."""
         return next((one for one in self.compiled.members if one.component.key == key), None)
 
     def place_of(self, key: str) -> CompiledComponent:
-        """Return the component with this static key, or its default if the set lacks it."""
+        """Return the static component with this key, or its default if the set lacks it."""
         return self.find(key) or _static(key)
 
     def why_off(self, key: str) -> str:
-        """Return the reason for verdicts why the component with this key is disabled."""
+        """Return why the component with this key is disabled, as a reason for verdicts."""
         return f"off in the context {self.context}" if key in self.off else DISABLED
 
     def is_on(self, key: str) -> bool:
@@ -560,7 +562,7 @@ class ComponentSet:
 
 
 def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMessage:
-    """Return the shared message for a place of lore, at a builder's component if there is one."""
+    """Return the message that lore at one place shares, next to a builder's component if any."""
     placed = next((c for c in components if c.key == key), None)
     if placed is None:
         return SharedMessage(

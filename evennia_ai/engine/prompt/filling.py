@@ -1,4 +1,4 @@
-"""Filling: the values that templates may name, in the form that is safe for each text.
+"""The values that templates may name, in the form that is safe for each text.
 
 Values can contain words of players and of cards. So the form of a value depends on the text in
 which it is used:
@@ -45,7 +45,7 @@ class _Field(NamedTuple):
     contained: bool
 
 
-# The last rendering of the fields: the values and dice it was made with, and the texts.
+# The last rendering of the card's fields: the values and dice used, and the texts
 _Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
 
 
@@ -53,7 +53,7 @@ _NO_FIELDS: Final = dict.fromkeys(FIELDS, "")
 
 
 class Fields:
-    """The fields of a card and a persona, as values of templates.
+    """The fields of a card and a persona, as values that templates may name.
 
     The field of a disabled component still has a value, because presets may place it elsewhere. A
     field without a text has the value "".
@@ -82,13 +82,13 @@ class Fields:
 
     @property
     def templates(self) -> dict[str, Template]:
-        """The templates of the fields, by the name of their value."""
+        """The templates of the card's fields, by the name of their value."""
         return {name: field.template for name, field in self._fields.items()}
 
     def texts(
         self, values: Mapping[str, str], dice: Dice, *, contained: bool, role: Role
     ) -> dict[str, str]:
-        """Render the fields with these values. Contained texts may use fields without a grant."""
+        """Render the card's fields. Contained (untrusted) texts may use fields without grants."""
         if not self._fields:
             return _NO_FIELDS
         named = [(name, values.get(name, "")) for name in self._names]
@@ -110,7 +110,7 @@ class Fields:
 
 @typed_frozen
 class Filling:
-    """The values and rules that the texts of one turn are expanded with."""
+    """The values and rules by which the texts of one turn are expanded."""
 
     dice: Dice
     counter: TokenCounter
@@ -126,11 +126,11 @@ class Filling:
     """The cached values for each role, computed when the first text asks for them."""
 
     def with_values(self, more: Mapping[str, str]) -> "Filling":
-        """Return a copy of this filling with more values."""
+        """Return a copy of this filling with more values for templates."""
         return replace(self, values={**self.values, **more})
 
     def values_for(self, role: Role, *, contained: bool = False) -> Mapping[str, str]:
-        """Return the values that a template may name in a message of this role.
+        """Return the values that a template in a message of this role may name.
 
         Args:
             role: The role of the message.
@@ -144,11 +144,11 @@ class Filling:
 
     @property
     def all_values(self) -> Mapping[str, str]:
-        """All values that any template may name."""
+        """All values that any template of the turn may name."""
         return self.values_for("user", contained=True)
 
     def values_named(self, names: Collection[str]) -> dict[str, str]:
-        """Return the values of these names. Names without a value are left out."""
+        """Return the values with these names. Names without a value are left out."""
         return {name: value for name, value in self.all_values.items() if name in names}
 
     def _made(self, role: Role, contained: bool) -> Mapping[str, str]:
@@ -167,7 +167,7 @@ _OTHER_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
 
 
 def last_message_values(history: History, event: Message | None) -> dict[str, str]:
-    """Return values for the newest message, the newest of a user, and the newest of the character.
+    """Return values for the newest message, a user's newest and the character's newest message.
 
     The names are those of SillyTavern's macros. A value is "" if there is no such message.
     """
@@ -190,6 +190,6 @@ def quote_line(text: str) -> str:
 
 
 def quote_last_messages(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the values with the last messages as short quotations."""
+    """Return a copy of the values with the last messages as short quotations."""
     said = {name: quote_line(values[name]) for name in SAID_LAST if values.get(name)}
     return {**values, **said} if said else values

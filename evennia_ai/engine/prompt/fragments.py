@@ -1,4 +1,4 @@
-"""Fragments: expanded and counted texts that are candidates for a place in the prompt.
+"""Fragments: expanded texts with counted tokens that ask for a place in the prompt.
 
 A fragment is either a message of its own or a part of a shared message. Its claim says where it
 asks to be placed and when the budget may leave it out.
@@ -28,7 +28,7 @@ Layout = Literal["cache", "classic"]
 
 @typed_frozen
 class SharedMessage:
-    """A message of the prompt that consists of several fragments."""
+    """A message of the prompt that consists of several fragments (expanded texts)."""
 
     key: str
     id: int
@@ -43,7 +43,7 @@ class SharedMessage:
     tail: str = ""
     """The text after all fragments."""
     depth: int | None = None
-    """The injection depth, if the message belongs to a component with a depth."""
+    """The injection depth, if the message is next to a component with a depth."""
     order: float = 100
     """The order among texts at that depth."""
 
@@ -66,12 +66,12 @@ class Tier(IntEnum):
     YIELDING = 4  # dialogue examples, which are left out before any history message
 
 
-# The sort key of fragments with the same slot and depth: order, registry ID, key and origin.
+# The sort key of fragments at the same place and depth: order, registry ID, key and origin.
 Rank = tuple[float, int, str, str]
 
 
 class Beside(NamedTuple):
-    """The message that a lore entry asks to be placed next to."""
+    """The message of the history next to which a lore entry asks to be placed."""
 
     at: int | None
     """The absolute index of the message; None if there is no such message."""
@@ -81,7 +81,7 @@ class Beside(NamedTuple):
 
 @typed_frozen
 class Claim:
-    """The place, the role and the budget rank that a text asks for, known before expansion."""
+    """The place, role and budget rank that a text asks for before it is expanded."""
 
     origin: str
     """The name of the text in the trace, such as `component:mood`."""
@@ -112,12 +112,12 @@ class Claim:
 
     @property
     def rank(self) -> Rank:
-        """The sort key of the text among texts with the same slot and depth."""
+        """The sort key of the text among texts at the same place and depth."""
         return self.order, self.id, self.key, self.origin
 
 
 class Fragment(NamedTuple):
-    """One expanded text with its claim, its message and its tokens."""
+    """One expanded text of the prompt, with the place it asks for, its message and its tokens."""
 
     claim: Claim
     message: Message
@@ -128,17 +128,17 @@ class Fragment(NamedTuple):
     cause: str | None = None
     """Why the text was considered at all, such as the key that activated a lore entry."""
     breaks: tuple[int, ...] = ()
-    """The offsets at which the blocks after the first begin; () if the text has no blocks."""
+    """The offsets in the text at which its blocks after the first begin; () without blocks."""
     lines: tuple[tuple[Message, ...], ...] = ()
     """The messages of each block, if the text is sent as several messages."""
 
     @property
     def blocks(self) -> int:
-        """The number of blocks. The budget keeps or leaves out each block as a whole."""
+        """The number of blocks in the text. The budget keeps or drops each block as a whole."""
         return len(self.lines) or len(self.breaks) + 1
 
     def fits(self) -> Verdict:
-        """Return the verdict of the budget if it keeps this fragment."""
+        """Return the budget's verdict that this fragment fits."""
         notes = [self.note] if self.note else []
         if (count := sum(map(len, self.lines))) > 1:
             notes.append(f"sent as {count} messages")
@@ -203,7 +203,7 @@ def without_origin(made: Iterable[Fragment | Verdict], origin: str) -> list[Frag
     ]
 
 
-# The key of a cached count: how many of the first blocks are counted, and the counter.
+# The key of a cached token count: how many of the first blocks were counted, and the counter.
 _Asked = tuple[int, TokenCounter]
 
 
@@ -213,15 +213,15 @@ _BLOCK_TOKENS: Final = Slot[dict[_Asked, int]]("block tokens")
 _LEADING_BLOCKS: Final = Slot[tuple[_Asked, Fragment]]("leading blocks")
 
 
-# Several markers with only blanks between them begin a single block.
+# Several `<START>` markers with only blanks between them begin a single block.
 _MARKERS: Final = re.compile(r"(?:(?ai:<START>)\s*)+")
 
 
 def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]:
-    """Return the offsets at which the blocks of `text` after the first one begin.
+    """Return the offsets at which the blocks of dialogue examples after the first begin.
 
-    If one of the expanded values contains a marker, the result is (). The expanded text does not
-    show where a marker came from, and a marker in a player's name must not begin a block.
+    If one of the expanded values contains a `<START>` marker, the result is (). The expanded text
+    does not show where a marker came from, and a marker in a player's name must not begin a block.
     """
     if any(map(_MARKERS.search, filled_in)):
         return ()
@@ -231,7 +231,7 @@ def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]
 
 
 def blocks_of(fragment: Fragment) -> list[str]:
-    """Return the text of each block of a fragment."""
+    """Return the text of each block of dialogue examples in a fragment."""
     text, ends = fragment.message.content, [*fragment.breaks, len(fragment.message.content)]
     return [text[begin:end] for begin, end in zip([0, *fragment.breaks], ends, strict=True)]
 
@@ -239,7 +239,7 @@ def blocks_of(fragment: Fragment) -> list[str]:
 def leading_blocks(fragment: Fragment, room: int, *, counter: TokenCounter) -> Fragment | None:
     """Return `fragment` with as many whole blocks as fit; None if not even one fits.
 
-    More room never gives fewer blocks, even if a counter gives a longer text fewer tokens. The
+    More `room` never gives fewer blocks, even if a counter gives a longer text fewer tokens. The
     number of blocks is found by bisection, so only a few numbers of blocks are ever counted.
     """
     if fragment.tokens <= room:
@@ -252,7 +252,7 @@ def leading_blocks(fragment: Fragment, room: int, *, counter: TokenCounter) -> F
 
 
 def block_tokens(fragment: Fragment, count: int, *, counter: TokenCounter) -> int:
-    """Return the tokens of `fragment` with only its first `count` blocks. The result is cached."""
+    """Return the tokens of the first `count` blocks of a fragment. The result is cached."""
     if count == fragment.blocks:
         return fragment.tokens
     counted = fragment.message.memo.setdefault(_BLOCK_TOKENS, {})
@@ -262,7 +262,7 @@ def block_tokens(fragment: Fragment, count: int, *, counter: TokenCounter) -> in
 
 
 def _first_blocks(fragment: Fragment, count: int, counter: TokenCounter) -> Fragment:
-    """Return the fragment with only its first `count` blocks. Later turns reuse the object."""
+    """Return a fragment of only the first `count` blocks. Later turns reuse it."""
     memo, asked = fragment.message.memo, (count, counter)
     known = memo.get(_LEADING_BLOCKS)
     if known is not None and known[0] == asked:
@@ -286,7 +286,7 @@ def _made(fragment: Fragment, count: int, counter: TokenCounter) -> Fragment:
 
 
 def merge_shared(fragments: Iterable[Fragment]) -> list[tuple[int, str, Message]]:
-    """Return one message for each shared message, with its ID and key."""
+    """Return one message for each group of fragments that share one, with its ID and key."""
     by_joint = sorted(fragments, key=_order_in_shared)
     return [
         (shared.id, shared.key, merge_fragments(shared, list(members)))
@@ -313,7 +313,7 @@ def merge_shared_in_history(fragments: Iterable[Fragment]) -> list[Fragment]:
 
 
 def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Message:
-    """Join fragments into their shared message, in the given order, with a part for each."""
+    """Join fragments into the message that they share, in the given order."""
     parts: list[Part] = []
     texts: list[str] = []
     at = len(shared.head)
@@ -340,7 +340,7 @@ def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Mes
 
 
 def _moved(parts: Iterable[Part], by: int) -> list[Part]:
-    """Return the parts with their offsets shifted by `by`."""
+    """Return parts of a message with their offsets shifted by `by`."""
     return [replace(part, start=part.start + by, end=part.end + by) for part in parts]
 
 

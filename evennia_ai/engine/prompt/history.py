@@ -18,7 +18,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Window:
-    """The serialised form of a history: its messages, and how many came before them."""
+    """The serialised form of a history: its messages, and the number of messages before them"""
 
     messages: tuple[Message, ...] = ()
     earlier: int = 0
@@ -30,9 +30,10 @@ class _Window:
 class History:
     """The messages of one conversation, oldest first.
 
-    Indexes are absolute: `earlier` is the number of messages before the first one in this history,
-    and the index of that first message. So a recorded index stays valid when the window moves. A
-    history is not safe to use from several threads at once.
+    Indexes are absolute: they count from the first message of the conversation. `earlier` is the
+    number of messages before the first one in this history, and so also its index. A recorded
+    index stays valid when older messages are dropped. A history is not safe to use from several
+    threads at once.
     """
 
     __slots__ = ("_log", "earlier", "earlier_replies", "earlier_users", "segment", "stop")
@@ -70,10 +71,10 @@ class History:
     )
 
     def appended(self, *messages: Message) -> "History":
-        """Return a history with `messages` appended. This history does not change."""
+        """Return a history with `messages` added at its end. This history does not change."""
         view = object.__new__(History)
         log = self._log
-        if len(log.messages) != len(self):  # another view has already appended, so copy the list
+        if len(log.messages) != len(self):  # a longer history shares the list, so copy it
             log = _Log(self, self.earlier)
         log.append(messages)
         view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
@@ -95,37 +96,37 @@ class History:
 
     @property
     def memo(self) -> Memo:
-        """The cache of results for this conversation that stay valid when messages are appended."""
+        """Cached results for this conversation that stay valid when messages are appended."""
         return self._log.memo
 
     @property
     def is_plain(self) -> bool:
-        """True if all messages are of the conversation, without bookkeeping and tool calls."""
+        """True if no message is bookkeeping or a tool call: all were said or perceived."""
         return self._log.is_plain
 
     @property
     def has_staying(self) -> bool:
-        """True if the conversation has persistent texts, here or after this view."""
+        """True if the conversation has persistent texts, which a prompt sent once and that stay."""
         return bool(self._log.staying)
 
     def newest_from(self, count: int) -> int:
-        """Return the index at which the newest `count` conversation messages start."""
+        """Return the index of the oldest of the newest `count` messages that were said."""
         if self._log.is_plain or not self._log.bookkeeping:
             return max(self.earlier, self.stop - count)
         return self._counted_slot(count, self.earlier)
 
     @property
     def user_messages(self) -> int:
-        """The number of messages of role user, including those before this window."""
+        """The number of messages of role user in the conversation, including dropped ones."""
         return self.earlier_users + bisect_left(self._log.users, self.stop)
 
     @property
     def replies(self) -> int:
-        """The number of replies, including those before this window."""
+        """The number of the NPC's replies in the conversation, including dropped ones."""
         return self.earlier_replies + bisect_left(self._log.replies, self.stop)
 
     def users_from(self, first: int) -> int:
-        """Return the number of messages of role user from an absolute index on."""
+        """Return how many messages from this absolute index on have the role user."""
         users = self._log.users
         return bisect_left(users, self.stop) - bisect_left(users, first)
 
@@ -149,11 +150,12 @@ class History:
         return self[users[at - 1]] if at else None
 
     def between(self, first: int, stop: int) -> list[Message]:
-        """Return the messages with absolute indexes from `first` up to `stop`."""
+        """Return the messages with absolute indexes from `first` up to, but without, `stop`."""
         return self._log.messages[first - self.earlier : min(stop, self.stop) - self.earlier]
 
     def fitting(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> tuple[int, int]:
-        """Return the index of the oldest message that fits, and the tokens from it on.
+        """Return the index of the oldest message that fits, and the tokens of it and all newer
+        ones.
 
         Args:
             room_tokens: The room for the newest messages.
@@ -167,7 +169,7 @@ class History:
         return first, sums.between(first, self.stop)
 
     def tokens_from(self, first: int, *, counter: TokenCounter) -> int:
-        """Return the tokens of the messages from an absolute index on."""
+        """Return the tokens of all messages from this absolute index on."""
         sums = self._log.sums(counter)
         sums.reach_to(first, self._log)
         return sums.between(first, self.stop)
@@ -197,14 +199,14 @@ class History:
         return slot
 
     def slot_from_oldest(self, depth: int, *, first: int) -> int:
-        """Return the slot for a depth that is counted from the oldest kept message.
+        """Return the absolute index for a depth that is counted from the oldest kept message.
 
-        Source: Card V3, `@@reverse_depth`.
+        The text is placed before the message with this index. Source: Card V3, `@@reverse_depth`.
         """
         return self.slot(max(self.counted(first) - depth, 0), first=first)
 
     def counted(self, first: int, counts: DepthCounts = "messages") -> int:
-        """Count the messages from an absolute index on that a depth counts."""
+        """Count the messages from this absolute index on that injection depths count."""
         passed_over = [self._log.bookkeeping]
         if counts == "speech":
             passed_over.append(self._log.movement)
@@ -212,13 +214,13 @@ class History:
         return self.stop - first - inside
 
     def whole_pairs(self, first: int) -> int:
-        """Return `first`, moved past tool results whose call would be cut away."""
+        """Return `first`, moved past tool results whose tool call would be cut away."""
         while first < self.stop and self[first].role == "tool":
             first += 1
         return first
 
     def _counted_slot(self, depth: int, first: int, counts: DepthCounts = "messages") -> int:
-        """Return the index at which the newest `depth` counted messages start, or `first`."""
+        """Return the index of the oldest of the newest `depth` counted messages, or `first`."""
         if self.counted(first, counts) < depth:
             return first
         low, high = first, self.stop
@@ -237,7 +239,7 @@ def _left_behind(history: "History | _Window") -> dict[str, int]:
 
 
 class _Log:
-    """The list of messages that all views of one conversation share. It only grows at its end."""
+    """The list of messages that all histories of one conversation share. It only grows."""
 
     __slots__ = (
         "_sums",
@@ -259,7 +261,7 @@ class _Log:
         self.is_plain = True  # False once there is bookkeeping or a tool call
         # The absolute indexes of some kinds of messages, in ascending order:
         self.bookkeeping: list[int] = []  # messages that depths do not count
-        self.movement: list[int] = []  # messages about arrivals and departures
+        self.movement: list[int] = []  # about arrivals and departures
         self.users: list[int] = []  # messages of role user
         self.replies: list[int] = []  # replies of the NPC
         self.staying: dict[str, list[int]] = {}  # persistent texts, by kind
@@ -267,10 +269,10 @@ class _Log:
         self.append(messages)
 
     def append(self, messages: Iterable[Message]) -> None:
-        """Add messages at the end."""
+        """Add messages at the end of the shared list."""
         new = tuple(messages)
-        # Opening a conversation appends hundreds of messages, so sort them into all lists in a
-        # single loop.
+        # Opening a conversation appends hundreds of messages. So one loop sorts them into all
+        # lists.
         for index, message in enumerate(new, start=self.earlier + len(self.messages)):
             if message.is_movement and message.counted:
                 self.movement.append(index)
@@ -288,7 +290,7 @@ class _Log:
         self.messages += new
 
     def sums(self, counter: TokenCounter) -> "_Sums":
-        """Return the running sums of tokens for a counter, up to the newest message."""
+        """Return the sums of tokens for this counter, up to the newest message."""
         sums = self._sums.get(counter)
         if sums is None:
             sums = self._sums[counter] = _Sums(counter, self.earlier + len(self.messages))
@@ -298,7 +300,7 @@ class _Log:
 
 
 class _Sums:
-    """Running sums of tokens: `totals[k]` is the sum of k messages from the index `oldest` on."""
+    """Sums of tokens: `totals[k]` is the sum of k messages from the index `oldest` on."""
 
     __slots__ = ("counter", "oldest", "totals")
 
@@ -308,13 +310,13 @@ class _Sums:
         self.totals = [0]
 
     def extend(self, log: _Log) -> None:
-        """Count the messages that were appended since the last call."""
+        """Add the tokens of the messages that were appended since the last call."""
         counted = self.oldest + len(self.totals) - 1
         for message in log.messages[counted - log.earlier :]:
             self.totals.append(self.totals[-1] + message.tokens(self.counter))
 
     def reach_back(self, room: int, log: _Log, *, stop: int) -> None:
-        """Count older messages until the messages up to `stop` fill the room or none is left."""
+        """Count older messages until those up to `stop` fill the room or none is left."""
         older: list[int] = []
         if stop < self.oldest:
             self.reach_to(stop, log)
@@ -327,7 +329,7 @@ class _Sums:
         self._prepend(older)
 
     def reach_to(self, first: int, log: _Log) -> None:
-        """Count older messages down to the absolute index `first`."""
+        """Count the tokens of older messages, down to the absolute index `first`."""
         at = max(first, log.earlier)
         if at >= self.oldest:
             return
@@ -338,16 +340,16 @@ class _Sums:
         self._prepend(older)
 
     def first_within(self, room: int, *, stop: int) -> int:
-        """Return the index of the oldest message that fits into the room."""
+        """Return the index of the oldest message for which the messages up to `stop` fit."""
         end = stop - self.oldest
         return self.oldest + bisect_left(self.totals, self.totals[end] - room, 0, end)
 
     def between(self, first: int, stop: int) -> int:
-        """Return the tokens of the messages from `first` up to `stop`."""
+        """Return the tokens of the messages from `first` up to, but without, `stop`."""
         return self.totals[stop - self.oldest] - self.totals[first - self.oldest]
 
     def _prepend(self, older: list[int]) -> None:
-        """Add the tokens of messages before `oldest`, given in order from newest to oldest."""
+        """Add the tokens of messages before `oldest`. The newest of them comes first."""
         if not older:
             return
         shift = sum(older)

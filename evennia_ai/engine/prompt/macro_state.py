@@ -1,14 +1,15 @@
-"""Macro state: the variables that texts of one prompt pass on, and the work that they used.
+"""Macro state: the variables that the texts of one prompt set, and the work that they used.
 
-Contained text is text that nobody vouches for. It has variables of its own. It can read variables
-of the game's own texts, but only other contained text can read the variables that it sets.
-Otherwise a card without a grant, whose texts may only be in the history in the role user, could
-place its words in any text that names a variable.
+Contained text is untrusted text that may only be in the history, in the role user. It has
+variables of its own. It can read variables of the game's own texts, but only other contained text
+can read the variables that it sets. Otherwise a card without a grant could place its words in any
+text that names a variable.
 
-To expand a list of texts, give each text the variables and the meter of the state, and then add its
-effect to the store. An effect is a value that can be cached: as long as everything that a text
-reads is unchanged, its effect is the same. Its work is charged in each turn, even if the text was
-not rendered again. So the prompt of a turn does not depend on caches.
+To expand a list of texts, give each text the variables and the meter of the state, and then add
+its effect to the store. An effect is the variables that a text set and the work that it used. It
+can be cached: as long as everything that a text reads is unchanged, its effect is the same. Its
+work is charged in each turn, even if the text was not expanded again. So the prompt of a turn does
+not depend on caches.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ _MOST_NAMED: Final = 5
 
 
 class Effect(NamedTuple):
-    """The effect of one text: the variables that it set, and the work that it used."""
+    """The effect of expanding one text: the variables that it set, and the work that it used."""
 
     changed: Found = {}
     work: int = 0
@@ -38,9 +39,9 @@ NO_EFFECT: Final = Effect()
 
 
 class MacroState(NamedTuple):
-    """The variables that are set, and the work that was used, before some text of a turn.
+    """The variables that are set, and the work that was used, before some text of a prompt.
 
-    Contained texts have their own variables and their own count of work.
+    Contained (untrusted) texts have their own variables and their own count of work.
     """
 
     granted: Found = {}
@@ -55,17 +56,17 @@ class MacroState(NamedTuple):
         return PLACED_WORK - self.work - self.work_contained - self.work_of_lore
 
     def meter(self, *, contained: bool) -> Meter:
-        """Return a meter with the work that one text may use."""
+        """Return a meter of the work that the next text may use."""
         left = self.left
         return Meter(min(left, CONTAINED_WORK - self.work_contained) if contained else left)
 
     @property
     def left_for_lore(self) -> int:
-        """The work that lore entries may use."""
+        """The work that is left for lore entries."""
         return min(self.left, LORE_WORK - self.work_of_lore)
 
     def variables(self, meter: Meter, *, contained: bool) -> Variables:
-        """Return the variables that one text may read."""
+        """Return the variables that the next text may read and set."""
         if contained:
             return Variables(self.contained, under=self.granted, meter=meter)
         return Variables(self.granted, meter=meter)
@@ -75,7 +76,7 @@ EMPTY_STATE: Final = MacroState()
 
 
 class MacroStore:
-    """The changing state while a list of texts is expanded."""
+    """The variables and the used work while a list of texts is expanded one after another."""
 
     __slots__ = ("_contained", "_granted", "_of_lore", "_work", "ran_out")
 
@@ -89,12 +90,12 @@ class MacroStore:
 
     @property
     def now(self) -> MacroState:
-        """The state for the next text. Later effects change it, so do not store it."""
+        """The variables and used work for the next text. It changes later, so do not store it."""
         granted, contained = self._work
         return MacroState(self._granted, self._contained, granted, contained, self._of_lore)
 
     def take(self, effect: Effect) -> None:
-        """Add the effect of a text to the state."""
+        """Add the variables that a text set, and the work that it used."""
         changed, work, contained, ran_out = effect
         if changed:
             (self._contained if contained else self._granted).update(changed)
@@ -102,7 +103,7 @@ class MacroStore:
         self.ran_out = self.ran_out or ran_out
 
     def fill(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
-        """Expand a text of a preset. If that is too much work, return it as written."""
+        """Expand a text of a preset. If that is too much work, return the text as written."""
         meter = self.now.meter(contained=False)
         try:
             return template.render(values, dice, meter=meter)
@@ -113,12 +114,12 @@ class MacroStore:
 
     @property
     def is_too_much(self) -> bool:
-        """True if the texts together used more work than allowed."""
+        """True if the texts of the prompt together used more work than allowed."""
         return self.now.left < 0 or self._work[True] > CONTAINED_WORK
 
 
 class ChangedVariables:
-    """The variables whose value differs from the last pass. Falsy if there are none."""
+    """The variables whose value differs from the last expansion. Falsy if there are none."""
 
     __slots__ = ("_contained", "_granted")
 
@@ -130,14 +131,14 @@ class ChangedVariables:
         return bool(self._granted or self._contained)
 
     def since(self, before: MacroState, now: MacroState) -> None:
-        """Add the variables whose value before the first text differs from the last pass."""
+        """Add the variables whose value before the first text differs from the last expansion."""
         if before != now:
             self.note(Effect(before.granted), Effect(now.granted))
             for contained in (before.contained, now.contained):
                 self._contained.update(contained)
 
     def note(self, before: Effect, now: Effect) -> None:
-        """Add variables that an expanded text set to another value; drop those set as before."""
+        """Add variables that a text now set to another value; drop those with the old value."""
         names = self._contained if now.contained else self._granted
         for name in before.changed.keys() | now.changed.keys():
             if before.changed.get(name) == now.changed.get(name):
@@ -146,12 +147,12 @@ class ChangedVariables:
                 names.add(name)
 
     def again(self, effect: Effect) -> None:
-        """Drop the variables of a text whose effect is reused: they have the same values again."""
+        """Drop the variables of a text that is not expanded again: their values are as before."""
         names = self._contained if effect.contained else self._granted
         names.difference_update(effect.changed)
 
     def concerns(self, reads: frozenset[Variable], *, reads_any: bool, contained: bool) -> bool:
-        """True if a text reads a changed variable.
+        """True if a text reads one of the changed variables.
 
         Args:
             reads: The variables whose names are written in the text.

@@ -24,7 +24,7 @@ S = TypeVar("S")
 
 
 class Slot(Generic[T]):
-    """A key for one kind of result in memos. Slots are never equal, even with the same name."""
+    """A key for one kind of cached result in memos. Slots with equal names are still different."""
 
     __slots__ = ("name",)
 
@@ -36,7 +36,7 @@ class Slot(Generic[T]):
 
 
 class Memo(dict[Slot[Any], Any]):
-    """The results cached with one value, by slot.
+    """A cache for results computed from one immutable value, by slot.
 
     It is a plain dict for speed, because a turn reads the memos of thousands of messages.
     """
@@ -63,8 +63,8 @@ KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]
 class SpentMemo(Memo):
     """The memo of a value that was dropped from its cache. It stores nothing new.
 
-    Callers that still have the value can go on using it. If its memo stored results that refer back
-    to the value, they would form a cycle that only the garbage collector could free.
+    Code that still has the value can go on using it. If its memo stored results that refer back to
+    the value, they would form a cycle that only the garbage collector could free.
     """
 
     __slots__ = ()
@@ -82,12 +82,12 @@ _MEMO: Final = attrgetter("memo")
 
 
 def cached_values(values: Sequence[S], slot: Slot[T]) -> list[T | None]:
-    """Return what the memo of each value has in a slot; None where it has nothing."""
+    """Return the result in the memo of each value for this slot; None where there is none."""
     return list(map(dict.get, map(_MEMO, values), repeat(slot)))
 
 
 def cached_or_made(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
-    """Return what the memo of each value has in a slot; `make` computes and stores what is missing.
+    """Return the result in the memo of each value for this slot, made by `make` if missing.
 
     A turn does this for hundreds of messages. One call for all of them avoids a function call for
     each, which would take longer than the rest.
@@ -116,17 +116,17 @@ def clear_memo(memo: Memo, *, but: Slot[Any] | None = None) -> None:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def typed_frozen(cls: type[T]) -> type[T]:
-    """Make `cls` a slotted, keyword-only, hashable dataclass. Never assign to fields of it."""
+    """Turn `cls` into a slotted, keyword-only, hashable dataclass. Never assign to its fields."""
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
 def typed_frozen_thing(cls: type[T]) -> type[T]:
-    """Make `cls` a slotted, keyword-only dataclass that is equal only to itself."""
+    """Turn `cls` into a slotted, keyword-only dataclass. Each object is only equal to itself."""
     return dataclass(slots=True, kw_only=True, eq=False)(cls)
 
 
 @dataclass_transform(frozen_default=True)
 def typed_frozen_row(cls: type[T]) -> type[T]:
-    """Make `cls` a slotted, hashable dataclass with positional fields, for thousands of objects."""
+    """Turn `cls` into a slotted, hashable dataclass with positional fields, made fast."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

@@ -16,7 +16,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
-# The roles that a text of an author can have. The role "tool" is only for results of tool calls.
+# The roles that a text of an author can have. Only results of tool calls have the role "tool".
 TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
 Trust = Literal["author", "builder", "imported", "player"]
@@ -39,7 +39,7 @@ OF_LORE: Final = "lore:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The origin of one part of a message's content.
+    """One part of a message's content, and where its text comes from.
 
     `start` and `end` are offsets in code points.
     """
@@ -48,12 +48,12 @@ class Part:
     start: int
     end: int
     revision: int = 0
-    """The revision of the text at the origin; 0 if it has no revisions."""
+    """The version number of the text at the origin; 0 if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call of a tool in an assistant message."""
+    """A call of a tool, inside a message of the role assistant."""
 
     id: str
     name: str
@@ -70,12 +70,12 @@ class Message:
     name: str | None = None
     """The name of the speaker. It is never part of `content`."""
     origin: str = ""
-    """The origin of the content, if it has only one."""
+    """The origin of the content, such as `component:mood`, if it has only one."""
     record: str | None = None
     """The id of the durable record of this message; None if it has no record."""
     block: Block = "history"
     injected: bool = False
-    """True for a text that was inserted into the history by its depth."""
+    """True for a text that was inserted into the history at an injection depth."""
     counted: bool = True
     """False for bookkeeping records, which injection depths do not count."""
     stays: bool = False
@@ -85,7 +85,7 @@ class Message:
     is_movement: bool = False
     """True if the message is a report of the game about an arrival or a departure."""
     revision: int = 0
-    """The revision of the text at the origin."""
+    """The version number of the text at the origin."""
     joined: tuple[Part, ...] = ()
     """The parts of the content, if it has several origins."""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -95,7 +95,7 @@ class Message:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of the content with their origins; at least one."""
+        """The parts of the content, each with its origin; at least one."""
         if self.joined:
             return self.joined
         origin = self.origin or self.block
@@ -103,14 +103,14 @@ class Message:
 
     @property
     def origins(self) -> list[str]:
-        """The origins of the parts."""
+        """The origin of each part of the content."""
         if self.joined:
             return [part.origin for part in self.joined]
         return [self.origin or self.block]
 
     @property
     def stretches(self) -> list[tuple[str, str]]:
-        """The origin and the text of each part."""
+        """The origin and the text of each part of the content."""
         return [(part.origin, self.content[part.start : part.end]) for part in self.parts]
 
     @property
@@ -124,7 +124,7 @@ class Message:
         return self.counted and self.role == "assistant" and not self.tool_calls
 
     def wire(self) -> bytes:
-        """Return the message as canonical JSON bytes, from which the prompt's hash is made.
+        """Return the message as canonical JSON bytes. The hash of a prompt is made from them.
 
         The bytes contain only what a model sees: role, name, content, tool calls.
         """
@@ -187,13 +187,13 @@ def messages_sha256(messages: Iterable[Message]) -> str:
 
 
 def lines_sha256(lines: Iterable[bytes]) -> str:
-    """Return the SHA-256 of messages given as canonical JSON lines."""
+    """Return the SHA-256 of a list of messages, each given as a canonical JSON line."""
     return _lines_sha256(tuple(lines))
 
 
 @lru_cache(maxsize=4)
 def _lines_sha256(lines: tuple[bytes, ...]) -> str:
-    """Return the SHA-256 of canonical JSON lines, cached for the last calls.
+    """Return the SHA-256 of canonical JSON lines of messages, cached for the last calls.
 
     A turn computes the same hash twice: after composing, and after reading the records back.
     """
@@ -201,12 +201,12 @@ def _lines_sha256(lines: tuple[bytes, ...]) -> str:
 
 
 def message_tokens(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
-    """Return the tokens of each message."""
+    """Return the number of tokens of each message."""
     return tuple(cached_or_made(messages, counter.slot, lambda message: message.tokens(counter)))
 
 
 def part_of(messages: Iterable[Message], origin: str) -> Part | None:
-    """Return the first part of the messages that has this origin, or None."""
+    """Return the first part of the messages whose text has this origin, or None."""
     parts = (part for message in messages for part in message.parts)
     return next((part for part in parts if part.origin == origin), None)
 
@@ -214,7 +214,7 @@ def part_of(messages: Iterable[Message], origin: str) -> Part | None:
 def said(
     role: Role, content: str, *, name: str | None = None, record: str | None = None
 ) -> Message:
-    """Return a message of the conversation in the form that the history has."""
+    """Return something that was said as a message, in the form that the history has."""
     origin = f"history:{record}" if record else "history"
     return Message(role, content, name, origin, record)
 
@@ -243,7 +243,7 @@ def event_message(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool that a model may call."""
+    """A tool that is offered to a model, with the schema of its arguments."""
 
     name: str
     description: str

@@ -1,8 +1,8 @@
-"""Names: labels made from names, and names that look or sound like each other.
+"""Names of characters in prompts, and names that look or sound like each other.
 
-Players choose their names, so a name does not prove who somebody is. The game distinguishes people
-with similar names by a mark after the name, which no name can contain. This module only makes and
-compares labels; its callers decide who gets which mark.
+Players choose their names, so a name does not prove who a character is. The game distinguishes
+characters with similar names by a mark after the name, such as " (another)", which no name can
+contain. This module only makes and compares such labels; its callers decide who gets which mark.
 """
 
 import re
@@ -14,14 +14,15 @@ from typing import Final
 from evennia_ai.engine.text.words import fold_letters
 
 MOST_CHARACTERS: Final = 44
-"""The longest name in a label, in characters. Together with the longest mark it fits into the name
-field of every provider."""
+"""The longest name in a label, in characters. With the longest mark it fits into the name field of
+every provider.
+"""
 
 SHORT_CHARACTERS: Final = 32
 """The longest name in a message of role system, in characters."""
 
 SOMEONE: Final = "someone"
-"""The label for a name that has no allowed characters."""
+"""The label of a character whose name has no allowed characters."""
 
 FACTS: Final = frozenset(
     {
@@ -31,8 +32,8 @@ FACTS: Final = frozenset(
 )
 """The headings of facts that the game itself reports."""
 
-# Words that a prompt uses for roles and for speakers other than players, and headings of the game's
-# facts. A player with such a name gets a mark.
+# Words that a prompt uses for roles and for speakers other than players, and headings of the
+# game's facts. A player with such a name gets a mark.
 _WORDS: Final = (
     *("system", "assistant", "user", "developer", "human", "ai", "model", "bot", "tool"),
     *("function", "instruction", "instructions", "response", "input", "narrator", "you", "game"),
@@ -42,15 +43,15 @@ _WORDS: Final = (
     *FACTS,
 )
 # A name looks like a role or like a fact of the game if its first word is in `_OFFICES`, or if its
-# folded form begins with one of `_HEADS`. Then it gets a mark.
+# `fold_name` begins with one of `_HEADS`. Then it gets a mark.
 _OFFICES: Final = frozenset({"system", "assistant", "developer", "user"})
 _HEADS: Final = ("thetool", "whatyou", "whospeaks", "whoacts", "whowhispers", "gameinstruction")
 
 ANOTHER: Final = "another"
 SO_CALLED: Final = "so called"
 _MARK: Final = re.compile(rf" \((?:{ANOTHER}|{SO_CALLED})(?:, \d{{1,9}})?\)$")
-# A mark such as " (another, 2)" tells two people of one name apart. A player may choose a name that
-# ends like a mark, so names are compared without such an ending.
+# A mark such as " (another, 2)" tells two characters of one name apart. A player may choose a name
+# that ends like a mark, so names are compared without such an ending.
 _LIKE_A_MARK: Final = re.compile(rf"[\W_]*(?:{ANOTHER}|so[\W_]*called)[\W_]*\d*[\W_]*$")
 
 _BRACKETS: Final = str.maketrans(dict.fromkeys("()[]{}<>（）［］｛｝＜＞⟨⟩‹›«»【】〔〕|｜", " "))
@@ -64,7 +65,7 @@ _TELLING: Final = re.compile(
     r"|whispers?|speaks?|tells?|is|was|has|had|and)(?!\w)",
     re.IGNORECASE,
 )
-_NAMING: Final = ("user", "speaker")  # the values that are names chosen by players
+_NAMING: Final = ("user", "speaker")  # values that are names chosen by players
 _IN_SHORT: Final = frozenset(" -'’")
 # Letters of other alphabets that look like Latin letters, with the Latin letter for each.
 _CAPITALS: Final = str.maketrans(
@@ -78,10 +79,10 @@ _PAIRS: Final = (("rn", "m"), ("vv", "w"))
 
 @lru_cache(maxsize=4096)
 def fold_name(name: str) -> str:
-    """Return a form of a name that is equal for all names that look or sound alike; never "".
+    """Return a form of a name that is equal for all names that look or sound alike.
 
     The form ignores case, accents, blanks and punctuation. It does not distinguish letters of the
-    same shape in different alphabets, nor I and l, nor 0 and O.
+    same shape in different alphabets, nor I and l, nor 0 and O. It is never "".
     """
     plain = _LIKE_A_MARK.sub("", _latin(name)) or _latin(name)
     letters = "".join(c for c in plain.translate(_SAME_SHAPE) if c.isalnum() or _is_mark(c))
@@ -92,7 +93,7 @@ def fold_name(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def spell_name(name: str) -> str:
-    """Return a name in small Latin letters and single blanks, for comparing it with other names."""
+    """Return a name in small Latin letters and single blanks, to compare it with other names."""
     return " ".join("".join(c if c.isalnum() or _is_mark(c) else " " for c in _latin(name)).split())
 
 
@@ -100,22 +101,22 @@ _GUISE: Final = "~"
 
 
 def in_guise(ref: str, guise: str) -> str:
-    """Return the reference of a person in a guise; of the person without one if `guise` is ""."""
+    """Return the reference of a character in a disguise; `ref` itself if `guise` is ""."""
     return f"{ref}{_GUISE}{guise}" if guise else ref
 
 
 def start_of_guises(ref: str) -> str:
-    """Return the prefix that the references of all guises of a person have."""
+    """Return the prefix that the references to all disguises of a character have."""
     return f"{ref}{_GUISE}"
 
 
 def wearer_of(ref: str) -> str:
-    """Return the reference of the person who is in a guise. Other references are unchanged."""
+    """Return the reference of the character who is in a disguise. Others are unchanged."""
     return ref.partition(_GUISE)[0]
 
 
 def guise_in(ref: str) -> str:
-    """Return the guise in a reference; "" if the reference is a person's own."""
+    """Return the disguise in a reference; "" if the reference has none."""
     return ref.partition(_GUISE)[2]
 
 
@@ -140,9 +141,9 @@ def bare_name(name: str) -> str:
 
 
 def mark_name(name: str, number: int, *, is_word: bool) -> str:
-    """Return the label of the `number`th person with a name, counted from 1.
+    """Return the label of the `number`th character with a name, counted from 1.
 
-    The first person gets no mark, unless the name is one of the game's own words (`is_word`).
+    The first one gets no mark, unless the name is one of the game's own words (`is_word`).
     """
     if number == 1 and not is_word:
         return name
@@ -151,7 +152,7 @@ def mark_name(name: str, number: int, *, is_word: bool) -> str:
 
 
 def remove_mark(label: str) -> str:
-    """Return a label without its mark."""
+    """Return a label without the mark that tells characters of one name apart."""
     return _MARK.sub("", label)
 
 
@@ -169,7 +170,7 @@ def quote_name(label: str) -> str:
 
 @lru_cache(maxsize=4096)
 def shorten_name(label: str) -> str:
-    """Return a label for a message of role system: only letters, digits, blanks, `-` and `'`."""
+    """Return a label for a system message: only letters, digits, blanks, `-` and `'`."""
     plain = label if label.isascii() else unicodedata.normalize("NFKC", label)
     kept = (c if c in _IN_SHORT or c.isalnum() or _is_mark(c) else " " for c in plain)
     mark = _MARK.search(label)
@@ -181,19 +182,19 @@ def shorten_name(label: str) -> str:
 
 
 def shorten_names(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the values for a message of role system, with players' names shortened."""
+    """Return the values of templates for a system message, with players' names shortened."""
     made = {name: shorten_name(values[name]) for name in _NAMING if name in values}
     is_short = all(values[name] == text for name, text in made.items())
     return values if is_short else {**values, **made}
 
 
 def spoken_name(label: str) -> str:
-    """Return a label in the form in which it is spoken aloud: short and without its mark."""
+    """Return a label as it is spoken aloud: short and without its mark."""
     return shorten_name(remove_mark(label))
 
 
 def _is_mark(character: str) -> bool:
-    """True if a character is a combining mark of the letter before it, as in Hindi or Thai."""
+    """True if a character combines with the letter before it, as vowels in Hindi or Thai."""
     return not character.isascii() and unicodedata.category(character).startswith("M")
 
 

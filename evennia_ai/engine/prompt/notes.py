@@ -36,7 +36,8 @@ NotePlace = Annotated[
 ]
 """The place of a note that is next to a component instead of at a depth, as a builder writes it."""
 
-# Cached with a note's message: its fragment next to a component, after the shared message there.
+# Cached with a note's message: the message shared next to a component, and the note's fragment
+# there
 _BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
 
@@ -68,7 +69,7 @@ class AuthorsNote:
     trust: Trust = "builder"
     revision: int = 0
     off: str = ""
-    """The reason why the note is not used; "" if it is used."""
+    """The reason why the note is disabled; "" if it is not."""
 
     @property
     def injection_depth(self) -> int:
@@ -77,7 +78,7 @@ class AuthorsNote:
 
     @property
     def is_tail(self) -> bool:
-        """True if the note has the mode "tail", so it is sent from time to time and stays."""
+        """True if the note is sent from time to time and then stays in the history."""
         return self.mode == "tail" and not self.place
 
     def is_due(self, user_messages: int) -> bool:
@@ -126,7 +127,7 @@ class Notes:
 
 
 class ExpandedNote(NamedTuple):
-    """A note of this turn with its fragment, or the verdict that says why there is none."""
+    """An author's note in one turn: its fragment, or the verdict that says why there is none."""
 
     note: AuthorsNote
     made: Fragment | Verdict
@@ -143,7 +144,7 @@ def expand_notes(
     said: int,
     cut: int,
 ) -> tuple[list[ExpandedNote], Filling]:
-    """Expand the notes that are due.
+    """Expand the author's notes that are due in this turn.
 
     Args:
         notes: The notes.
@@ -183,7 +184,7 @@ def _at_its_place(
     filling: Filling,
     lore: SpeechSources,
 ) -> Fragment | Verdict:
-    """Move the fragment of a note next to the component that the note names, if it names one."""
+    """Move a note's fragment next to the component that the note names, if it names one."""
     note, template = notes.notes[index], notes.compiled.members[index].template
     if not note.place or not isinstance(made, Fragment) or template is None:
         return made
@@ -203,7 +204,7 @@ def _at_its_place(
 def message_next_to(
     note: AuthorsNote, index: int, *, components: ComponentSet
 ) -> SharedMessage | None:
-    """Return the message next to the component that a note names, in the note's role.
+    """Return the message next to the component that an author's note names, in the note's role.
 
     Returns None if the note names no component, or if that component is missing or placed in the
     history. The first of several notes is the nearest to the component.
@@ -221,7 +222,7 @@ def message_next_to(
 def _move_next_to(
     fragment: Fragment, note: AuthorsNote, shared: SharedMessage, counter: TokenCounter
 ) -> Fragment:
-    """Return the fragment placed in this message instead of at its depth. The result is cached."""
+    """Return a note's fragment placed in this message instead of at a depth. It is cached."""
     known = fragment.message.memo.get(_BESIDE)
     if known is not None and known[0] == shared:
         return known[1]
@@ -249,7 +250,7 @@ def expand_notes_again(
 ) -> Sequence[ExpandedNote]:
     """Expand notes with variables a second time, after all components have set variables.
 
-    The first expansion was before that of the components, because notes may activate lore.
+    The first expansion is before that of the components, because notes may activate lore.
     """
     members = notes.compiled.members
     if not any(one.is_due and members[i].has_variables for i, one in enumerate(expanded)):
@@ -268,14 +269,14 @@ def expand_notes_again(
 
 
 def note_origin(note: AuthorsNote, index: int) -> str:
-    """Return the name of a note in the trace."""
+    """Return the name of an author's note in the trace."""
     return f"note:{note.key or index}"
 
 
 def verdict_if_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Return the verdict on a note that is not due; None if it is due."""
+    """Return the verdict that an author's note is not due in this turn; None if it is due."""
     if note.is_tail and note.every:
         return _tail_not_due(note, index, history=history, said=said, cut=cut)
     if note.is_due(said):
@@ -288,7 +289,7 @@ def verdict_if_not_due(
 def _tail_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Return the verdict on a note of the mode "tail" that is not due; None if it is due.
+    """Return the verdict that a note of the mode "tail" is not due; None if it is due.
 
     Such a note is not due while the history still has it, or before its first time.
     """
@@ -307,7 +308,7 @@ def _tail_not_due(
 
 
 def _component(note: AuthorsNote, index: int) -> PromptComponent:
-    """Return a component with the note's text that is placed in the history."""
+    """Return an author's note as a component that is placed in the history."""
     return PromptComponent(
         id=HISTORY_ID,
         key=f"note_{note.key or index}",

@@ -32,7 +32,7 @@ BLOCKS_MODES: Final[tuple[BlocksMode, ...]] = get_args(BlocksMode)
 
 
 class AlreadySent(NamedTuple):
-    """Fragments whose text is already in a persistent message of the history."""
+    """Fragments that are not sent again, because a message of the history has their text."""
 
     fragments: tuple[Fragment, ...]
     at: int
@@ -75,9 +75,9 @@ def fit_unsent(
     if blocks == "on_change":
         found.append(_facts_already_sent(fragments, history, cut))
     already_sent = [one for one in found if one is not None]
-    # Fitting may cut away a persistent message. Then its fragments must be sent again and have to
-    # fit, too, which may cut away further messages. Each round has fewer persistent messages left,
-    # so the loop ends.
+    # Fitting the budget may cut away a persistent message of the history. Then its fragments must
+    # be sent again and have to fit, too, which may cut away further messages. Each round has fewer
+    # persistent messages left, so the loop ends.
     while True:
         said = {id(fragment) for one in already_sent for fragment in one.fragments}
         unsent = [fragment for fragment in fragments if id(fragment) not in said]
@@ -89,7 +89,7 @@ def fit_unsent(
 
 
 def _text_already_sent(fragment: Fragment, history: History, cut: int) -> AlreadySent | None:
-    """Return the history message that has the text of a persistent fragment, or None."""
+    """Return the message of the history that already has a persistent fragment's text, or None."""
     index = history.newest_staying(fragment.claim.stays, first=cut)
     if index is None or not is_same_text(history[index], fragment):
         return None
@@ -110,7 +110,7 @@ def _facts_already_sent(
 
 
 def is_same_text(message: Message, fragment: Fragment) -> bool:
-    """True if a persistent message has the same text, or the same revision of its source.
+    """True if a persistent message has a fragment's text, or the same version of its source.
 
     Macros may expand to another text now, but that alone is no reason to send it again.
     """
@@ -121,7 +121,7 @@ def is_same_text(message: Message, fragment: Fragment) -> bool:
 
 
 def mark_facts_as_staying(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return the messages of a prompt with its facts marked as persistent."""
+    """Return the messages of a prompt, with those of facts marked as persistent."""
     return tuple(
         replace(message, stays=True, of=OF_DYNAMIC)
         if message.block == "dynamic" and not message.stays
@@ -131,7 +131,7 @@ def mark_facts_as_staying(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def texts_left_in_history(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return the persistent texts of a prompt in the form in which the history stores them.
+    """Return the persistent texts of a prompt as messages that the history stores.
 
     Args:
         messages: The messages of the prompt. Append the result right before its event.

@@ -1,4 +1,4 @@
-"""Personas: a player's description of their character, for the NPCs that the character talks to.
+"""Personas: a player's description of their character, for NPCs to read.
 
 A persona is a text of a player. It is data: never a template, never of role system, always on one
 line. A prompt only contains the persona of the current speaker. Usually the persona is among the
@@ -18,9 +18,9 @@ PERSONA_PLACES: Final[tuple[PersonaPlace, ...]] = get_args(PersonaPlace)
 NOTE_DEPTH: Final = 4
 """The depth of an author's note if neither the note nor the NPC sets one."""
 USUAL_DEPTH: Final = 2
-"""The default depth of a persona, as in SillyTavern."""
+"""The default depth of a persona, as in SillyTavern: two messages come after it."""
 MOST_DEPTH: Final = 4
-"""The greatest depth that a player may choose.
+"""The greatest depth that a player may choose for a persona.
 
 A persona changes with the speaker. Then the provider's cache of everything after the persona is
 lost, and all players in a room share that cache. So the persona must be close to the end.
@@ -47,19 +47,19 @@ class Persona:
 
 @typed_frozen
 class NotePlace:
-    """The place of an NPC's author's note, next to which a persona may be placed."""
+    """The place of an NPC's author's note. A persona may be placed next to it."""
 
     depth: int = NOTE_DEPTH
     order: float = _USUAL_ORDER
 
 
 def persona_key(owner_ref: str) -> str:
-    """Return the key of the block with a character's persona, made from the owner's reference."""
+    """Return the key for the block of facts that has a character's persona."""
     return f"{_KEY}:#{owner_ref}"
 
 
 def persona_origin(owner_ref: str) -> str:
-    """Return the origin of a character's persona in the trace."""
+    """Return the name of a character's persona in the trace."""
     return f"block:{persona_key(owner_ref)}"
 
 

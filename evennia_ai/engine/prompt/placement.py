@@ -1,4 +1,4 @@
-"""Placement: the order of all messages, by registry ID, by injection depth, and by anchor.
+"""Placement: the order of all messages of a prompt, by registry ID, depth and anchor.
 
 Three rules give each text its place:
 
@@ -35,12 +35,12 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 _id_and_key = itemgetter(0, 1)
 
 
-# A message outside the history, after its sort key: registry ID, then key.
+# A message outside the history, after its sort key: registry ID, then key
 PlacedMessage = tuple[int, str, Message]
 
 
-# The slots of texts that ignore their depth, by origin: the absolute index of the message before
-# which the text is placed.
+# The places of texts that ignore their depth, by origin: the absolute index of the history message
+# before which the text is placed.
 Slots = Mapping[str, int]
 
 
@@ -99,7 +99,7 @@ def place_messages(
 def place_fixed(
     event: Message | None, tools: Sequence[Message], *, counter: TokenCounter
 ) -> tuple[list[PlacedMessage], list[tuple[str, int]]]:
-    """Return the event and the tool messages with their places, and their tokens for verdicts."""
+    """Return the event and the tool messages with their places, and their tokens by name."""
     placed: list[PlacedMessage] = []
     tokens: list[tuple[str, int]] = []
     if event is not None:
@@ -119,12 +119,12 @@ def interleave_fragments(
     slots: Slots = NO_SLOTS,
     ties: RoleTies | None = None,
 ) -> list[Message]:
-    """Return the kept history with each fragment inserted before the message of its slot.
+    """Return the kept history with each fragment inserted at its place.
 
-    Inside a slot the order is: greater depth, lower order, lower registry ID, key (requirement
-    S3-17). `ties` can give another order. At the end of the history, anchored texts come before
-    persistent texts, and persistent texts before texts of depth 0. In later prompts the first two
-    kinds are inside the history, so they must have the same order there.
+    Fragments before the same history message are sorted by greater depth, lower order, lower
+    registry ID, then key. `ties` can give another order. At the end of the history, anchored texts
+    come before persistent texts, and persistent texts before texts of depth 0. In later prompts
+    the first two kinds are inside the history, so they must have the same order there.
     """
     stop = history.stop
     slotted: list[Slotted] = []
@@ -142,7 +142,7 @@ def interleave_fragments(
                 depth = _STAYING
         rank = ties.rank(fragment) if ties else fragment.rank
         slotted.append((slot, -depth, rank, index, fragment))
-    slotted.sort()  # the index before the fragment is unique, so fragments are never compared
+    slotted.sort()  # each index is unique, so fragments are not compared
     kept = history.between(first, stop)
     messages: list[Message] = []
     done = first
@@ -155,7 +155,7 @@ def interleave_fragments(
 
 
 def slot_of(fragment: Fragment, history: History, *, first: int) -> int:
-    """Return the absolute index of the message before which a fragment is placed by its depth.
+    """Return the absolute index of the message before which a fragment's depth places it.
 
     `history.stop` stands for the place after the newest message.
     """
@@ -165,12 +165,12 @@ def slot_of(fragment: Fragment, history: History, *, first: int) -> int:
     return history.slot(claim.depth or 0, first=first, counts=claim.depth_counts)
 
 
-# If more messages than its depth plus this number follow an anchored note, the note moves.
+# An anchored note moves if more messages follow it than its depth plus this number.
 MOST_DRIFT: Final = 16
 
 
 class Anchor(NamedTuple):
-    """The place of an anchored note in the history."""
+    """The place of an anchored note in the history, which it keeps from turn to turn."""
 
     at: Count
     """The absolute index of the message after the note."""
@@ -193,7 +193,7 @@ def anchor_notes(
     origins: Collection[str],
     before: Anchors,
 ) -> tuple[Anchors, Slots]:
-    """Return the anchors of notes, and the slots of all fragments that share a note's message.
+    """Return the places of anchored notes, and of all fragments that share a message with one.
 
     Args:
         fragments: The texts that the budget kept.
@@ -206,8 +206,8 @@ def anchor_notes(
     if not origins:
         return NO_ANCHORS, NO_SLOTS
     if first > max(cut, history.earlier):
-        # A new cut invalidates the provider's cache of the whole history anyway. So use this turn
-        # to place all notes by their depth again.
+        # A new cut of the history invalidates the provider's cache of all of it anyway. So use
+        # this turn to place all notes by their depth again.
         before = NO_ANCHORS
     anchors: dict[str, Anchor] = {}
     slots: dict[str, int] = {}
@@ -225,7 +225,7 @@ def anchor_notes(
 
 
 def _index(known: Anchor | None, digest: str, depth: int, history: History, first: int) -> int:
-    """Return the index of an anchor if it is still valid, else the slot for the depth."""
+    """Return the index where a note stays anchored, or the place for its depth if it may not."""
     if known is None or known.digest != digest or not first <= known.at <= history.stop:
         return history.slot(depth, first=first)
     drifted = history.counted(known.at) - depth >= MOST_DRIFT

@@ -1,4 +1,4 @@
-"""Prefix rules: a text before the history may not depend on what is said.
+"""Prefix rules: a text before the history may not depend on what is said in the chat.
 
 Providers cache the beginning of a prompt, and models read the texts there as the game's own words.
 So no text before the history may change with what is said, or with the time. Two functions enforce
@@ -34,15 +34,15 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 _SPEAKER: Final = "speaker"
 
 
-_SAID: Final = SAID_LAST | {_SPEAKER}  # values that are the words of people or the speaker's name
+_SAID: Final = SAID_LAST | {_SPEAKER}  # the words of people, or the speaker's name
 
 
-# Cached with a message: the fragment at its restricted place, after the inputs it was made for.
+# Cached with a message: its fragment at an allowed place, after the inputs it was made for
 _MOVED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Fragment]]("moved")
 
 
 class Dependence(NamedTuple):
-    """A reason why a text depends on what is said, such as "names {{lastMessage}}"."""
+    """Why a text depends on what is said in the chat, such as "names {{lastMessage}}"."""
 
     reason: str
     repeats: bool
@@ -57,16 +57,17 @@ FILLED_IN: Final = Dependence("holds what the game knows of this moment", repeat
 
 @typed_frozen
 class SpeechSources:
-    """The outlets and variables whose values depend on what is said, each with the reason."""
+    """The outlets and variables whose contents depend on what is said, each with the reason."""
 
     outlets: Mapping[str, Dependence] = field(default_factory=dict)
     variables: Mapping[Variable, Dependence] = field(default_factory=dict)
     any_variable: Dependence | None = None
-    """Set if a text that depends on what is said computes the name of a variable that it sets. Then
-    any variable may depend on what is said."""
+    """Set if a text that depends on what is said sets a variable whose name it computes. Then any
+    variable may depend on what is said.
+    """
 
     def merged(self, other: "SpeechSources") -> "SpeechSources":
-        """Return these sources together with those of `other`."""
+        """Return the outlets and variables of both objects."""
         return SpeechSources(
             outlets={**self.outlets, **other.outlets},
             variables={**self.variables, **other.variables},
@@ -83,7 +84,7 @@ def template_dependence(
     *,
     fields: Mapping[str, Dependence] = MappingProxyType({}),
 ) -> Dependence | None:
-    """Return why the text of a template depends on what is said; None if it does not.
+    """Return why the text of a template depends on what is said in the chat, or None.
 
     Args:
         template: The template of the text.
@@ -116,18 +117,18 @@ def template_dependence(
 
 
 def field_dependences(fields: Fields) -> dict[str, Dependence]:
-    """Return the fields of the card and the persona that depend on what is said, with reasons."""
+    """Return why fields of the card or persona depend on what is said, by their value's name."""
     found = {name: template_dependence(template) for name, template in fields.templates.items()}
     return {name: why for name, why in found.items() if why is not None}
 
 
 def is_before_history(claim: Claim) -> bool:
-    """True if a text with this claim is placed before the history."""
+    """True if a text that asks for this place is put before the history."""
     return claim.depth is None and (claim.shared or claim).id < HISTORY_ID
 
 
 def restrict_claim(claim: Claim, why: Dependence | None, *, layout: Layout) -> Claim | None:
-    """Return the claim with a place that is allowed for the text; None if no place is allowed.
+    """Return a text's claim with an allowed place; None if no place is allowed.
 
     Args:
         claim: The place that the text asks for.
@@ -142,7 +143,7 @@ def restrict_claim(claim: Claim, why: Dependence | None, *, layout: Layout) -> C
 
 
 def refuse_before_history(origin: str, why: Dependence) -> Verdict:
-    """Return the verdict on a text that the layout `classic` leaves out."""
+    """Return the verdict that a text is left out, because it may not be before the history."""
     return not_expanded(
         origin,
         f"{why.reason}, which changes with what is said, and its place is before the history;"
@@ -153,7 +154,7 @@ def refuse_before_history(origin: str, why: Dependence) -> Verdict:
 def restrict_fragment(
     fragment: Fragment, why: Dependence | None, *, layout: Layout, counter: TokenCounter
 ) -> Fragment | Verdict:
-    """Return the fragment at an allowed place, or a verdict if no place is allowed."""
+    """Return the fragment at an allowed place, or the verdict that no place is allowed."""
     claim = restrict_claim(fragment.claim, why, layout=layout)
     if claim is fragment.claim or why is None:
         return fragment
@@ -199,7 +200,7 @@ def restrict_fragments(
 
 
 def stable_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values that are allowed before the history: not the last messages, nor the time.
+    """Return the values that texts before the history may name: no last messages, no time.
 
     Formats and headings of presets are expanded with these values. Other names in them stay as
     written.
@@ -208,7 +209,7 @@ def stable_values(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_before_history(component: PromptComponent) -> None:
-    """Check that a builder's component before the history does not use the last messages or time.
+    """Check that a component before the history does not name the last messages or the time.
 
     Components that are volatile (they move after the history) or disabled are always accepted.
     Imported text is accepted, too: it moves when a prompt is composed (`restrict_claim`), and the
@@ -235,13 +236,13 @@ def check_before_history(component: PromptComponent) -> None:
 
 
 def describe_dependence(text: str, *, trust: Trust = "imported") -> str:
-    """Return a warning if a text that is meant to be before the history depends on what is said.
+    """Return a warning if a text for a place before the history depends on what is said.
 
     Returns "" if it does not.
     """
     try:
         why = template_dependence(compile_template(text, trust=trust))
-    except TemplateError:  # the check of the text reports the error
+    except TemplateError:  # another check reports the error
         return ""
     if why is None:
         return ""
@@ -257,7 +258,7 @@ def _macro(name: str) -> str:
 
 
 def _names_in(component: PromptComponent) -> tuple[str, ...]:
-    """Return the names of the values in a component's text; none if the template is invalid.
+    """Return the names of values in a component's text; none if its template is invalid.
 
     Another check reports an invalid template.
     """

@@ -1,4 +1,4 @@
-"""The prompt: the messages that a model gets, and the account of where each text comes from."""
+"""The composed prompt: the messages for the model, and where each text comes from."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -38,11 +38,11 @@ class PromptFigures:
     tokens: Count
     limit_tokens: Count
     by_origin: Mapping[str, Count]
-    """The tokens of the texts of each origin."""
+    """The tokens of the texts of each origin, such as `component:mood`."""
     breakpoints: tuple[Count, ...]
-    """The indexes of messages after which a provider may cache."""
+    """The indexes of messages after which a provider may cache the prompt."""
     stable_tokens: Count
-    """The tokens up to the last breakpoint."""
+    """The tokens up to the last of these messages."""
     sha256: str
     layout: Layout
     counter: str
@@ -50,19 +50,19 @@ class PromptFigures:
     shared_tokens: Count | None = None
     """The tokens of the common prefix with the previous prompt; None without a previous prompt."""
     broken_by: str | None = None
-    """The origin of the text that ended the common prefix; None if nothing did."""
+    """The origin of the text where the common prefix ends; None if it does not end."""
     break_reason: Reason | None = None
-    """The reason why that text ended the prefix; None if it is not known."""
+    """The reason why the common prefix ends there; None if it is not known."""
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The figures by their names."""
+        """The figures of the prompt, by name."""
         return {one.name: getattr(self, one.name) for one in fields(PromptFigures)}
 
 
 @typed_frozen
 class Prompt:
-    """A composed prompt.
+    """A composed prompt, with everything that explains it.
 
     Hash, verdicts and accounts are computed on demand from the fields.
     """
@@ -76,24 +76,24 @@ class Prompt:
     blocks: BlocksMode
     counter: TokenCounter
     history: History
-    """The history in the form in which it is shown."""
+    """The history in the format in which the prompt shows it."""
     fitted: Fitted
     """The fragments and the part of the history that the budget kept."""
     fixed: Sequence[tuple[str, int]]
-    """The event and the tools' messages by name, with their tokens."""
+    """The event and the tools' messages that the budget always keeps: origin and tokens."""
     lore: NamingVerdicts
-    """The verdicts on lore entries."""
+    """The verdicts on lore entries, with the numbers of messages filled in on demand."""
     memories: ManyVerdicts
     """The verdicts on memories."""
     earlier: tuple[Sequence[Verdict], ...]
-    """The verdicts of the stages before the budget, without those on lore and memories."""
+    """The verdicts from before the budget was applied, without those on lore and memories."""
     assembly: AssemblyRules = PLAIN
     anchors: Anchors = field(default_factory=dict)
-    """The anchors of notes, for the inputs of the next turn."""
+    """The places of anchored notes, for the inputs of the next turn."""
     already_sent: Sequence[AlreadySent] = ()
-    """The fragments that persistent messages of the history already have."""
+    """The fragments that are not sent again, because the history already has them."""
     tokens: int = field(init=False, compare=False)
-    """The tokens that count against `limit_tokens`."""
+    """The tokens of the prompt that count against `limit_tokens`."""
     cut: int = field(init=False, compare=False)
     """The absolute index of the first kept history message, for the inputs of the next turn."""
     fragments: Sequence[Fragment] = field(init=False, compare=False)
@@ -116,12 +116,12 @@ class Prompt:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdicts of every stage, in the order of the stages."""
+        """The verdicts of every stage of composing, in the order of the stages."""
         return self._verdicts(self._lore.verdicts, self.memories.verdicts)
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts without those on lore and memories that the conversation did not touch.
+        """The verdicts without those on lore and memories that the conversation did not concern.
 
         These verdicts are stored with a past turn.
         """
@@ -129,10 +129,10 @@ class Prompt:
 
     @property
     def _lore(self) -> ManyVerdicts:
-        """The verdicts of lore with the numbers that messages have in this prompt.
+        """The verdicts on lore entries, with the numbers that messages have in this prompt.
 
-        The result refers to the prompt. If the prompt cached it, both would form a reference cycle,
-        which only the garbage collector could free.
+        The result refers to the prompt. If the prompt cached it, both would form a reference
+        cycle, which only the garbage collector could free.
         """
         return self.lore.calling(self.called)
 
@@ -163,7 +163,7 @@ class Prompt:
 
     @property
     def breakpoints(self) -> tuple[int, ...]:
-        """The indexes of the messages after which a provider may cache."""
+        """The indexes of the messages after which a provider may cache the prompt."""
         known = self._memo.get(_BREAKPOINTS)
         if known is None:
             known = cache_breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
@@ -172,7 +172,7 @@ class Prompt:
 
     @property
     def stable_tokens(self) -> int:
-        """The tokens up to the last breakpoint, which the next prompt may find in the cache."""
+        """The tokens up to the last message after which a provider may cache the prompt."""
         spots = self.breakpoints
         stable = self.messages[: spots[-1] + 1] if spots else ()
         return sum(message_tokens(stable, self.counter))
@@ -192,14 +192,14 @@ class Prompt:
         )
 
     def _settings(self) -> tuple[str | int, ...]:
-        """The settings of this prompt, which only change if a builder changes them."""
+        """The settings of this prompt, such as its layout, which only a builder's edit changes."""
         usual = (self.layout, self.blocks, self.limit_tokens, self.counter.name)
         return (
             usual if self.assembly is PLAIN else (*usual, *map(repr, self.assembly.changed.items()))
         )
 
     def figures(self, account: CacheAccount | None) -> dict[str, Any]:
-        """Return the figures by their names, as in `PromptFigures`.
+        """Return the figures of the prompt by name, as in `PromptFigures`.
 
         Args:
             account: The account of the prefix shared with the previous prompt; None without one.
@@ -219,13 +219,13 @@ class Prompt:
         ).figures
 
     def account(self, older: Sent | Sequence[Message]) -> CacheAccount:
-        """Return the account of the prefix that this prompt shares with an older prompt."""
+        """Return how much a provider can reuse from an older prompt, and why not more."""
         return account_for_prefix(
             older, self.sent, counter=self.counter, components=self.components
         )
 
     def _behind(self) -> frozenset[str]:
-        """The origins of the texts whose registry ID is after the history."""
+        """The origins of the texts that are placed after the history by their registry ID."""
         claims = (fragment.claim for fragment in self.fragments if fragment.claim.depth is None)
         return frozenset(
             claim.origin
@@ -250,7 +250,7 @@ class Prompt:
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
 
     def _together(self) -> Mapping[str, str]:
-        """Return, for each text that was merged into one message with others, words that say so."""
+        """Texts for verdicts that say with which others a text was merged, by the text's origin."""
         rules, told = self.assembly, dict[str, str]()
         for message in self.messages:
             if rules.squash or (rules.ties == "role" and message.injected):
@@ -294,7 +294,7 @@ class Prompt:
         return f"in the history, depth {depth} {base}: {_follow(follow, spoken)}{clamped}"
 
     def _moved(self, claim: Claim, follow: int) -> str:
-        """Say how many messages follow a text, and why that differs from the depth asked for."""
+        """Say how many messages follow a text, and why that differs from its author's depth."""
         at = claim.beside.at if claim.beside else None
         told = _follow(follow)
         if at is not None and at < self.cut:
@@ -302,7 +302,7 @@ class Prompt:
         return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
 
     def _numbered(self) -> Iterator[tuple[int, int]]:
-        """Yield the absolute index of each kept history message, and its index in this prompt."""
+        """Yield for each kept history message its absolute index and its index in the prompt."""
         kept = self.history.between(self.cut, self.history.stop)
         at = 0
         for number, message in enumerate(self.messages):

@@ -1,4 +1,4 @@
-"""The registry: an immutable set of components with its rules.
+"""The registry: an immutable set of all components of a game, with the rules for changing them.
 
 Each change returns a new registry. The store updates its rows accordingly and then replaces the old
 registry in one assignment. Keys and IDs are unique inside a scope. If several scopes have a
@@ -30,7 +30,7 @@ from evennia_ai.engine.prompt.components import (
 _FIRST_OWN: Final = 1200
 _STEP: Final = 10
 
-# The fields of a static component that cannot be changed, with the verb for error messages.
+# The fields of a static component that cannot be changed, with a verb for error messages
 _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "id": "renumbered",
@@ -39,7 +39,7 @@ _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
         "role": "given another role",
     }
 )
-# Further fields that cannot be changed in components that are places for other texts.
+# Further fields that cannot be changed in components that are places for other texts
 _PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
     {
         "injection_depth": "injected by depth",
@@ -51,7 +51,7 @@ _PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ComponentRegistry:
-    """An immutable set of components in the order of the prompt: by ID, then key."""
+    """The components of a game, immutable, in the order of the prompt: by ID, then key."""
 
     components: tuple[PromptComponent, ...] = ()
     _by_key: Mapping[tuple[Scope, str], PromptComponent] = field(init=False, repr=False)
@@ -97,7 +97,7 @@ class ComponentRegistry:
         raise UnknownComponentError(wanted, known, where="" if scope == GAME else str(scope))
 
     def free_id(self, scope: Scope = GAME) -> int:
-        """Return a free ID before the history: the next multiple of 10 after builders' components.
+        """Return a free component ID before the history: a multiple of 10 after builders' IDs.
 
         Raises:
             ComponentValueError: all IDs are taken.
@@ -112,7 +112,7 @@ class ComponentRegistry:
         return free
 
     def created(self, component: PromptComponent) -> "ComponentRegistry":
-        """Return the registry with one more component.
+        """Return a copy of the registry with one more component.
 
         Raises:
             DuplicateComponentError: the scope already has a component with this key or ID.
@@ -122,7 +122,7 @@ class ComponentRegistry:
     def updated(
         self, wanted: str | int, *, scope: Scope = GAME, **fields: Any
     ) -> "ComponentRegistry":
-        """Return the registry with fields of one component replaced.
+        """Return a copy of the registry with fields of one component replaced.
 
         Args:
             wanted: The key or the registry ID.
@@ -143,7 +143,7 @@ class ComponentRegistry:
         return ComponentRegistry((*(c for c in self.components if c is not old), new))
 
     def removed(self, wanted: str | int, *, scope: Scope = GAME) -> "ComponentRegistry":
-        """Return the registry without one component.
+        """Return a copy of the registry without one component.
 
         Raises:
             StaticComponentError: the component is static, so it cannot be removed.
@@ -154,7 +154,7 @@ class ComponentRegistry:
         return ComponentRegistry(tuple(c for c in self.components if c is not old))
 
     def resolved(self, scopes: Iterable[Scope]) -> "ComponentRegistry":
-        """Return one component for each key: that of the narrowest of these scopes.
+        """Return a registry with one component for each key: that of the narrowest given scope.
 
         The component keeps its own ID, so its place may differ from that in a wider scope.
         """
@@ -178,7 +178,7 @@ def _position(component: PromptComponent) -> tuple[int, str, int]:
 
 
 def _unchecked(components: tuple[PromptComponent, ...]) -> ComponentRegistry:
-    """Return a registry of components from several scopes, in which IDs may repeat."""
+    """Return a registry of components from several scopes, whose IDs may repeat."""
     registry = object.__new__(ComponentRegistry)
     object.__setattr__(registry, "components", components)
     object.__setattr__(registry, "_by_key", {(c.scope, c.key): c for c in components})

@@ -28,7 +28,7 @@ from evennia_ai.engine.text.columns import (
     wrap_text,
 )
 
-# For each kind of origin: its letter in the token bar, and its name in the legend.
+# By kind of origin: its letter in the bar that shows the tokens, and its name in the legend
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "component": ("C", "components"),
     "lore": ("L", "lore"),
@@ -53,7 +53,7 @@ _MOST_NAMES: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportMessage:
-    """One message of the prompt as it was sent, with the origin of each part."""
+    """One message of a prompt as it was sent, with the origin of each part."""
 
     role: Role
     content: str
@@ -63,25 +63,26 @@ class ReportMessage:
     parts: tuple[Part, ...] = ()
     tokens: int = 0
     calls: tuple[str, ...] = ()
-    """The tools that the model called in the message, each with its arguments."""
+    """The calls of tools in the message: the name of each tool with its arguments."""
     record: str | None = None
     """The id of the message's record; None for a text that only this prompt has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(PromptFigures):
-    """The account of one prompt: its figures, messages and verdicts."""
+    """The explanation of one prompt: its figures, its messages, and the verdicts on each item."""
 
     messages: tuple[ReportMessage, ...]
     verdicts: tuple[Verdict, ...]
     hidden: tuple[str, ...] = ()
-    """The parts that this viewer may not see, such as "2 messages". The prompt in this report was
-    composed without them."""
+    """What this viewer may not see, such as "2 messages". The prompt in this report was composed
+    without it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The tokens of one kind of origin, and its number of cells in the token bar."""
+    """The tokens of one kind of origin, and how many cells of the token bar it fills."""
 
     kind: str
     mark: str
@@ -114,7 +115,7 @@ def make_report(
 
 
 def hidden_in_words(report: Report) -> str:
-    """Return the sentence that tells the viewer about hidden parts; "" if there are none."""
+    """Return a sentence that tells the viewer what is hidden from them; "" if nothing is."""
     if not report.hidden:
         return ""
     return (
@@ -124,18 +125,18 @@ def hidden_in_words(report: Report) -> str:
 
 
 def hidden_lines(report: Report, *, width: int = WIDTH) -> list[str]:
-    """Return the sentence about hidden parts, wrapped into lines."""
+    """Return the sentence about what is hidden from the viewer, wrapped into lines."""
     return wrap_text(hidden_in_words(report), width) if report.hidden else []
 
 
 def number_of(report: Report, index: int) -> str:
-    """Return the number by which people refer to a message: `#12` by its record, or its index."""
+    """Return the name by which people refer to a message: `#` with its record, or its index."""
     record = report.messages[index].record
     return str(index) if record is None else f"#{record}"
 
 
 def find_message(report: Report, item: str) -> int | None:
-    """Return the index of the message with this number; None if no message has it."""
+    """Return the index of the message with this name or number; None if none has it."""
     bare = item.removeprefix("#")
     for index, message in enumerate(report.messages):
         if message.record is not None and message.record == bare:
@@ -144,7 +145,7 @@ def find_message(report: Report, item: str) -> int | None:
 
 
 def report_message(message: Message, tokens: int) -> ReportMessage:
-    """Convert a message into the form that reports use."""
+    """Convert a message of a prompt into the form that reports use."""
     return ReportMessage(
         role=message.role,
         content=message.content,
@@ -159,16 +160,16 @@ def report_message(message: Message, tokens: int) -> ReportMessage:
 
 
 def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
-    """Render the whole trace as plain text, in lines of at most `width` columns."""
+    """Render the whole report of a prompt as plain text, in lines of at most `width` columns."""
     drawn, became = _drawn(report, width), _fates(report, width)
     return [*_head(report, width), "", *drawn, "", *became, "", *_cache(report, width)]
 
 
 def token_shares(report: Report, *, cells: int) -> list[Share]:
-    """Return the tokens by kind of origin, in the order of `KINDS`.
+    """Return how many tokens each kind of origin has, in the order of `KINDS`.
 
-    All `cells` together stand for the token limit, or for the prompt if it is larger. Every kind
-    with any tokens gets at least one cell, as long as there is room.
+    All `cells` of the token bar together represent the token limit, or the prompt if it is larger.
+    Every kind with any tokens gets at least one cell, as long as there are enough cells.
     """
     tokens = dict.fromkeys(KINDS, 0)
     for origin, cost in report.by_origin.items():
@@ -187,7 +188,7 @@ def token_shares(report: Report, *, cells: int) -> list[Share]:
 
 
 def final_verdicts(report: Report) -> tuple[list[Verdict], list[Verdict]]:
-    """Return the deciding verdict on each item: first on kept items, then on items left out.
+    """Return the deciding verdict on each item: kept items first, then items left out.
 
     The deciding verdict is the first one that left the item out, or else the last verdict on it. It
     gets the cause from an earlier verdict on the item.
@@ -219,7 +220,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
 
 
 def _drawn(report: Report, width: int) -> Iterator[str]:
-    """Yield lines with the messages in order. Injected messages in the history are marked."""
+    """Yield lines that show the messages in order. Texts inserted into the history are marked."""
     numbered = enumerate(report.messages)
     digits = max([4, *(len(number_of(report, i)) for i in range(len(report.messages)))])
     for block, members in groupby(numbered, key=lambda pair: pair[1].block):
@@ -258,12 +259,12 @@ def _one_message(number: str, message: ReportMessage, width: int) -> Iterator[st
 
 
 def calls_in_words(message: ReportMessage) -> str:
-    """Return a text that lists the tools that a message called."""
+    """Return a text that lists the tools that a message calls."""
     return escape_controls(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
 
 def _fates(report: Report, width: int) -> Iterator[str]:
-    """Yield lines with the kept items, then the items left out, grouped by their reason."""
+    """Yield lines about the kept items, then about items left out, grouped by reason."""
     kept, left = final_verdicts(report)
     yield _rule(f"kept: {len(kept)}", width)
     for verdict in kept:
@@ -295,7 +296,7 @@ def _cache(report: Report, width: int) -> Iterator[str]:
 
 
 def describe_break(report: PromptFigures) -> str:
-    """Say which text broke the prefix of the previous prompt, and why, if that is known."""
+    """Say at which text the common prefix with the previous prompt ends, and why."""
     if report.broken_by is None:
         return MEANINGS["append"]
     by = f"broken first by {escape_controls(report.broken_by)}"
@@ -345,7 +346,7 @@ def explain_lines(
 
 
 def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES) -> list[str]:
-    """Return the origins in the report that a name can refer to; only one if it is unambiguous."""
+    """Return the origins in a report to which a name can refer; only one if it is unambiguous."""
     origins = _origins(report)
     if item in origins:
         return [item]
@@ -356,7 +357,7 @@ def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NA
 
 
 def origins_called(wanted: str, names: Mapping[str, str]) -> list[str]:
-    """Return the origins of the entries called `name`, `book#name` or `book/name`."""
+    """Return the origins of the lore entries called `name`, `book#name` or `book/name`."""
     folded = wanted.removeprefix("lore:").casefold()
     return [origin for origin, name in names.items() if folded in _spellings(origin, name)]
 
@@ -418,7 +419,7 @@ def _none_called(report: Report, item: str, names: Mapping[str, str], width: int
 
 
 def _origins(report: Report) -> dict[str, None]:
-    """Return all origins in the report, in the order of the stages."""
+    """Return all origins in a report as keys, in the order of the stages."""
     placed = [part.origin for message in report.messages for part in message.parts]
     return dict.fromkeys([*(one.item for one in report.verdicts), *report.by_origin, *placed])
 

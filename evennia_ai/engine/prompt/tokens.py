@@ -1,6 +1,6 @@
-"""Token counters: named, versioned, and safe for any text of a player.
+"""Token counters: named, with a version, and safe for any text of a player.
 
-The tokenizer of a wrong model is worse than an estimate, and nothing is downloaded at run time. So
+The tokenizer of another model is worse than an estimate, and nothing is downloaded at run time. So
 the default counter estimates tokens by the script of the text; its weights were fitted on game
 prose. A game can make an exact `TokenCounter` from a function of its own.
 """
@@ -33,7 +33,7 @@ SEPARATOR: Final = "\n\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CounterName:
-    """The serialised form of a token counter: the fields that identify it, without its function."""
+    """The serialised form of a token counter: the fields that identify it, without its function"""
 
     name: str
     version: str
@@ -67,7 +67,7 @@ class TokenCounter:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Serialise the counter as its name; load it from the `counters` of the context."""
+        """Serialise the counter as its name; load it from the `counters` in pydantic's context."""
         inner = handler.generate_schema(_CounterName)
         return with_info_after_validator_function(
             _known_counter,
@@ -79,7 +79,7 @@ class TokenCounter:
 
     @property
     def written_name(self) -> _CounterName:
-        """The serialised form of the counter."""
+        """The serialised form of the token counter."""
         return _CounterName(
             name=self.name,
             version=self.version,
@@ -103,12 +103,12 @@ class TokenCounter:
 
 
 def _remembering(count: CountText) -> CountText:
-    """Return a counting function that caches the results for recent texts, unless they are long."""
+    """Return a counting function that caches the results for recent texts, except long ones."""
     known = lru_cache(maxsize=REMEMBERED_TEXTS)(count)
     return lambda text: count(text) if len(text) > LONG_TEXT else known(text)
 
 
-# The estimated tokens for each word, each letter or digit, and each other character of ASCII text.
+# The estimated tokens for each word, each letter or digit, and each other ASCII character.
 _WORD, _LETTER, _MARK = 0.62, 0.15, 0.17
 _LETTERS: Final = bytes(c for c in range(128) if chr(c).isalnum())
 _NOT_LETTERS: Final = bytes(c for c in range(256) if c not in _LETTERS)
@@ -129,7 +129,7 @@ _OTHER = 1.3  # the estimate for emoji and for scripts that are not listed
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of `text` by script, within a few percent on game prose."""
+    """Estimate the tokens of `text` by its script. On game prose it is a few percent off."""
     if text.isascii():
         return math.ceil(_ascii(text.encode()))
     foreign = "".join(character for character in text if character > "\x7f")

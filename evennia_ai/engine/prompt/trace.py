@@ -1,4 +1,4 @@
-"""Verdicts: the decision of each stage about each item that it considered, with the reason.
+"""Verdicts: what each stage of composing a prompt decided about each item, with the reason.
 
 The stages of the pipeline return verdicts. Together, the verdicts are the trace. Nothing else is
 logged.
@@ -15,11 +15,11 @@ Stage = Literal["activate", "recall", "expand", "budget", "place"]
 
 @typed_frozen_row
 class Verdict:
-    """The decision of one stage about one item: whether it was kept, and why."""
+    """The decision of one stage of composing about one item: whether it was kept, and why."""
 
     stage: Stage
     item: str
-    """The origin of the item.
+    """The origin of the text or message that was decided about.
 
     Examples are `component:mood`, `lore:harbour#7`, `memory:12`, `note:0`, `history` and `event`.
     """
@@ -37,7 +37,7 @@ def not_expanded(item: str, reason: str) -> Verdict:
 
 
 class ManyVerdicts(Protocol):
-    """The verdicts of a stage with many items of which few matter, such as lore or memories."""
+    """The verdicts on many items of which few matter, such as lore entries or memories."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -56,7 +56,7 @@ class NamingVerdicts(ManyVerdicts, Protocol):
     """Verdicts that refer to messages by name."""
 
     def calling(self, called: Called) -> Self:
-        """Return these verdicts with messages named by calling `called`."""
+        """Return these verdicts with each message named by what `called` returns for its index."""
 
 
 def verdicts_about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:

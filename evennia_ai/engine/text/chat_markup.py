@@ -15,13 +15,13 @@ from itertools import chain
 from typing import Final, Literal
 
 OTHER_ROLES: Final = ("user", "human", "system", "developer", "gpt4 correct user")
-"""Roles of other speakers in plain labels.
+"""Names of other speakers' roles, as in `User:`.
 
 A model that writes `User:` is inventing the player's next message.
 """
 
 OWN_ROLES: Final = ("assistant", "ai", "gpt4 correct assistant")
-"""Roles of the model itself in plain labels."""
+"""Names of the model's own role, as in `Assistant:`."""
 
 OTHER_ROLES_IN_LINE: Final = ("USER", "HUMAN", "SYSTEM", "DEVELOPER", "GPT4 Correct User")
 OWN_ROLES_IN_LINE: Final = ("ASSISTANT", "GPT4 Correct Assistant")
@@ -31,12 +31,12 @@ They count only in this letter case. Vicuna's chat template uses these labels.
 """
 
 OTHER_HEADINGS: Final = ("instruction", "input")
-"""Headings for messages of other speakers (`### Instruction:`), from Alpaca's template."""
+"""Headings of other speakers' messages (`### Instruction:`), from Alpaca's template."""
 
 OWN_HEADINGS: Final = ("response",)
-"""Headings for messages of the model, from Alpaca's template."""
+"""Headings of the model's messages (`### Response:`), from Alpaca's template."""
 
-# Role names that occur inside special tokens or after them.
+# Role names that occur inside special tokens or after them
 _OTHER: Final = (
     r"(?:user|human|prompter|system|developer|tool|ipython|function|observation|environment)"
 )
@@ -62,7 +62,7 @@ class Family:
     call_ends: tuple[str, ...] = ()
     """Marks that end tool calls, and tags around tool results."""
     answers: tuple[str, ...] = ()
-    """Tags around the part of a reply that is meant for the reader."""
+    """Tags around the part of a model's reply that is meant for the reader."""
     switches: tuple[str, ...] = ()
     """Words in a prompt that switch reasoning on or off."""
 
@@ -213,7 +213,7 @@ FAMILIES: Final = (
 )
 
 THOUGHT_WORDS: Final = r"(?:think|thinking|thought|thoughts|reason|reasoning|reflection)"
-"""Matches words for reasoning in tags, code fences and preambles."""
+"""Matches words for reasoning in tags, code fences and introductions of a reply."""
 
 THOUGHT_MARKS: Final = (
     rf"<(?P<angle>/?)(?:\w{{1,12}}:|longcat_)?(?:{THOUGHT_WORDS}|analysis|scratchpad"
@@ -225,14 +225,14 @@ THOUGHT_MARKS: Final = (
     r"|(?P<end><\|(?:end_thinking|end_of_thought|think_end|/think(?:ing)?|inner_suffix)\|>"
     r"|<channel\|>|<unused95>)"
 )
-"""Patterns for the marks around reasoning.
+"""Regular expressions for the marks around a model's reasoning.
 
-A match closes the reasoning if one of its groups is "/" or if the group `end` matched.
+A match ends the reasoning if one of its groups is "/" or if the group `end` matched.
 """
 
 
 MARK_START: Final = r"(?=<(?!<)|<</?SYS|[\[\]◁/])"
-"""A lookahead for the first characters of a mark.
+"""A lookahead for the first characters of a chat template's mark.
 
 It avoids trying the long alternatives at most positions.
 """
@@ -242,7 +242,7 @@ Kind = Literal["tokens", "heads", "others", "call_begins", "call_ends", "answers
 
 
 def mark_pattern(*kinds: Kind) -> str:
-    """Return one regular expression that matches all marks of these kinds."""
+    """Return a regular expression that matches all chat template marks of these kinds."""
     found = chain.from_iterable(getattr(family, kind) for family in FAMILIES for kind in kinds)
     return "|".join(found)
 
@@ -253,7 +253,7 @@ ROLE_MARKS: Final = (
     rf"(?P<other>{mark_pattern('others')}|{_HEADS}(?!{_OWN}\b)\w{{1,20}})"
     rf"|(?P<own>{_HEADS}(?:{_OWN}\b)?)"
 )
-"""Patterns for the marks that begin a message.
+"""Regular expressions for the chat template marks that begin a message.
 
 `other` is for messages of another role, `own` for messages of the model.
 """
@@ -264,7 +264,7 @@ _OTHER_SLASH: Final = "∕"
 
 
 def neutralize_marks(marks: re.Pattern[str], text: str) -> str:
-    """Replace the brackets of all marks with similar characters, so that no server obeys the marks.
+    """Replace the brackets of chat template marks with similar ones, so that servers ignore them.
 
     People can still read the marks. A hostile text can nest one mark inside another, so that
     replacing the inner mark completes the outer one. Then all brackets of the text are replaced.

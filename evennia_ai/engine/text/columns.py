@@ -27,7 +27,7 @@ _PILED: Final = re.compile(f"({_MARK}{{6}})({_MARK}+)")
 
 
 def escape_controls(text: str) -> str:
-    """Return the text on one line, with characters that control a terminal shown as escapes."""
+    """Return a text on one line, with characters that control a terminal shown as escapes."""
     plain = _HOSTILE.sub(lambda found: _escape_character(found[0]), text)
     if plain.isascii():
         return plain
@@ -35,12 +35,12 @@ def escape_controls(text: str) -> str:
 
 
 def count_columns(text: str) -> int:
-    """Return the number of columns that a text occupies."""
+    """Return the number of screen columns that a text occupies."""
     return len(text) if text.isascii() else sum(_character_width(character) for character in text)
 
 
 def clip_text(text: str, limit: int) -> str:
-    """Return the text cut to at most `limit` columns; a cut text ends with `...`."""
+    """Return a text cut to at most `limit` columns; a cut text ends with `...`."""
     if count_columns(text) <= limit:
         return text
     end = "..."[: max(limit, 0)]
@@ -48,13 +48,13 @@ def clip_text(text: str, limit: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of the text that is not blank, with control characters as escapes."""
+    """Return the first line of a text that is not blank, with control characters as escapes."""
     line = next((line for line in text.splitlines() if line.strip()), "")
     return escape_controls(line.strip())
 
 
 def wrap_text(text: str, limit: int) -> list[str]:
-    """Return the text as lines, wrapped at words, with control characters as escapes.
+    """Return a text as lines, wrapped at words, with control characters as escapes.
 
     There is always at least one line.
     """
@@ -93,7 +93,7 @@ def wrap_items(items: Iterable[str], limit: int) -> list[str]:
 
 
 def pad_text(text: str, limit: int) -> str:
-    """Return the text cut or padded with blanks to exactly `limit` columns."""
+    """Return a text cut or padded with blanks to exactly `limit` columns."""
     short = clip_text(text, limit)
     return short + " " * (limit - count_columns(short))
 

@@ -32,7 +32,7 @@ _LOOKED_BACK: Final = 4  # the number of earlier characters with which a charact
 
 
 def normal_form(text: str) -> str:
-    """Return the text in normal form. Its letter case is unchanged.
+    """Return a text in normal form, in which texts that look equal are equal.
 
     If nothing changes, the given string itself is returned.
     """

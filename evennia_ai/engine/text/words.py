@@ -61,7 +61,7 @@ def script_ranges(*scripts: Script) -> str:
 
 
 def word_pattern(*scripts: Script) -> re.Pattern[str]:
-    """Return a pattern that matches the words of a text.
+    """Return a regular expression for the words of a text.
 
     In the given scripts each character is a word.
     """
@@ -125,7 +125,7 @@ def split_words(text: str) -> list[str]:
 def split_ascii_words(text: str) -> list[str]:
     """Return the words of a text that are runs of ASCII letters, digits and underscores."""
     if not text.isascii():
-        # each character outside ASCII becomes `?`, which the translation turns into a blank
+        # Each character outside ASCII becomes `?`, which the translation turns into a blank.
         text = text.encode("ascii", "replace").decode("ascii")
     return text.translate(_BLANKED).split()
 
@@ -150,7 +150,7 @@ def make_phrase(text: str) -> str:
 def indexed_pairs(text: str) -> list[str]:
     """Return each character and each pair of adjacent characters in scripts without blanks.
 
-    These are the terms under which a text is indexed.
+    These are each character and each pair of neighbours.
     """
     pairs: list[str] = []
     for run in unspaced_runs(text):
@@ -162,7 +162,7 @@ def indexed_pairs(text: str) -> list[str]:
 def query_pairs(text: str) -> list[str]:
     """Return each pair of adjacent characters in a text's scripts without blanks.
 
-    A character without neighbours is returned alone. These are the terms that a query searches.
+    These are each pair of neighbours, and characters without neighbours.
     """
     pairs: list[str] = []
     for run in unspaced_runs(text):
@@ -176,7 +176,7 @@ def unspaced_runs(text: str) -> list[str]:
 
 
 class WordStarts:
-    """The indices of a text at which a word may start, computed on first use.
+    """The places of a text at which a word may start, computed on first use.
 
     A search that uses these indices can skip the rest of a long word, so hostile keys and texts
     take no more time than others.
@@ -199,7 +199,7 @@ class WordStarts:
 
 
 def find_whole_word(key: str, text: str, edges: WordStarts) -> int:
-    """Return the first index at which `key` occurs as a whole word, or -1."""
+    """Return the first index at which `key` occurs in a text as a whole word, or -1."""
     at = text.find(key)
     while at >= 0 and not _is_whole_word(text, at, at + len(key)):
         at = text.find(key, edges.after(at))
@@ -207,7 +207,7 @@ def find_whole_word(key: str, text: str, edges: WordStarts) -> int:
 
 
 def find_ascii_word(key: str, text: str) -> int:
-    """Return the first index of `key` that no ASCII word character adjoins, or -1."""
+    """Return the first index of `key` in a text with no ASCII word character next to it, or -1."""
     at = text.find(key)
     while at >= 0:
         end = at + len(key)
@@ -228,7 +228,7 @@ _UNSEEN: Final = ("Mn", "Me", "Cf", "Cc", "Co", "Cn", "Cs")
 _KEPT: Final = "\n\t"
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019`](?=\w)")
 
-# Maps lower-case Cyrillic, Greek and phonetic letters to the Latin letters they look like.
+# Maps lower-case Cyrillic, Greek and phonetic letters to the Latin letters they look like
 _LOOK_ALIKES: Final = dict(
     zip(
         "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb"
@@ -265,10 +265,10 @@ _MORE_BLOCKS: Final = ((0xA720, 0xA800), (0xAB30, 0xAB70))
 
 
 def fold_letters(text: str) -> str:
-    """Return a text in a form for comparison by letters.
+    """Return a text with all variants of a letter replaced by that letter, for comparison.
 
-    The result has one letter case, no accents, no invisible signs, and Latin letters for
-    look-alikes.
+    The result has one letter case, no accents, no invisible signs, and Latin letters for letters
+    that look alike.
     """
     if text.isascii():
         plain = "".join(one for one in text if one.isprintable() or one in _KEPT).casefold()

@@ -26,13 +26,13 @@ from tests.effort import little_work
         ("[" * 3000, "is nested too deeply"),
     ],
 )
-def test_hidden_yaml_features_are_refused(text: str, problem: str) -> None:
+def test_yaml_outside_the_safe_subset_is_refused(text: str, problem: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_yaml(text, kind="scenario", where="f.yaml")
     assert problem in caught.value.message
 
 
-def test_duplicate_key_is_found_in_linear_time() -> None:
+def test_duplicate_yaml_key_is_found_in_linear_time() -> None:
     text = "".join(f"a{n}: 1\n" for n in range(5000)) + "a4999: 2"
     with little_work(3):
         with pytest.raises(FormatError, match="key 'a4999' occurs twice in the block of line 1"):

@@ -35,11 +35,11 @@ def read(given: Any) -> Ferry:
     return read_fields(Ferry, given, where="FERRY")
 
 
-def test_missing_fields_keep_their_defaults() -> None:
+def test_read_fields_keeps_defaults_of_missing_keys() -> None:
     assert read({}) == Ferry()
 
 
-def test_inner_dataclass_is_flattened() -> None:
+def test_read_fields_reads_inner_dataclass_from_the_same_mapping() -> None:
     assert read({"oars": 4, "colour": "white"}) == Ferry(oars=4, sails=Sails(colour="white"))
 
 
@@ -61,22 +61,22 @@ def test_inner_dataclass_is_flattened() -> None:
         ({"name": None}, "FERRY.name: must be the name of a boat, not None"),
     ],
 )
-def test_err_error_names_the_field_and_its_requirement(given: Any, told: str) -> None:
+def test_read_fields_error_names_the_field_and_its_requirement(given: Any, told: str) -> None:
     with pytest.raises(FormatError) as raised:
         read(given)
     assert raised.value.message == told
 
 
-def test_error_names_the_first_wrong_field() -> None:
+def test_read_fields_error_names_the_first_field_with_a_wrong_value() -> None:
     with pytest.raises(FormatError, match=r"FERRY\.seats"):
         read({"seats": 0, "oars": -1, "keel": 1})
 
 
-def test_values_made_in_code_are_not_checked() -> None:
+def test_dataclass_values_made_in_code_are_not_checked() -> None:
     assert replace(Ferry(), oars=-1).oars == -1
 
 
-def test_find_wrong_field_returns_the_first() -> None:
+def test_find_wrong_field_returns_the_first_field_with_a_wrong_value() -> None:
     assert find_wrong_field(Sails(area=7)) is None
     assert find_wrong_field(Sails(area=0)) == ("area", "a whole number from 1 to 200")
 
@@ -95,7 +95,9 @@ def test_find_wrong_field_returns_the_first() -> None:
         (Annotated[int, Field(ge=0, le=10**9)], 10**10, "a whole number, 0 or more, at most 10"),
     ],
 )
-def test_requirement_is_in_the_notation_of_the_file(kind: Any, value: Any, wanted: str) -> None:
+def test_field_requirement_is_described_in_the_notation_of_the_file(
+    kind: Any, value: Any, wanted: str
+) -> None:
     @dataclass(frozen=True)
     class Form:
         member: kind  # type: ignore[valid-type]

@@ -74,7 +74,7 @@ READERS = {
 
 
 @pytest.mark.parametrize(("value", "name"), KINDS)
-def test_every_reader_names_the_kind_of_a_refused_file(value, name):
+def test_refused_file_is_reported_with_the_kind_that_it_really_is(value, name):
     kind = kind_of_value(value)
     assert kind is not None
     assert kind.name == name

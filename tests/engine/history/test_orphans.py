@@ -18,26 +18,26 @@ def result(call_id):
 SAID = NewRecord(kind=RecordKind.USER, role="user", body="Oren?")
 
 
-def test_orphan_calls_are_none_without_tools():
+def test_records_without_tool_calls_have_no_orphan_calls():
     assert orphan_calls([]) == ()
     assert orphan_calls([SAID]) == ()
 
 
-def test_call_with_its_result_is_no_orphan():
+def test_tool_call_with_its_result_is_no_orphan():
     assert orphan_calls([SAID, call("a"), SAID, result("a")]) == ()
 
 
 @pytest.mark.req("S2-29")
-def test_call_without_a_result_is_an_orphan():
+def test_tool_call_without_a_result_is_an_orphan():
     assert orphan_calls([call("a"), result("a"), call("b")]) == ("b",)
 
 
-def test_orphans_are_the_calls_without_results_in_order():
+def test_orphan_calls_are_the_tool_calls_without_results_in_order():
     assert orphan_calls([call("c", "a", "b"), result("a")]) == ("c", "b")
 
 
 @pytest.mark.req("S2-29")
-def test_closing_result_names_its_call_and_the_outcome():
+def test_closing_result_names_its_tool_call_and_how_the_turn_ended():
     first, second = closing_results([call("a", "b")], outcome="the server stopped")
     assert (first.meta["tool_call_id"], second.meta["tool_call_id"]) == ("a", "b")
     assert first.kind is RecordKind.TOOL_RESULT
@@ -46,6 +46,6 @@ def test_closing_result_names_its_call_and_the_outcome():
 
 
 @pytest.mark.req("S2-29")
-def test_closing_results_leave_no_orphan():
+def test_closing_results_leave_no_tool_call_without_result():
     records = [call("a", "b"), result("b")]
     assert orphan_calls([*records, *closing_results(records, outcome="it failed")]) == ()

@@ -26,13 +26,13 @@ def message_of_kind(kind):
     return message_of(record)
 
 
-def test_every_record_kind_has_a_case():
+def test_every_record_kind_has_a_projection_case():
     assert sorted(SAID + UNCOUNTED + SILENT) == sorted(kind.value for kind in RecordKind)
 
 
 @pytest.mark.req("S2-17")
 @pytest.mark.parametrize("kind", SAID)
-def test_spoken_record_is_a_counted_message(kind):
+def test_record_of_something_said_is_a_message_that_depths_count(kind):
     message = message_of_kind(kind)
 
     assert message is not None
@@ -40,16 +40,16 @@ def test_spoken_record_is_a_counted_message(kind):
 
 
 @pytest.mark.parametrize("kind", UNCOUNTED)
-def test_bookkeeping_is_an_uncounted_message(kind):
+def test_bookkeeping_record_is_a_message_that_depths_do_not_count(kind):
     assert not message_of_kind(kind).counted
 
 
 @pytest.mark.parametrize("kind", SILENT)
-def test_turn_report_is_no_message(kind):
+def test_record_of_a_turns_end_becomes_no_message(kind):
     assert message_of_kind(kind) is None
 
 
-def test_message_names_its_record():
+def test_projected_message_names_its_record():
     (record,) = stored([a_new_record("Good evening.", name="Anna")])
     message = message_of(record)
 
@@ -58,7 +58,7 @@ def test_message_names_its_record():
     assert message.parts[0].origin == f"history:{record.id}"
 
 
-def test_tool_calls_and_results_keep_their_ids():
+def test_projected_tool_calls_and_results_keep_their_ids():
     call = {"id": "c1", "name": "look", "arguments": '{"at": "sea"}'}
     records = stored(
         [
@@ -72,7 +72,7 @@ def test_tool_calls_and_results_keep_their_ids():
     assert (answered.role, answered.tool_call_id) == ("tool", "c1")
 
 
-def test_history_has_no_context_blocks_and_silent_records():
+def test_history_has_no_texts_of_single_prompts_and_no_silent_records():
     records = stored(
         [
             a_new_record("Hello.", name="Anna"),
@@ -85,7 +85,7 @@ def test_history_has_no_context_blocks_and_silent_records():
     assert [m.content for m in project_records(records)] == ["Hello.", "Good evening."]
 
 
-def test_window_keeps_the_indexes_of_the_history():
+def test_history_of_newest_records_keeps_the_indexes_of_the_whole():
     records = a_conversation(10)
     window = project_records(records[4:], earlier=4, earlier_users=2)
     whole = project_records(records)
@@ -119,7 +119,7 @@ class TestToolResults:
     def result(self, call: str, body: str):
         return a_new_record(body, kind=RecordKind.TOOL_RESULT, meta={"tool_call_id": call})
 
-    def test_result_comes_after_its_call(self):
+    def test_tool_result_comes_right_after_its_call_in_the_history(self):
         records = stored(
             [
                 a_new_record("Well?"),
@@ -135,7 +135,7 @@ class TestToolResults:
         assert said == ["Well?", "", "Taken.", "The sea.", "Hello!", "Anybody?"]
 
     @pytest.mark.req("S2-05")
-    def test_result_without_its_call_comes_first(self):
+    def test_tool_result_without_its_call_comes_first_in_the_history(self):
         records = stored([a_new_record("Well?"), self.result("c9", "A boat.")])
 
         history = project_records(records)
@@ -143,7 +143,7 @@ class TestToolResults:
         assert [message.content for message in history] == ["A boat.", "Well?"]
         assert history.whole_pairs(0) == 1
 
-    def test_message_with_tool_calls_is_no_reply(self):
+    def test_message_with_tool_calls_does_not_count_as_a_reply(self):
         records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])
 
         assert project_records(records).replies == 1
@@ -168,6 +168,6 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         gc.enable()
 
 
-def test_released_messages_are_freed():
+def test_memory_of_released_messages_is_freed():
     assert _how_many_are_left_without_a_search("Held.", lets_go=False) == 3
     assert _how_many_are_left_without_a_search("Let go.", lets_go=True) == 0

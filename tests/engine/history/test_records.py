@@ -22,7 +22,7 @@ from evennia_ai.engine.history.records import (
 from tests.engine.history.builders import a_conversation, a_new_record, stored
 
 
-def test_record_hash_depends_on_the_one_before():
+def test_record_hash_depends_on_the_record_before():
     record = a_new_record("Good evening.")
 
     assert chain_sha256("", record) != chain_sha256("0" * 64, record)
@@ -56,45 +56,45 @@ def test_untouched_history_has_no_broken_record():
 
 
 @pytest.mark.parametrize("touched", range(4))
-def test_changed_record_is_found(touched):
+def test_find_broken_finds_a_changed_record(touched):
     records = a_conversation(4)
     records[touched] = replace(records[touched], body="Something else.")
 
     assert find_broken(records) == records[touched]
 
 
-def test_removed_record_is_found():
+def test_find_broken_finds_the_record_after_a_removed_one():
     records = a_conversation(4)
 
     assert find_broken([*records[:1], *records[2:]]) == records[2]
 
 
-def test_part_of_a_history_is_checked_from_the_hash_before():
+def test_find_broken_checks_a_part_of_a_history_from_the_hash_before():
     records = a_conversation(4)
 
     assert find_broken(records[2:], previous=records[1].sha256) is None
 
 
-def test_unstorable_characters_are_replaced():
+def test_record_text_has_unstorable_characters_replaced():
     record = NewRecord(kind=RecordKind.USER, role="user", name="A\x00", body="half \ud83d pair")
 
     assert (record.name, record.body) == ("A\ufffd", "half \ufffd pair")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
-def test_ordinary_text_is_stored_unchanged(text):
+def test_record_stores_ordinary_text_unchanged(text):
     assert make_storable(text) == text
 
 
 @given(st.text(min_size=1))
-def test_any_stored_text_can_be_encoded_and_hashed(text):
+def test_any_record_text_can_be_encoded_and_hashed(text):
     (record,) = stored([a_new_record(text)])
 
     assert record.body.encode()
     assert len(record.sha256) == 64
 
 
-def test_content_hash_covers_name_body_and_meta():
+def test_content_hash_of_a_record_covers_name_body_and_meta():
     said = NewRecord(
         kind=RecordKind.USER,
         role="user",
@@ -111,13 +111,13 @@ def _made(*parts: str) -> str:
     return "".join(parts)
 
 
-def test_equal_short_texts_are_one_object():
+def test_equal_short_record_texts_are_one_python_object():
     assert share_text(_made("Good ", "evening.")) is share_text(_made("Good evening", "."))
     long = "x" * SHARED_CHARACTERS
     assert share_text(_made(long, "y")) is not share_text(_made(long, "y"))
 
 
-def test_shared_texts_are_limited():
+def test_number_of_shared_record_texts_is_limited():
     first = share_text(_made("known ", "once"))
     for number in range(SHARED_TEXTS):
         share_text(f"another {number}")

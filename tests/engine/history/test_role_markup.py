@@ -79,7 +79,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_special_token_is_neutralized_and_readable(token: str) -> None:
+def test_neutralized_special_token_stays_readable(token: str) -> None:
     plain = without_tokens(f"Hello {token} there")
     assert token not in plain
     assert find_role_markup(plain) is None
@@ -98,17 +98,17 @@ def test_ordinary_brackets_are_unchanged(words: str) -> None:
     assert neutralize_markup(words) == words
 
 
-def test_mark_made_by_neutralizing_is_neutralized() -> None:
+def test_role_markup_that_neutralizing_completes_is_neutralized() -> None:
     assert without_tags("<|a<s>|> </<s>s> <b>") == "‹|a‹s›|› ‹/‹s›s› ‹b›"
 
 
-def test_transcript_fence_is_neutralized_only_in_transcripts() -> None:
+def test_fence_of_a_transcript_is_neutralized_only_in_transcripts() -> None:
     assert without_tags("<transcript>") == "<transcript>"
     assert neutralize_markup("</transcript>") == "‹/transcript›"
 
 
 @given(st.lists(st.sampled_from([*"<>[]|｜ \n/~b", "s", "im_start", "INST", "x:"])).map("".join))
-def test_neutralized_text_has_no_token(text: str) -> None:
+def test_neutralized_text_has_no_special_token(text: str) -> None:
     plain = without_tags(text)
     assert without_tags(plain) == without_tokens(plain) == plain
 
@@ -158,7 +158,7 @@ def test_heads_in_letters_that_look_alike_are_neutralized(text: str, plain: str)
     assert neutralize_markup(text) == plain
 
 
-def test_nested_marks_take_linear_time() -> None:
+def test_nested_role_markup_is_neutralized_in_linear_time() -> None:
     nested = "<|" * 20_000 + "|>" * 20_000
     with little_work():
         assert "<" not in without_tags(nested)

@@ -16,7 +16,7 @@ def a_pair(body, **fields):
 
 
 @pytest.mark.req("S2-05")
-def test_long_result_is_recorded_whole_and_shown_in_part():
+def test_long_tool_result_is_recorded_whole_and_shown_in_part():
     records = a_pair("0123456789", most_shown=4)
     _, shown = project_records(records)
 
@@ -25,7 +25,7 @@ def test_long_result_is_recorded_whole_and_shown_in_part():
 
 
 @pytest.mark.req("S2-05")
-def test_prompt_shows_4000_characters_of_a_long_result():
+def test_prompt_shows_4000_characters_of_a_long_tool_result():
     _, shown = project_records(a_pair("x" * 4_001))
 
     assert shown.content == "x" * 4_000 + "\n[1 more characters are in record 1.2]"
@@ -33,28 +33,28 @@ def test_prompt_shows_4000_characters_of_a_long_result():
 
 
 @pytest.mark.req("S2-05")
-def test_shortened_result_stays_after_its_call():
+def test_shortened_tool_result_stays_after_its_call():
     asked, shown = project_records(a_pair("0123456789", most_shown=4))
 
     assert asked.tool_calls[0].id == shown.tool_call_id == "c1"
 
 
 @pytest.mark.req("S2-05")
-def test_shortened_result_is_deterministic():
+def test_long_tool_result_is_always_shortened_alike():
     one, other = (project_records(a_pair("0123456789", most_shown=4)) for _ in range(2))
 
     assert [m.wire() for m in one] == [m.wire() for m in other]
 
 
 @pytest.mark.parametrize("body", ["", "0123", "水の音だ"])
-def test_short_result_is_shown_unchanged(body):
+def test_short_tool_result_is_shown_unchanged(body):
     records = a_pair(body, most_shown=4)
 
     assert [m.content for m in project_records(records)][1] == body
     assert "shown" not in records[1].meta
 
 
-def test_result_is_cut_between_characters():
+def test_long_tool_result_is_cut_between_characters():
     _, shown = project_records(a_pair("水の音だよ、聞いて", most_shown=3))
 
     assert shown.content.startswith("水の音\n[6 more")

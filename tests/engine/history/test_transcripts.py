@@ -45,7 +45,7 @@ def refusal(reader: TranscriptReader, line: str) -> str:
     return str(told.value)
 
 
-def test_header_is_read_back():
+def test_transcript_header_is_read_back():
     assert TranscriptReader().header(header_line(HEADER)) == HEADER
 
 
@@ -62,13 +62,13 @@ def test_header_is_read_back():
         ({"opened_at": True}, "opened_at must be a time"),
     ],
 )
-def test_wrong_header_is_refused(values, problem):
+def test_transcript_header_with_a_missing_or_invalid_value_is_refused(values, problem):
     with pytest.raises(FormatError, match=f"line 1: .*{problem}"):
         TranscriptReader().header(changed(header_line(HEADER), **values))
 
 
 @pytest.mark.parametrize("line", ["", "[]", "{", "null", '{"a": NaN}', "[" * 100_000])
-def test_line_that_is_no_object_is_refused(line):
+def test_transcript_line_that_is_no_json_object_is_refused(line):
     with pytest.raises(FormatError, match="line 1: "):
         TranscriptReader().header(line)
 
@@ -84,7 +84,7 @@ def test_line_that_is_no_object_is_refused(line):
         max_size=5,
     )
 )
-def test_records_are_read_back(said):
+def test_transcript_records_are_read_back(said):
     records = stored(said)
     reader = a_reader()
     again = [reader.record(reader.line(record_line(record))) for record in records]
@@ -121,14 +121,16 @@ class TestRefusedRecords:
             ({"created_at": None}, "created_at must be a time"),
         ],
     )
-    def test_wrong_record_is_refused_with_its_line(self, lines, values, problem):
+    def test_transcript_record_with_an_invalid_value_is_refused_with_its_line(
+        self, lines, values, problem
+    ):
         told = refusal(a_reader(lines[0]), changed(lines[1], **values))
 
         assert told.startswith("line 3: ")
         assert problem in told
         assert told.endswith("nothing was imported")
 
-    def test_missing_record_is_noticed(self, lines):
+    def test_record_missing_from_a_transcript_is_noticed(self, lines):
         assert "record 1.2 must come here" in refusal(a_reader(lines[0]), lines[2])
 
     @pytest.mark.parametrize(
@@ -156,7 +158,9 @@ class TestRefusedRecords:
             ),
         ],
     )
-    def test_record_is_refused_with_a_meta_that_points_nowhere(self, lines, kind, meta, problem):
+    def test_transcript_record_that_names_a_missing_record_is_refused(
+        self, lines, kind, meta, problem
+    ):
         (bad,) = stored([a_new_record("x", kind=kind, meta=meta)], after=a_conversation(3))
 
         assert problem in refusal(a_reader(*lines), record_line(bad))
@@ -182,7 +186,7 @@ class TestTurns:
         reader = a_reader(*map(record_line, records))
         return reader.turn(reader.line(line))
 
-    def test_turn_is_read_back(self, turn):
+    def test_transcript_turn_is_read_back(self, turn):
         records, told = turn
 
         assert self.read(records, turn_line(told)) == told
@@ -200,7 +204,7 @@ class TestTurns:
             ({"ended_at": "later"}, "ended_at must be a time"),
         ],
     )
-    def test_wrong_turn_is_refused(self, turn, values, problem):
+    def test_transcript_turn_with_an_invalid_value_is_refused(self, turn, values, problem):
         records, told = turn
         with pytest.raises(FormatError, match=problem):
             self.read(records, changed(turn_line(told), **values))
@@ -217,7 +221,7 @@ class TestTurns:
             ("inputs", {"blocks": [["key", "\ud800 \0"]], "numbers": [1.5, 10**30, True, None]}),
         ],
     )
-    def test_turn_accepts_values_that_turns_write(self, turn, name, value):
+    def test_transcript_turn_accepts_every_value_that_turns_write(self, turn, name, value):
         records, told = turn
         manifest = {**told.manifest.to_plain(), name: value}
         read = self.read(records, changed(turn_line(told), manifest=manifest))
@@ -256,14 +260,14 @@ class TestTurns:
             ("erased_blocks", [1]),
         ],
     )
-    def test_turn_is_refused_with_a_wrong_manifest_value(self, turn, name, value):
+    def test_transcript_turn_is_refused_with_an_invalid_manifest_value(self, turn, name, value):
         records, told = turn
         manifest = {**told.manifest.to_plain(), name: value}
 
         with pytest.raises(FormatError, match=rf"line \d+: manifest\.{name} has a value"):
             self.read(records, changed(turn_line(told), manifest=manifest))
 
-    def test_turn_is_refused_with_a_missing_record(self, turn):
+    def test_transcript_turn_that_names_a_missing_record_is_refused(self, turn):
         records, told = turn
         with pytest.raises(FormatError, match=r"there is no record 1\.6"):
             self.read(records[:5], turn_line(told))

@@ -12,16 +12,16 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def test_short_text_is_one_chunk():
+def test_short_page_text_is_one_chunk():
     assert split_chunks("The ferry.\n\nIt crosses.") == ("The ferry.\n\nIt crosses.",)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "   \n \n"])
-def test_empty_text_has_no_chunks(text):
+def test_empty_page_text_has_no_chunks(text):
     assert split_chunks(text) == ()
 
 
-def test_long_text_is_split_between_paragraphs():
+def test_long_page_text_is_split_between_paragraphs():
     paragraphs = [letter * 500 for letter in "abc"]
 
     assert split_chunks("\n\n".join(paragraphs)) == ("a" * 500 + "\n\n" + "b" * 500, "c" * 500)
@@ -49,7 +49,7 @@ def test_long_sentence_is_split_between_words():
     assert {word for part in parts for word in part.split()} == {"ferryman"}
 
 
-def test_endless_word_is_split_between_letters():
+def test_very_long_word_is_split_between_letters():
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     flag = "\U0001f1f3\U0001f1f4"
 
@@ -58,14 +58,14 @@ def test_endless_word_is_split_between_letters():
     assert split_chunks(flag * 601)
 
 
-def test_letter_with_endless_marks_is_split():
+def test_letter_with_too_many_accents_is_split():
     parts = split_chunks("e" + "\u0301" * 5000)
 
     assert [len(part) <= MAX_CHUNK_CHARACTERS for part in parts] == [True] * 5
 
 
 @given(st.text(alphabet="ab. \n!。\u0301", max_size=6000))
-def test_chunks_fit_and_lose_nothing_of_any_text(text):
+def test_chunks_of_any_page_text_fit_and_lose_nothing(text):
     parts = split_chunks(text)
 
     assert squeezed("".join(parts)) == squeezed(text)
@@ -73,6 +73,6 @@ def test_chunks_fit_and_lose_nothing_of_any_text(text):
 
 
 @pytest.mark.parametrize("text", ["\n" * 400_000, ". " * 200_000, "\n \t" * 130_000, "'" * 400_000])
-def test_hostile_texts_take_linear_time(text):
+def test_hostile_page_texts_are_split_in_linear_time(text):
     with little_work(5):
         split_chunks(text)

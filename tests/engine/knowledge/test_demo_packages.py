@@ -52,23 +52,23 @@ def package_of(task_type: str) -> Package:
 
 
 @pytest.mark.parametrize("task_type", TASKS)
-def test_package_matches_the_golden_text_of_its_type(task_type: str) -> None:
+def test_demo_package_equals_the_golden_text_of_its_task_type(task_type: str) -> None:
     assert package_of(task_type).render() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
 
 
-def test_package_is_empty_for_a_query() -> None:
+def test_demo_package_is_empty_for_a_question() -> None:
     package = package_of("query")
     assert (package.bypassed, package.render()) == (True, "")
 
 
-def test_configured_type_adds_its_instructions() -> None:
+def test_task_type_of_the_demo_config_page_adds_its_instructions() -> None:
     package = package_of("write_rumour")
     assert package.task_type == "write_rumour"
     assert "Instructions:Create/Rumour" in [page.heading for page in package.pages]
 
 
 @pytest.mark.parametrize("task_type", TASKS)
-def test_package_has_no_private_talk_of_editors(task_type: str) -> None:
+def test_demo_package_has_no_private_talk_of_editors(task_type: str) -> None:
     text = package_of(task_type).render()
     assert [one for one in NEVER_SHOWN if one in text] == []
 

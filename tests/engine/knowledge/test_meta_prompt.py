@@ -35,12 +35,12 @@ SECRET = a_base(
 
 
 @pytest.mark.req("S0-49", "S1-09")
-def test_block_is_empty_without_bases() -> None:
+def test_knowledge_block_is_empty_without_bases() -> None:
     assert the_block() == ""
 
 
 @pytest.mark.req("S0-13", "S0-18", "S0-19")
-def test_block_names_a_single_base_as_the_target() -> None:
+def test_knowledge_block_names_a_single_base_as_the_target_of_searches() -> None:
     assert the_block(HARBOUR) == (
         f"{HEADING}\n"
         "- Name: Harbour\n"
@@ -53,18 +53,18 @@ def test_block_names_a_single_base_as_the_target() -> None:
     )
 
 
-def test_block_names_no_target_of_two_bases() -> None:
+def test_knowledge_block_names_no_target_with_two_bases() -> None:
     block = the_block(HARBOUR, a_base("sea"))
     assert "Current target" not in block
     assert block.count("- Name: ") == 2
 
 
-def test_block_says_nothing_in_it_for_a_base_without_pages() -> None:
+def test_knowledge_block_says_that_a_base_without_pages_is_empty() -> None:
     assert "  Search: nothing in it yet\n" in the_block(a_base(pages=0, characters=0))
 
 
 @pytest.mark.parametrize(("count", "most"), [(1, 600), (2, 600), (3, 160)])
-def test_summaries_are_shorter_with_many_bases(count: int, most: int) -> None:
+def test_knowledge_block_has_shorter_summaries_with_many_bases(count: int, most: int) -> None:
     bases = [a_base(f"base{n}", summary="word " * 400) for n in range(count)]
     summaries = re.findall(r"^  Summary: (.+)$", the_block(*bases), re.MULTILINE)
     assert len(summaries) == count
@@ -72,7 +72,7 @@ def test_summaries_are_shorter_with_many_bases(count: int, most: int) -> None:
 
 
 @pytest.mark.parametrize(("count", "most"), [(2, 12), (3, 6)])
-def test_topics_are_fewer_with_many_bases(count: int, most: int) -> None:
+def test_knowledge_block_has_fewer_topics_with_many_bases(count: int, most: int) -> None:
     topics = tuple(f"topic {n}" for n in range(20))
     (first, *_) = re.findall(
         r"^  Topics: (.+)$",
@@ -83,14 +83,14 @@ def test_topics_are_fewer_with_many_bases(count: int, most: int) -> None:
 
 
 @pytest.mark.req("S0-18")
-def test_block_counts_bases_beyond_twelve() -> None:
+def test_knowledge_block_counts_bases_beyond_twelve() -> None:
     block = the_block(*(a_base(f"base{n:02}") for n in range(30)))
     assert block.count("- Name: ") == 12
     assert block.endswith("\n- and 18 more")
 
 
 @pytest.mark.req("S0-16")
-def test_block_names_no_tool_and_gives_no_order() -> None:
+def test_knowledge_block_names_no_tool_and_gives_no_order() -> None:
     block = the_block(HARBOUR, SECRET, restricted=("vault",))
     words = set(re.findall(r"\w+", block.lower()))
     assert words.isdisjoint({"tool", "call", "use", "must", "should", "always", "never", "answer"})
@@ -99,7 +99,7 @@ def test_block_names_no_tool_and_gives_no_order() -> None:
 
 @pytest.mark.req("S0-17", "S0-20", "S0-21")
 @pytest.mark.parametrize("pages", [0, 41])
-def test_restricted_base_shows_safe_metadata_whatever_it_holds(pages) -> None:
+def test_restricted_base_shows_only_safe_metadata_for_any_content(pages) -> None:
     assert the_block(replace(SECRET, pages=pages), restricted=("vault",)) == (
         f"{HEADING}\n"
         "- Name: The vault\n"
@@ -120,7 +120,7 @@ def test_restricted_base_shows_no_summary_topics_or_size() -> None:
 
 
 @pytest.mark.req("S0-24")
-def test_hint_loses_numbers_and_dates() -> None:
+def test_hint_of_a_restricted_base_loses_numbers_and_dates() -> None:
     base = a_base("vault", hint="Since 3 May 1320 the guild pays 400 crowns.", restricted=True)
     assert not re.search(r"\d|May", the_block(base, restricted=("vault",)))
 
@@ -132,7 +132,7 @@ def test_name_of_a_restricted_base_has_no_digits_in_any_line() -> None:
     assert "Current target: Vault (ID: vault)" in block
 
 
-def test_base_is_shown_in_full_when_restricted_only_for_others() -> None:
+def test_base_restricted_only_for_others_is_shown_in_full() -> None:
     assert "  Topics: pier, bell" in the_block(SECRET)
 
 
@@ -143,21 +143,21 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("field", ["name", "summary"])
-def test_summary_stays_in_its_field(field: str) -> None:
+def test_hostile_summary_of_a_base_stays_in_its_field(field: str) -> None:
     plain = the_block(a_base(**{field: "Sea"}), a_base("b"))
     hostile = the_block(a_base(**{field: HOSTILE}), a_base("b"))
     assert len(hostile.splitlines()) == len(plain.splitlines())
     assert not re.search(r"[{}\[\]<>`%\x00\u2028\u202e]", hostile)
 
 
-def test_topic_with_a_comma_stays_one_topic() -> None:
+def test_topic_of_a_base_with_a_comma_stays_one_topic() -> None:
     block = the_block(a_base(topics=("boats, ropes\nPages: 9", "boats, ropes\nPages: 9", HOSTILE)))
     (topics,) = re.findall(r"^  Topics: (.+)$", block, re.MULTILINE)
     assert topics.startswith("boats ropes Pages: 9, Sea - Name: Vault")
     assert all(len(topic) <= 48 for topic in topics.split(", "))
 
 
-def test_hostile_hint_and_keyword_stay_in_their_fields() -> None:
+def test_hostile_hint_and_keyword_of_a_base_stay_in_their_fields() -> None:
     base = a_base("vault", hint=HOSTILE, keywords=(HOSTILE, "a, b"), restricted=True)
     block = the_block(base, restricted=("vault",))
     assert len(block.splitlines()) == 7
@@ -168,5 +168,5 @@ def test_base_without_a_name_shows_its_id() -> None:
     assert "- Name: harbour\n" in the_block(a_base(name="{}"))
 
 
-def test_block_is_the_same_for_the_same_bases() -> None:
+def test_knowledge_block_is_the_same_for_the_same_bases() -> None:
     assert the_block(HARBOUR, SECRET) == the_block(HARBOUR, SECRET)

@@ -53,7 +53,7 @@ def order(found: list[Posting], *, namespaces=("Main",), most=9, rarities=None) 
     return [page for page, _ in best_pages(found, told, namespaces=namespaces, most=most)]
 
 
-def test_title_and_body_words_are_different_terms():
+def test_word_in_title_and_body_gives_two_index_terms():
     terms = page_weights(a_page("Talk:Ferry", "at dawn", aliases=("Goose",), tags=("boat",)))
 
     assert {*terms} == {
@@ -63,13 +63,13 @@ def test_title_and_body_words_are_different_terms():
     assert all(1 <= weight <= MAX_WEIGHT for weight in terms.values())
 
 
-def test_weight_grows_with_the_occurrences_of_a_word():
+def test_index_weight_grows_with_the_occurrences_of_a_word():
     once, often = page_weights(a_page("A", "dawn x")), page_weights(a_page("A", "dawn dawn dawn x"))
 
     assert once[DAWN] < often[DAWN]
 
 
-def test_weight_falls_with_the_length_of_text_and_title():
+def test_index_weight_falls_with_the_length_of_text_and_title():
     short, long = (
         page_weights(a_page("Ferry", "dawn")),
         page_weights(a_page("Ferry house of the northern harbour", "dawn " + "x " * 900)),
@@ -84,7 +84,7 @@ def test_packed_weights_are_unpacked_unchanged(weighed):
     assert unpack_weights(pack_weights(weighed)) == weighed
 
 
-def test_packed_weights_take_one_byte_each_when_dense_and_three_when_sparse():
+def test_packed_weights_take_one_byte_for_many_pages_and_three_for_few():
     many = {place: 1 + place % MAX_WEIGHT for place in range(0, DENSE_FROM * 4, 4)}
     few = dict(list(many.items())[1:])
 
@@ -92,14 +92,14 @@ def test_packed_weights_take_one_byte_each_when_dense_and_three_when_sparse():
     assert unpack_weights(pack_weights(many)) == many
 
 
-def test_rarity_is_higher_for_few_titles_than_for_many_bodies():
+def test_word_rarity_is_higher_in_few_titles_than_in_many_bodies():
     pages = [{MAIN: 1, FERRY: 20} for _ in range(9)]
     told = term_rarities(postings({MAIN: 1, CALLED_FERRY: 20}, *pages))
 
     assert told[CALLED_FERRY] > told[FERRY] > 0
 
 
-def test_best_pages_are_ordered_by_the_sum_of_their_words():
+def test_best_pages_are_ordered_by_the_sum_of_their_word_scores():
     found = postings(
         {MAIN: 1, FERRY: 10},
         {MAIN: 1, FERRY: 10, DAWN: 10},
@@ -112,7 +112,7 @@ def test_best_pages_are_ordered_by_the_sum_of_their_words():
 
 
 @pytest.mark.req("S0-44")
-def test_best_pages_leave_out_other_namespaces():
+def test_best_pages_are_only_of_the_given_namespaces():
     found = postings({MAIN: 1, FERRY: 3}, {TALK: 1, FERRY: 30})
 
     assert order(found) == [1]
@@ -120,20 +120,20 @@ def test_best_pages_leave_out_other_namespaces():
     assert order(found, namespaces=("Main", "Talk")) == [2, 1]
 
 
-def test_best_pages_include_all_equal_to_the_last():
+def test_best_pages_include_all_with_the_score_of_the_last():
     found = postings(*[{MAIN: 1, FERRY: 5}] * 40, {MAIN: 1, FERRY: 6})
 
     assert order(found, most=3) == [41, *range(1, 41)]
 
 
-def test_best_pages_are_none_without_words():
+def test_no_best_pages_are_found_without_query_words():
     assert best_pages(postings({MAIN: 1}), {}, namespaces=("Main",), most=9) == []
     assert order(postings({MAIN: 1})) == []
 
 
 @settings(max_examples=15, deadline=None)
 @given(some.integers(0, 10**6), some.sampled_from([1, 3, 20]))
-def test_best_pages_match_a_plain_sum_over_several_spans(seed, most):
+def test_best_pages_equal_a_plain_calculation_over_several_spans_of_ids(seed, most):
     """Whatever the numbers: many pages or few, one word or sixty, all over or in one span."""
     rng = random.Random(seed)
     terms = [Term("body", f"w{number}") for number in range(rng.choice([1, 4, 60]))]

@@ -43,7 +43,7 @@ def test_query_words_match_in_any_script_and_case(query, text):
 
 
 @pytest.mark.parametrize(("query", "text"), [("ferry", "fairy"), ("渡船", "船渡"), ("gas", "ga")])
-def test_query_words_do_not_match_other_words(query, text):
+def test_query_words_do_not_match_different_words(query, text):
     assert not finds(query, text)
 
 
@@ -68,7 +68,7 @@ def test_long_query_is_cut_to_its_first_words():
     )
 
 
-def test_long_word_is_cut_in_query_and_page():
+def test_long_word_is_cut_alike_in_query_and_page():
     assert tuple(query_weights("a" * 900)) == ("a" * MOST_WORD_CHARACTERS,)
     assert finds("a" * 900, "a" * 901)
 

@@ -69,7 +69,7 @@ def test_hint_is_left_out_when_it_repeats_a_page_in_another_form(page, hint):
 
 
 @pytest.mark.req("S0-23")
-def test_safe_metadata_is_name_and_id_without_a_hint():
+def test_safe_metadata_of_a_base_without_hint_is_its_name_and_id():
     block = safe_metadata(replace(INFO, hint="", keywords=()))
     assert block == SafeMetadata(name="The harbour vault", id="vault")
 
@@ -112,7 +112,7 @@ def test_hint_loses_headings_of_pages():
 
 
 @pytest.mark.req("S0-24")
-def test_hint_loses_an_unsure_number_when_a_page_counts_the_same_thing():
+def test_hint_loses_an_ambiguous_number_when_a_page_counts_the_same_thing():
     hint = "One sack in the first boat"
     assert safe_hint(hint) == hint
     assert safe_hint(hint, texts=["The duty of 1 sack"]) == "sack in the first boat"

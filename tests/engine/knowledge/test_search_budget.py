@@ -20,7 +20,7 @@ def test_first_five_searches_are_free(before):
     assert verdict(before, used=99).message == ""
 
 
-def test_later_searches_say_how_many_are_left():
+def test_searches_after_the_free_ones_say_how_many_are_left():
     assert verdict(5).message == "You may search 4 more times."
     assert verdict(8).message == "You may search 1 more time."
 
@@ -39,7 +39,7 @@ def test_eleventh_search_is_refused():
     assert not verdict(10).is_allowed
 
 
-def test_search_is_refused_without_room():
+def test_search_is_refused_when_the_prompt_has_no_room():
     assert (
         judge_search(DEFAULT_SEARCH_BUDGET, before=6, used_tokens=0, limit_tokens=0).code
         == "token_limit_exceeded"
@@ -51,7 +51,7 @@ def test_search_budget_is_the_default_when_empty(given):
     assert read_search_budget(given) == (DEFAULT_SEARCH_BUDGET, "")
 
 
-def test_search_budget_takes_given_fields():
+def test_search_budget_takes_fields_of_a_dictionary():
     assert read_search_budget({"calls": 3, "free": 1}) == (SearchBudget(calls=3, free=1), "")
 
 
@@ -68,7 +68,7 @@ def test_search_budget_takes_given_fields():
         ([10], "must be a dictionary"),
     ],
 )
-def test_search_budget_is_the_default_with_a_reason_when_wrong(given, problem):
+def test_search_budget_is_the_default_when_a_field_is_invalid(given, problem):
     budget, told = read_search_budget(given)
     assert budget == DEFAULT_SEARCH_BUDGET
     assert problem in told

@@ -11,7 +11,7 @@ TEXTS = (meta_prompt.POLICY, meta_prompt.RESTRICTED_POLICY)
 
 @pytest.mark.req("S1-01")
 @pytest.mark.parametrize("text", TEXTS)
-def test_policies_have_no_template_marks(text):
+def test_search_policies_have_no_template_marks(text):
     assert not re.search(r"[{}%<>\[\]]", text)
 
 

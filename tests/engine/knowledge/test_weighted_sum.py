@@ -9,7 +9,7 @@ def order(words, near, reachable=10.0):
     return [key for key, _ in merge_rankings(words, near, reachable=reachable)]
 
 
-def test_merged_score_is_a_weighted_sum_of_words_and_meaning():
+def test_merged_page_score_is_a_weighted_sum_of_words_and_meaning():
     found = merge_rankings([("a", 5.0), ("b", 2.0)], {"b": 0.5}, reachable=10.0)
 
     assert found == [
@@ -18,19 +18,19 @@ def test_merged_score_is_a_weighted_sum_of_words_and_meaning():
     ]
 
 
-def test_sure_words_come_before_similar_meaning():
+def test_page_with_all_query_words_comes_before_one_of_similar_meaning():
     assert order([("a", 9.0)], {"b": 0.9}) == ["a", "b"]
 
 
-def test_similar_meaning_comes_before_unsure_words():
+def test_page_of_similar_meaning_comes_before_one_with_few_query_words():
     assert order([("a", 1.0)], {"b": 0.6}) == ["b", "a"]
 
 
-def test_page_found_by_both_comes_first():
+def test_page_found_by_words_and_by_meaning_comes_first():
     assert order([("a", 5.0), ("b", 5.0)], {"b": 0.4, "c": 0.4}) == ["b", "a", "c"]
 
 
-def test_merged_order_is_kept_with_one_source():
+def test_merged_ranking_keeps_the_order_of_pages_found_one_way():
     assert order([("c", 3.0), ("a", 2.0)], {}) == ["c", "a"]
     assert order([], {"b": 0.9, "a": 0.4}, reachable=0.0) == ["b", "a"]
 

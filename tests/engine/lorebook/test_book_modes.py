@@ -26,12 +26,12 @@ def test_book_is_floating_by_default():
     assert a_book(extensions=FROZEN).mode == "frozen"
 
 
-def test_given_mode_overrides_the_mode_of_the_book():
+def test_given_book_mode_overrides_the_mode_in_the_file():
     assert a_book(extensions=FROZEN, mode="floating").mode == "floating"
 
 
 @pytest.mark.parametrize("book", BOOKS.values(), ids=BOOKS)
-def test_mode_is_written_and_removed_without_a_trace(book):
+def test_book_mode_is_written_and_removed_without_a_trace(book):
     frozen = set_mode(book, "frozen")
 
     assert read_book(frozen).mode == "frozen"
@@ -39,11 +39,11 @@ def test_mode_is_written_and_removed_without_a_trace(book):
     assert set_mode(frozen, "floating") == book
 
 
-def test_other_extensions_are_kept():
+def test_setting_the_book_mode_keeps_other_extensions():
     assert set_mode(BOOKS["v3"], "frozen")["extensions"] == {"theirs": 1, **FROZEN}
 
 
-def test_set_mode_does_not_change_its_argument():
+def test_setting_the_book_mode_does_not_change_the_given_data():
     book = new_book("harbour")
     set_mode(book, "frozen")
 
@@ -51,7 +51,7 @@ def test_set_mode_does_not_change_its_argument():
 
 
 @pytest.mark.parametrize("name", ["standalone", "world"])
-def test_mode_survives_conversion_and_back(name):
+def test_book_mode_survives_conversion_to_another_format_and_back(name):
     frozen = set_mode(BOOKS[name], "frozen")
     there, back = (as_world, as_v3) if name == "standalone" else (as_v3, as_world)
 
@@ -74,10 +74,10 @@ def test_a_book_of_another_program_can_be_frozen():
         ({"mode": ["frozen"]}, r"must be floating or frozen, not \['frozen'\]"),
     ],
 )
-def test_err_invalid_mode_data_is_named(own, told):
+def test_invalid_book_mode_data_is_named_in_the_error(own, told):
     with pytest.raises(FormatError, match=told):
         a_book(label="inn", extensions={"evennia_ai": own})
 
 
-def test_extensions_of_another_type_give_the_default_mode():
+def test_book_extensions_of_another_type_give_the_default_mode():
     assert a_book(extensions=7).mode == "floating"

@@ -37,7 +37,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_book_gives_the_result_of_its_case(case: dict[str, Any]):
+def test_lorebook_gives_the_result_of_its_golden_case(case: dict[str, Any]):
     books = _books(case["given"])
     state = NO_STATE
     for given, expect in _turns(case):

@@ -39,12 +39,12 @@ def asks(test, *values, fact="fact", **more):
         ("at_most", (3,), ("1",), False),
     ],
 )
-def test_test_of_a_fact_is_met_or_not(test, values, fact, is_met):
+def test_condition_on_a_fact_is_met_or_not(test, values, fact, is_met):
     assert (unmet_condition((asks(test, *values),), {"fact": fact}) == "") == is_met
 
 
 @pytest.mark.parametrize("test", CONDITION_TESTS)
-def test_unknown_fact_is_met_only_when_allowed(test):
+def test_condition_on_an_unknown_fact_is_met_only_when_allowed(test):
     assert unmet_condition((asks(test, 1),), {}).endswith("and the fact is unknown")
     assert unmet_condition((asks(test, 1, kept_unknown=True),), {}) == ""
 
@@ -64,13 +64,13 @@ def test_unmet_condition_names_wanted_and_found_values(condition, fact, words):
     assert unmet_condition((condition,), {"fact": fact}) == words
 
 
-def test_first_unmet_condition_is_the_reason():
+def test_first_unmet_condition_on_facts_is_the_reason():
     conditions = (asks("is_any", 1, fact="a"), asks("is_any", 2, fact="b"), asks("is_any", 3))
     assert unmet_condition(conditions, {"a": 1, "b": 9}) == "b must be 2, and it is 9"
     assert unmet_condition(conditions, {"a": 1, "b": 2, "fact": 3}) == ""
     assert unmet_condition((), {}) == ""
 
 
-def test_long_values_are_shortened_in_the_reason():
+def test_long_values_are_shortened_in_the_reason_of_an_unmet_condition():
     words = unmet_condition((asks("is_any", *("x" * 500 for _ in range(50))),), {"fact": "y" * 500})
     assert len(words) < 600

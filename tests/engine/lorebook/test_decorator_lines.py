@@ -24,7 +24,7 @@ from tests.effort import little_work
         ("@@depth 4", "@@depth 9"),
     ],
 )
-def test_with_value_changes_the_line_in_force(content, after):
+def test_changing_a_decorator_value_changes_the_line_that_applies(content, after):
     assert with_decorator_value(content, "depth", "9") == after
 
 
@@ -38,12 +38,12 @@ def test_with_value_changes_the_line_in_force(content, after):
         ("@@depth x\nLore.", "@@depth x\nLore."),
     ],
 )
-def test_without_leaves_no_line_of_the_name_in_force(content, after):
+def test_removing_a_decorator_leaves_no_line_of_its_name_that_applies(content, after):
     assert without_decorators(content, ("depth",)) == after
 
 
 @pytest.mark.long
-def test_editing_thousands_of_lines_takes_bounded_time():
+def test_editing_thousands_of_decorator_lines_takes_bounded_time():
     content = "@@role user\n" * 5 + "@@@depth 4\n" * 9_000 + "@@depth 4\n" * 9_000 + "L"
     with little_work(30):
         with_decorator_value(content, "depth", "9")
@@ -59,7 +59,7 @@ LINES = st.lists(
 
 
 @given(LINES)
-def test_edit_keeps_the_text_and_other_decorators(lines):
+def test_editing_a_decorator_keeps_the_text_and_other_decorators(lines):
     content = "\n".join([*lines, "Lore."])
     changed = with_decorator_value(content, "depth", "9")
     others = [each for each in parse_decorators(content).decorators if each[0] != "depth"]

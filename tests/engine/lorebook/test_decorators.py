@@ -33,7 +33,7 @@ def test_decorators_and_blank_lines_around_them_are_removed():
     assert read.text == "Some lore.\n\nMore."
 
 
-def test_blank_lines_before_and_between_are_skipped():
+def test_blank_lines_before_and_between_decorators_are_skipped():
     read = parse_decorators("\n\n@@depth 1\n\n  @@role user  \nLore.")
     assert read.decorators == (("depth", ("1",)), ("role", ("user",)))
     assert read.text == "Lore."
@@ -77,7 +77,7 @@ def test_a_decorator_at_the_very_end_needs_no_line_end():
     assert read.text == ""
 
 
-def test_decorators_after_the_head_are_text():
+def test_decorator_lines_after_other_text_are_text():
     read = parse_decorators("Lore first.\n@@depth 2\n")
     assert read.decorators == ()
     assert read.text == "Lore first.\n@@depth 2\n"
@@ -123,7 +123,7 @@ def test_decorator_with_an_invalid_value_is_ignored_with_a_notice(line, wanted):
 
 
 @pytest.mark.req("S3-27")
-def test_unknown_position_is_ignored_with_a_notice():
+def test_unknown_value_of_the_position_decorator_is_ignored_with_a_notice():
     assert names("@@position before_desc\nLore.") == ["position"]
     read = parse_decorators("@@position behind_the_moon\nLore.")
     assert read.decorators == ()
@@ -137,7 +137,7 @@ def test_the_fallback_of_an_unknown_decorator_is_used():
 
 
 @pytest.mark.req("S3-25")
-def test_fallback_of_an_invalid_value_is_used():
+def test_fallback_of_a_decorator_with_an_invalid_value_is_used():
     assert parse_decorators("@@depth x\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
 
 
@@ -145,7 +145,7 @@ def test_the_fallback_of_a_known_decorator_is_not_used():
     assert names("@@depth 1\n@@@activate_only_after 99\nL") == ["depth"]
 
 
-def test_first_usable_line_of_a_chain_is_used():
+def test_first_usable_line_of_a_decorator_and_its_fallbacks_is_used():
     chain = (
         "@@a_one 1\n@@@a_two 1\n@@@a_three 1\n@@@a_four 1\n@@@a_five 1\n@@@depth 2\n@@@role user\nL"
     )
@@ -159,33 +159,33 @@ def test_fallback_without_a_decorator_is_ignored():
 
 
 @pytest.mark.req("S3-25")
-def test_first_line_of_a_name_counts_after_fallbacks():
+def test_first_decorator_line_of_a_name_counts_after_fallbacks():
     read = parse_decorators("@@app_only 1\n@@@depth 3\n@@depth 5\nL")
     assert read.decorators == (("depth", ("3",)),)
     assert "@@depth occurs twice; the first one counts" in read.notices
 
 
-def test_additional_keys_repeat_and_their_values_are_split_and_trimmed():
+def test_additional_keys_decorator_may_repeat_and_its_values_are_split():
     read = parse_decorators("@@additional_keys thanks\n@@additional_keys  coin , ,ferry\nL")
     assert read.lists("additional_keys") == [("thanks",), ("coin", "ferry")]
 
 
-def test_comma_is_part_of_a_single_value():
+def test_comma_is_part_of_a_decorator_with_a_single_value():
     assert parse_decorators("@@app 1\n@@@role user,system\nL").decorators == ()
 
 
 @pytest.mark.req("S3-25")
-def test_depth_is_ignored_next_to_a_position():
+def test_depth_decorator_is_ignored_next_to_a_position():
     assert names("@@depth 4\n@@position after_desc\nL") == ["position"]
 
 
 @pytest.mark.req("S3-25")
-def test_depth_counts_next_to_an_ignored_position():
+def test_depth_decorator_counts_next_to_an_ignored_position():
     assert names("@@depth 4\n@@position moon\nL") == ["depth"]
 
 
 @pytest.mark.req("S3-26")
-def test_reverse_depth_is_ignored_next_to_depth_or_position():
+def test_reverse_depth_decorator_is_ignored_next_to_depth_or_position():
     assert names("@@reverse_depth 1\nL") == ["reverse_depth"]
     assert names("@@reverse_depth 1\n@@depth 4\nL") == ["depth"]
     assert names("@@reverse_depth 1\n@@position after_desc\nL") == ["position"]
@@ -195,7 +195,7 @@ def test_the_fallback_of_an_overruled_decorator_is_used():
     assert names("@@depth 4\n@@@role user\n@@position after_desc\nL") == ["role", "position"]
 
 
-def test_dont_activate_is_ignored_next_to_activate():
+def test_dont_activate_decorator_is_ignored_next_to_activate():
     assert names("@@dont_activate\n@@activate\nL") == ["activate"]
 
 
@@ -213,26 +213,26 @@ def test_after_match_decorator_takes_no_values(name):
     assert read.notices == ()
 
 
-def test_is_user_icon_takes_one_value_with_commas():
+def test_is_user_icon_decorator_takes_one_value_with_commas():
     read = parse_decorators("@@is_user_icon  red cap, new \nL")
     assert read.decorators == (("is_user_icon", ("red cap, new",)),)
 
 
-def test_disable_ui_prompt_is_ignored():
+def test_disable_ui_prompt_decorator_is_ignored():
     read = parse_decorators("@@disable_ui_prompt system_prompt\nL")
     assert read.decorators == ()
     assert read.text == "L"
     assert "is not supported" in read.notices[0]
 
 
-def test_notices_about_lines_are_limited():
+def test_notices_about_decorator_lines_are_limited():
     read = parse_decorators(
         "".join(f"@@app_{chr(97 + i % 26)}{chr(97 + i // 26)} 1\n" for i in range(600))
     )
     assert len(read.notices) == MAX_NOTICES + 1
 
 
-def test_eighty_thousand_lines_are_read_in_linear_time():
+def test_eighty_thousand_decorator_lines_are_read_in_linear_time():
     with little_work(3):
         read = parse_decorators("@@nothing_known 1\n" * 40_000 + "@@@depth 2\n" * 40_000 + "L")
     assert read.decorators == (("depth", ("2",)),)
@@ -248,7 +248,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
-def test_text_after_the_head_is_the_end_of_any_content(lines, end):
+def test_text_after_the_decorators_is_the_end_of_any_content(lines, end):
     content = end.join(lines)
     read = parse_decorators(content)
     assert content.endswith(read.text)
@@ -264,13 +264,13 @@ def test_text_without_a_leading_decorator_is_unchanged(content):
 
 
 @pytest.mark.parametrize("place", ["personality", "scenario"])
-def test_positions_next_to_card_fields_count(place: str):
+def test_decorator_positions_next_to_card_fields_are_accepted(place: str):
     read = parse_decorators(f"@@position {place}\n@@@depth 2\nL")
     assert read.decorators == (("position", (place,)),)
     assert read.notices == ()
 
 
-def test_notice_about_any_line_is_one_line():
+def test_notice_about_any_decorator_line_is_one_line():
     assert parse_decorators("@@\x1b[2Jdepth 1\x85\nText.").notices == (
         "@@ [2Jdepth 1 is not a decorator; it is ignored",
     )

@@ -19,7 +19,7 @@ STAYS = {"sticky": 9, "cooldown": 9}
         ({"label": "a", "attach": "character"}, "1", {"label": "#a", "attach": "npc"}, "1"),
     ],
 )
-def test_state_of_one_entry_is_not_that_of_another_with_its_label(book, uid, other, other_uid):
+def test_timers_of_an_entry_are_not_those_of_another_with_its_label(book, uid, other, other_uid):
     woken = a_book(an_entry("Woken.", keys=["coin"], id=uid, extensions=STAYS), **book)
     silent = a_book(an_entry("Never.", keys=["gate"], id=other_uid, extensions=STAYS), **other)
     first = a_turn(woken, silent, scan=a_scan("user: coin"))
@@ -28,6 +28,6 @@ def test_state_of_one_entry_is_not_that_of_another_with_its_label(book, uid, oth
     assert texts(later) == ["Woken."]
 
 
-def test_state_of_an_entry_is_stored_by_its_label():
+def test_timers_of_an_entry_are_stored_by_its_label():
     book = a_book(an_entry(extensions=STAYS), label="harbour", attach="npc")
     assert list(a_turn(book, scan=a_scan("user: coin")).after.sticky) == ["harbour#0"]

@@ -291,7 +291,7 @@ def test_entry_may_be_excluded_from_recursion_or_delayed_until_it():
     assert texts(turn(book, "coin")) == ["gold silver", "Waits.", "lead"]
 
 
-def test_entries_that_activate_each_other_end():
+def test_recursion_of_entries_that_activate_each_other_ends():
     book = a_book(an_entry("gold"), an_entry("coin", keys=["gold"]))
     rules = ActivationRules(max_recursion_steps=0)
     assert texts(turn(book, "coin", rules=rules)) == ["gold", "coin"]

@@ -35,18 +35,18 @@ def functions_of(path):
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_guide_example_runs():
+def test_lorebook_guide_example_runs():
     [code] = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     exec(compile(code, "docs/build/lorebook.md", "exec"), {})
 
 
 @pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[^`]+)`", GUIDE))))
-def test_every_test_named_in_the_feature_table_exists(named):
+def test_every_test_named_in_the_lorebook_feature_table_exists(named):
     path, _, name = named.partition("::")
     assert name in functions_of(path)
 
 
-def test_every_row_of_the_feature_table_has_a_test_or_a_reason():
+def test_every_row_of_the_lorebook_feature_table_has_a_test_or_a_reason():
     rows = re.findall(r"^\| (.+?) \| (done|refused) \| (.+) \|$", LEDGER, re.MULTILINE)
     assert len(rows) == len(first_cells(LEDGER)) - 2
     for feature, state, why in rows:
@@ -55,17 +55,17 @@ def test_every_row_of_the_feature_table_has_a_test_or_a_reason():
             assert "`tests/" in why, feature
 
 
-def test_guide_lists_every_preset_flag():
+def test_lorebook_guide_lists_every_preset_flag():
     told = [cell.strip("`") for cell in first_cells(section("Two presets"))[1:]]
     assert sorted(told) == sorted(field.name for field in fields(PresetFlags))
 
 
-def test_guide_lists_every_decorator():
+def test_lorebook_guide_lists_every_decorator():
     told = set(re.findall(r"@@(\w+)", section("Decorators")))
     assert told == decorators._WANTED.keys() | decorators._UNSUPPORTED.keys()
 
 
-def test_guide_lists_every_position():
+def test_lorebook_guide_lists_every_entry_position():
     told = section("Where it stands")
     assert len(get_args(Position)) == 10
     assert [cell for cell in first_cells(told)[1:] if cell] == ["0", "1", "2, 3", "4", "5, 6", "7"]
@@ -73,7 +73,7 @@ def test_guide_lists_every_position():
     assert "at_mention" in told
 
 
-def test_guide_lists_every_kind_of_lint():
+def test_lorebook_guide_lists_every_kind_of_lint_finding():
     source = Path(lints.__file__).read_text(encoding="utf-8")
     kinds = set(re.findall(r'(?:yield |kind=)"(\w+)"', source)) | {"double"}
     told = {kind for cell in first_cells(section("Lints"))[1:] for kind in re.findall(r"\w+", cell)}

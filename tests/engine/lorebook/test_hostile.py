@@ -49,7 +49,7 @@ def large_book():
 
 @pytest.mark.long
 @PRESETS
-def test_fifty_thousand_entries_are_scanned(large_book, preset):
+def test_book_of_fifty_thousand_entries_is_scanned(large_book, preset):
     with little_work(30):
         result = awake(large_book, scan=a_scan("user: key7"), rules=rules_of(preset))
         assert texts(result) == ["Lore 7."]
@@ -67,12 +67,12 @@ def test_key_of_fifty_thousand_entries_activates_a_limited_number(large_book):
 
 
 @pytest.mark.long
-def test_fifty_thousand_entries_are_linted(large_book):
+def test_book_of_fifty_thousand_entries_is_linted(large_book):
     with little_work(30):
         assert lint_book(large_book) == ()
 
 
-def test_too_many_entries_are_refused():
+def test_book_with_too_many_entries_is_refused():
     data = {"entries": [an_entry()] * (MAX_ENTRIES + 1)}
     with little_work(10), pytest.raises(FormatError, match="split it"):
         read_book(data)
@@ -88,7 +88,7 @@ def test_entry_of_a_megabyte_takes_linear_time(preset):
 
 
 @pytest.mark.long
-def test_million_keys_are_cut_or_refused_with_a_notice():
+def test_book_with_a_million_keys_is_cut_or_refused_with_a_notice():
     entries = [an_entry(f"Lore {n}.", keys=[f"k{n}x{k}" for k in range(1000)]) for n in range(1000)]
     with little_work(60):
         book = a_book(*entries)
@@ -146,7 +146,7 @@ def test_entry_without_room_does_not_recurse_endlessly(preset, more):
 
 
 @PRESETS
-def test_huge_delay_levels_end(preset):
+def test_activation_with_huge_delay_levels_ends(preset):
     entries = [
         a_world_entry("coin", key=["coin"], delayUntilRecursion=n * 10**9) for n in range(500)
     ]
@@ -196,7 +196,7 @@ def test_ten_thousand_entries_with_one_key_take_bounded_time():
 @PRESETS
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("grants", [ALL_GRANTS, NO_GRANTS])
-def test_catastrophic_pattern_is_stopped_with_a_verdict(preset, pattern, grants):
+def test_catastrophic_regex_key_is_stopped_with_a_verdict(preset, pattern, grants):
     text = "a" * 5000 + "x" * 5000 + "!"
     book = a_book(an_entry(keys=[f"/{pattern}/"], use_regex=True), grants=grants)
     with little_work(5):
@@ -205,7 +205,7 @@ def test_catastrophic_pattern_is_stopped_with_a_verdict(preset, pattern, grants)
     assert len(result.verdicts) == 1
 
 
-def test_thousand_catastrophic_patterns_take_bounded_time():
+def test_thousand_catastrophic_regex_keys_take_bounded_time():
     entries = [
         an_entry(keys=[f"/(?:{letters}+)+$/"], use_regex=True)
         for letters in (f"a{n % 10}?a{n}?" for n in range(1000))
@@ -234,7 +234,7 @@ def test_long_repetitive_keys_take_bounded_time(preset):
         awake(book, scan=a_scan("user: " + "a " * 50_000), rules=rules_of(preset))
 
 
-def test_thousands_of_group_members_take_bounded_time():
+def test_group_of_thousands_of_entries_takes_bounded_time():
     names = ", ".join(f"group{n}" for n in range(200))
     entries = [a_world_entry(f"L{n}.", key=["coin"], group=names) for n in range(500)]
     with little_work(20):
@@ -256,7 +256,7 @@ def test_a_group_may_be_called_by_a_number_of_any_length(preset):
     assert sum("won group" in verdict.reason for verdict in result.verdicts) >= 1
 
 
-def test_ten_thousand_sticky_members_have_short_reasons():
+def test_ten_thousand_sticky_group_members_have_short_reasons():
     entries = [a_world_entry(key=["coin"], group="g", sticky=9) for _ in range(10_000)]
     state = LoreState(sticky={f"book#{n}": Spell(0, 9) for n in range(10_000)})
     with little_work(20):
@@ -264,13 +264,13 @@ def test_ten_thousand_sticky_members_have_short_reasons():
         assert max(len(verdict.reason) for verdict in result.touched) < 300
 
 
-def test_endlessly_nested_file_is_refused():
+def test_endlessly_nested_lorebook_file_is_refused():
     deep = '{"entries": ' + "[" * 100_000 + "]" * 100_000 + "}"
     with little_work(10), pytest.raises(FormatError, match="nested"):
         parse_json(deep, kind="book", where="book")
 
 
-def test_a_file_of_twenty_megabytes_is_refused_before_it_is_read():
+def test_lorebook_file_of_twenty_megabytes_is_refused_before_it_is_read():
     huge = json.dumps({"entries": [an_entry("x" * 1000)]}) + " " * 21_000_000
     with little_work(5), pytest.raises(FormatError, match="make it smaller"):
         parse_json(huge, kind="book", where="book")

@@ -19,11 +19,11 @@ def a_book(label: str = "harbour") -> Lorebook:
     return read_book(BOOK, label=label)
 
 
-def test_id_is_preferred_to_a_name() -> None:
+def test_id_of_an_entry_is_preferred_to_the_name_of_another() -> None:
     assert [entry.uid for entry in entries_called(a_book(), "7")] == ["7"]
 
 
-def test_name_means_every_entry_that_has_it_in_any_case() -> None:
+def test_entry_name_means_every_entry_that_has_it_in_any_letter_case() -> None:
     assert [entry.uid for entry in entries_called(a_book(), "THE ferry")] == ["7", "9"]
     assert entries_called(a_book(), "nobody") == []
 
@@ -33,7 +33,7 @@ def test_names_of_leaves_out_entries_without_a_name() -> None:
 
 
 @pytest.mark.parametrize("wanted", ["the ferry", "harbour#the ferry", "lore:Harbour/THE FERRY"])
-def test_name_may_follow_the_name_of_its_book(wanted: str) -> None:
+def test_entry_name_may_follow_the_name_of_its_book(wanted: str) -> None:
     names = names_of([a_book(), a_book("moor")])
     found = [origin for origin in origins_called(wanted, names) if "harbour" in origin]
     assert found == ["lore:harbour#7", "lore:harbour#9"]

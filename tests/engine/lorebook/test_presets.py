@@ -81,7 +81,7 @@ def test_one_text_lets_a_regex_match_across_messages():
     assert both(entries, "coin", "red") == ([], ["over two"])
 
 
-def test_one_text_joins_stripped_messages():
+def test_one_text_joins_messages_without_blanks_around_them():
     entries = [an_app_entry("at the end", key=["/coin$/"])]
     assert both(entries, "a coin \n") == ([], ["at the end"])
 

@@ -32,24 +32,24 @@ FIELDS = st.sampled_from(
 
 
 @pytest.mark.parametrize("seed", seeds(), ids=len)
-def test_the_fuzz_targets_own_seeds_pass(seed):
+def test_seeds_of_the_lorebook_fuzz_target_pass(seed):
     check(seed)
 
 
-def test_the_fuzz_target_reaches_both_formats_and_all_grants():
+def test_lorebook_fuzz_target_reaches_both_formats_and_all_grants():
     cases = [case_of(bytes(range(n, 256)) * 2) for n in range(40)]
     kinds = {(isinstance(case.book.get("entries"), dict), case.grants) for case in cases}
     assert len(kinds) == 6
 
 
 @given(st.binary(max_size=300))
-def test_any_book_and_conversation_keep_the_invariants(data):
+def test_activation_of_any_book_in_any_conversation_keeps_the_invariants(data):
     check(b"\x01" + data)
 
 
 @settings(max_examples=up_to(50))
 @given(st.lists(st.dictionaries(FIELDS, JSON, max_size=5), max_size=3), st.booleans())
-def test_any_json_is_read_or_refused_in_one_line(entries, named):
+def test_any_json_is_read_as_a_lorebook_or_refused_in_one_line(entries, named):
     listed = {str(n): entry for n, entry in enumerate(entries)} if named else entries
     try:
         book = read_book({"entries": listed})
@@ -83,7 +83,7 @@ def test_more_keys_never_make_an_entry_inactive(keys, line, preset):
 
 
 @given(st.sampled_from(HEADS), st.sampled_from(TEXTS), PRESETS)
-def test_book_round_trips_through_json(head, text, preset):
+def test_lorebook_round_trips_through_json(head, text, preset):
     written = {"entries": [an_entry(head + text), an_entry("Gate.", keys=["gate"])]}
     rules = read_rules({"rules": preset})
     first, second = (

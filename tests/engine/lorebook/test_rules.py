@@ -7,11 +7,11 @@ from evennia_ai.engine.lorebook.activation.lore_budget import budget_of
 from evennia_ai.engine.lorebook.rules import EVENNIA_AI, SILLYTAVERN, ActivationRules, read_rules
 
 
-def test_rules_are_the_defaults_without_settings():
+def test_activation_rules_are_the_defaults_without_settings():
     assert read_rules({}) == ActivationRules()
 
 
-def test_rules_take_the_given_settings():
+def test_activation_rules_take_the_given_settings():
     rules = read_rules({"scan_depth": 2, "overflow": "stop", "budget_tokens": 7, "dry_run": True})
     assert rules == ActivationRules(scan_depth=2, overflow="stop", budget_tokens=7, dry_run=True)
 
@@ -32,26 +32,26 @@ def test_rules_take_the_given_settings():
         ([], "settings.lore: must be an object"),
     ],
 )
-def test_err_invalid_setting_is_named(data, message):
+def test_invalid_lore_setting_is_named_in_the_error(data, message):
     with pytest.raises(FormatError) as caught:
         read_rules(data)
     assert caught.value.message.startswith(message)
     assert "\n" not in caught.value.message
 
 
-def test_written_settings_override_the_preset():
+def test_written_lore_settings_override_the_preset():
     rules = read_rules({"rules": "sillytavern", "scan_depth": 9})
     assert rules.flags is SILLYTAVERN
     assert (rules.scan_depth, rules.overflow, rules.recursive) == (9, "stop", False)
     assert read_rules({}).flags is EVENNIA_AI
 
 
-def test_sillytavern_budget_is_rounded_and_at_least_1():
+def test_sillytavern_lore_budget_is_rounded_and_at_least_1():
     rules = ActivationRules(rules="sillytavern", budget_percent=25)
     assert [budget_of(rules, limit) for limit in (10, 9, 1, 0)] == [3, 2, 1, 1]
 
 
-def test_the_budget_is_a_share_of_the_limit_under_a_cap():
+def test_lore_budget_is_a_share_of_the_token_limit_under_a_cap():
     assert budget_of(ActivationRules(budget_percent=25), 1000) == 250
     assert budget_of(ActivationRules(budget_percent=25, budget_tokens=100), 1000) == 100
     assert budget_of(ActivationRules(budget_percent=25), 0) == 0

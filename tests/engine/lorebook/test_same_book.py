@@ -59,7 +59,7 @@ MILL = a_world_entry("The mill stands still.", key=["mill"], order=7, position=4
         (own_book(), a_world(MILL), "Lore of Brand", True),
     ],
 )
-def test_cards_book_is_a_copy_of_the_linked_or_an_equal_book(own, attached, world, counts_once):
+def test_book_of_a_card_is_a_copy_of_the_linked_or_an_equal_book(own, attached, world, counts_once):
     assert copy_of(own, [a_world(label="z"), attached], world=world) is (
         attached if counts_once else None
     )
@@ -78,7 +78,7 @@ def test_cards_book_is_a_copy_of_the_linked_or_an_equal_book(own, attached, worl
         (["Lore", "Lore (card)"], "Lore (card 2)"),
     ],
 )
-def test_cards_book_gets_a_free_label(taken, label):
+def test_book_of_a_card_gets_a_label_that_no_other_book_has(taken, label):
     own = own_book(LORE, label="Lore")
     made = with_free_label(own, taken)
     assert made is with_free_label(own, taken)
@@ -94,5 +94,5 @@ def test_entries_of_books_with_one_name_have_different_labels():
 
 
 @pytest.mark.parametrize("world", [None, 5, "", "  ", ["x"]])
-def test_world_that_is_no_text_links_no_book(world):
+def test_card_world_that_is_no_text_links_no_book(world):
     assert linked_world({"world": world}) == ""

@@ -17,17 +17,17 @@ SHE = People(own_names=("Oren", "ferryman"), other_names=("Anna", "Ben"), is_abo
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
-def test_text_is_accepted_or_refused_as_the_case_says(case: dict[str, Any]) -> None:
+def test_new_memory_is_accepted_or_refused_as_the_case_says(case: dict[str, Any]) -> None:
     found = judge_text(case["text"], SHE if case.get("about") else OREN)
     wanted = getattr(learning, case["refused"]).format(npc="Oren") if "refused" in case else ""
     assert found == (case.get("becomes", case["text"]), wanted)
 
 
-def test_persona_cases_are_all_loaded() -> None:
+def test_cases_of_memories_about_the_npc_itself_are_all_loaded() -> None:
     assert len(CASES) > 80
 
 
-def test_refusal_names_the_npc() -> None:
+def test_refusal_of_a_memory_names_the_npc() -> None:
     assert "what Oren is" in judge_text("Oren is a dragon.", OREN).refusal
 
 
@@ -42,5 +42,5 @@ def test_statement_about_the_npc_is_refused_with_any_ending(end: str, begin: str
     assert judge_text(f"{begin}a dragon {tail}", OREN).refusal
 
 
-def test_long_text_is_refused_without_backtracking() -> None:
+def test_long_memory_text_is_refused_in_linear_time() -> None:
     assert judge_text("and I " * 5000 + "'" * 5000, OREN).refusal

@@ -18,7 +18,7 @@ def candidates(*memories: Memory, speaker: str = ANNA, present: tuple[str, ...] 
     return [memory.id for memory in found]
 
 
-def test_candidates_are_of_the_speaker_those_present_and_the_world() -> None:
+def test_memory_candidates_are_about_the_speaker_people_present_and_the_world() -> None:
     memories = [
         a_memory(id=number, about=about) for number, about in enumerate([ANNA, BEN, "", "99"])
     ]
@@ -26,17 +26,17 @@ def test_candidates_are_of_the_speaker_those_present_and_the_world() -> None:
     assert candidates(*memories) == [0, 2]
 
 
-def test_candidates_are_of_the_world_without_a_speaker() -> None:
+def test_memory_candidates_are_about_the_world_without_a_speaker() -> None:
     assert candidates(a_memory(id=1, about=ANNA), a_memory(id=2), speaker="") == [2]
 
 
-def test_candidates_include_only_whispers_of_the_speaker() -> None:
+def test_memory_candidates_include_only_whispers_of_the_speaker() -> None:
     hers = a_memory(id=1, about=ANNA, learnt="private")
     his = a_memory(id=2, about=BEN, learnt="private")
     assert candidates(hers, his, present=(BEN,)) == [1]
 
 
-def test_candidates_keep_the_speakers_memory_at_the_limit() -> None:
+def test_memory_candidates_keep_those_about_the_speaker_at_the_limit() -> None:
     world = [a_memory(id=i, recalled_at=float(i)) for i in range(MOST_CANDIDATES)]
     hers = a_memory(id=900, about=ANNA)
     found = candidates(*world, hers)
@@ -45,22 +45,22 @@ def test_candidates_keep_the_speakers_memory_at_the_limit() -> None:
     assert found[-1] == 900
 
 
-def test_surplus_is_empty_under_the_limit() -> None:
+def test_no_memory_is_surplus_under_the_limit() -> None:
     assert surplus_memories(MemorySet((a_memory(),)), most=1, hours=0.0) == []
 
 
-def test_surplus_is_the_least_important_memory() -> None:
+def test_surplus_memory_is_the_least_important_one() -> None:
     small, great = a_memory(id=1, importance=1), a_memory(id=2, importance=9)
     assert surplus_memories(MemorySet((small, great)), most=1, hours=0.0) == [small]
 
 
-def test_surplus_spares_memories_of_builders() -> None:
+def test_surplus_memories_are_those_of_builders_last() -> None:
     builders = a_memory(id=1, importance=1, author="Mira")
     great = a_memory(id=2, importance=9)
     assert surplus_memories(MemorySet((builders, great)), most=1, hours=0.0) == [great]
 
 
-def test_with_memory_replaces_the_one_with_its_id() -> None:
+def test_added_memory_replaces_the_memory_with_its_id() -> None:
     old, other = a_memory(id=1), a_memory("Fire!", id=2)
     new = a_memory("Lost.", id=1)
     assert MemorySet((old, other)).with_memory(new).memories == (new, other)

@@ -89,7 +89,7 @@ def test_message_part_has_the_revision_of_its_memory() -> None:
     assert {part.origin: part.revision for part in parts}["memory:5"] == 2
 
 
-def test_component_text_frames_the_memories() -> None:
+def test_builders_text_surrounds_the_memories() -> None:
     frame = the_component("<memories>\n{{memories}}\n</memories> Trust them, {{char}}.")
     prompt = the_prompt(ROPE, components=(frame,), layout="classic")
     assert told(prompt)[0][1] == (
@@ -98,13 +98,13 @@ def test_component_text_frames_the_memories() -> None:
     assert stretches(prompt)["memory:3"] == "- Anna owes Oren a rope."
 
 
-def test_component_logic_frames_the_memories() -> None:
+def test_builders_text_with_logic_surrounds_the_memories() -> None:
     frame = the_component("{% if memories %}Known:\n{{ memories }}{% endif %}")
     prompt = the_prompt(ROPE, components=(frame,), layout="classic")
     assert told(prompt)[0][1] == "Known:\n- Anna owes Oren a rope."
 
 
-def test_component_is_left_out_without_memories() -> None:
+def test_memory_component_is_left_out_without_memories() -> None:
     prompt = the_prompt(components=(the_component("Known:\n{{memories}}"),))
     assert told(prompt) == [("event", "Hello")]
     assert verdicts_of(prompt, OWN) == [("expand", False, "nothing is remembered here")]
@@ -126,7 +126,7 @@ def test_memories_are_left_out_when_the_component_is_disabled() -> None:
     ]
 
 
-def test_memories_are_left_out_when_the_component_is_broken() -> None:
+def test_memories_are_left_out_when_the_component_text_has_an_error() -> None:
     prompt = the_prompt(ROPE, components=(the_component("{% if %}{{memories}}"),))
     assert verdicts_of(prompt, "memory:3") == [
         ("recall", False, "component semantic_memories has a template error")
@@ -139,7 +139,7 @@ def test_prompt_is_unchanged_without_memories() -> None:
     )
 
 
-def test_other_components_cannot_name_the_memories() -> None:
+def test_only_the_memory_component_can_name_the_memories() -> None:
     other = a_component("I know: {{memories}}", id=1201, key="other")
     assert told(the_prompt(ROPE, components=(other,)))[0] == ("ordered", "I know: {{memories}}")
 
@@ -175,7 +175,7 @@ def test_memories_are_left_out_when_dynamic_context_is_disabled() -> None:
     ]
 
 
-def test_prompt_is_the_same_when_composed_again() -> None:
+def test_prompt_with_memories_is_the_same_when_composed_again() -> None:
     inputs = the_inputs((MOOD,), memories=BOTH, event="Hello")
     fresh = the_inputs(
         (MOOD,), memories=tuple(replace(m, _memo={}) for m in reversed(BOTH)), event="Hello"

@@ -55,11 +55,11 @@ def some(count: int, **fields: Any) -> list[Memory]:
     return [a_memory(f"Fact number {i}.", id=i, **fields) for i in range(1, count + 1)]
 
 
-def test_recall_has_no_verdicts_without_candidates() -> None:
+def test_recall_has_no_verdicts_without_memories() -> None:
     assert judged().verdicts == ()
 
 
-def test_recall_takes_the_most_important() -> None:
+def test_recall_takes_the_most_important_memory() -> None:
     weak, strong = a_memory(id=1, importance=1), a_memory("Fire!", id=2, importance=10)
     assert taken(weak, strong, most=1) == [2]
 
@@ -70,7 +70,7 @@ def test_recall_takes_the_relevant_memory_first() -> None:
     assert taken(rope, ferry, words="Where is the ferry?", most=1) == [2]
 
 
-def test_recall_takes_the_older_of_equal_scores() -> None:
+def test_recall_takes_the_older_memory_of_equal_scores() -> None:
     assert taken(*reversed(some(3)), most=2) == [1, 2]
 
 
@@ -80,27 +80,27 @@ def test_recalled_memories_are_in_order_of_time() -> None:
     assert taken(late, early) == [2, 1]
 
 
-def test_verdict_has_reason_and_score_over_the_number() -> None:
+def test_verdict_on_a_memory_beyond_the_number_has_reason_and_score() -> None:
     told = judged(*some(2), most=1)
     verdict = told.verdicts[1]
     assert (verdict.kept, verdict.reason) == (False, "the 1 best are taken")
     assert (verdict.cause or "").startswith("score 0.48: recency")
 
 
-def test_verdict_has_score_and_tokens_of_a_taken_memory() -> None:
+def test_verdict_on_a_taken_memory_has_score_and_tokens() -> None:
     verdict = judged(a_memory()).verdicts[0]
     assert verdict.kept
     assert verdict.reason == "score 0.48: recency 0.99, importance 0.44, relevance 0.00"
     assert verdict.tokens > 0
 
 
-def test_recall_takes_nothing_with_a_share_of_zero() -> None:
+def test_recall_takes_no_memory_with_a_share_of_zero() -> None:
     told = judged(a_memory(), share_percent=0)
     assert told.kept == ()
     assert reason_of(told, 1) == "over the share of 0 tokens"
 
 
-def test_recall_takes_the_next_when_one_does_not_fit() -> None:
+def test_recall_takes_the_next_memory_when_one_does_not_fit() -> None:
     long = a_memory("word " * 50, id=1, importance=10)
     assert taken(long, a_memory(id=2), limit=200) == [2]
 
@@ -132,12 +132,12 @@ def test_public_memory_is_recalled_in_private() -> None:
     assert taken(a_memory(about=BEN), moment=WITH_ANNA) == [1]
 
 
-def test_verdict_says_left_out_without_a_place() -> None:
+def test_verdict_says_that_memories_without_a_component_are_left_out() -> None:
     told = RecallResult(judged=judged(a_memory()).judged, is_shown=False)
     assert (told.shown_ids, reason_of(told, 1)) == ((), LEFT_OUT)
 
 
-def test_refuse_memories_gives_all_the_same_reason() -> None:
+def test_refused_memories_all_have_the_same_reason() -> None:
     told = refuse_memories(some(2), "component semantic_memories is disabled")
     assert {verdict.reason for verdict in told.verdicts} == {
         "component semantic_memories is disabled"
@@ -170,7 +170,7 @@ def test_words_said_ignore_inserted_messages() -> None:
     st.integers(0, 60),
     st.integers(0, 5),
 )
-def test_every_candidate_has_one_verdict_and_whispers_stay_secret(
+def test_every_memory_has_one_verdict_and_whispers_stay_secret(
     about: list[str], learnt: list[Any], moment: Moment, limit: int, most: int
 ) -> None:
     memories = [
@@ -199,34 +199,34 @@ def score_of(memory: Memory, *others: Memory, hours: float = 0.0, said: str = ""
 
 
 @pytest.mark.parametrize(("hours", "wanted"), [(0, 1.0), (1, 0.995), (24, 0.8867), (240, 0.3003)])
-def test_recency_falls_by_half_a_percent_an_hour(hours: float, wanted: float) -> None:
+def test_recency_of_a_memory_falls_by_half_a_percent_an_hour(hours: float, wanted: float) -> None:
     assert score_of(a_memory(), hours=hours).recency == wanted
 
 
-def test_recency_starts_at_the_last_recall() -> None:
+def test_recency_of_a_memory_starts_at_its_last_recall() -> None:
     assert score_of(a_memory(created_at=0, recalled_at=10), hours=11).recency == 0.995
 
 
-def test_recency_is_at_most_1_when_the_clock_was_set_back() -> None:
+def test_recency_of_a_memory_is_at_most_1_when_the_clock_was_set_back() -> None:
     assert score_of(a_memory(recalled_at=50), hours=10).recency == 1.0
 
 
 @pytest.mark.parametrize(("importance", "wanted"), [(1, 0.0), (10, 1.0), (5, 0.4444)])
-def test_importance_goes_from_0_to_1(importance: int, wanted: float) -> None:
+def test_importance_score_of_a_memory_is_from_0_to_1(importance: int, wanted: float) -> None:
     assert score_of(a_memory(importance=importance)).importance == wanted
 
 
-def test_relevance_is_0_without_a_shared_word() -> None:
+def test_memory_relevance_is_0_without_a_word_that_was_said() -> None:
     assert score_of(a_memory(ROPE), said="Good evening!").relevance == 0.0
 
 
-def test_relevance_grows_with_shared_words() -> None:
+def test_memory_relevance_grows_with_words_that_were_said() -> None:
     one = score_of(a_memory(ROPE), said="a rope").relevance
     two = score_of(a_memory(ROPE), said="a rope of Anna").relevance
     assert 0 < one < two < 1
 
 
-def test_relevance_is_lower_for_a_word_of_many_memories() -> None:
+def test_memory_relevance_is_lower_for_a_word_of_many_memories() -> None:
     rare = a_memory("The lighthouse fell.", id=1)
     others = [a_memory(f"The harbour of day {day}.", id=day) for day in range(2, 9)]
     said = "the lighthouse, the harbour"
@@ -236,23 +236,23 @@ def test_relevance_is_lower_for_a_word_of_many_memories() -> None:
     )
 
 
-def test_score_is_the_mean_of_its_parts() -> None:
+def test_memory_score_is_the_mean_of_its_parts() -> None:
     assert Score(1.0, 0.5, 0.3).total == 0.6
 
 
-def test_score_renders_its_parts() -> None:
+def test_memory_score_is_rendered_with_its_parts() -> None:
     told = str(Score(0.95, 0.5, 0.3))
     assert told == "score 0.58: recency 0.95, importance 0.50, relevance 0.30"
 
 
 @given(st.lists(memories, max_size=5), st.floats(0, 1e6), st.text(max_size=20))
-def test_scores_are_between_0_and_1(some: list[Memory], hours: float, said: str) -> None:
+def test_memory_scores_are_between_0_and_1(some: list[Memory], hours: float, said: str) -> None:
     for score in score_memories(some, hours=hours, said=comparison_words(said)):
         assert all(0 <= number <= 1 for number in (*score[:3], score.total))
 
 
 @given(st.lists(memories, max_size=5, unique_by=lambda m: m.id), st.randoms())
-def test_scores_do_not_depend_on_the_order_of_candidates(some: list[Memory], random) -> None:
+def test_memory_scores_do_not_depend_on_the_order_of_candidates(some: list[Memory], random) -> None:
     mixed = random.sample(some, len(some))
     assert by_id(some) == by_id(mixed)
 

@@ -35,14 +35,14 @@ def totals(*memories: Memory, said: str, **weights: Any) -> list[float]:
     return [found.total for found in judged(*memories, said=said, **weights)]
 
 
-def test_relevance_by_itself_is_a_half_for_one_rare_word() -> None:
+def test_memory_relevance_on_the_scale_itself_is_a_half_for_one_rare_word() -> None:
     barrels = a_memory("Hedda repairs barrels.", id=2)
     said = "Who repairs barrels?"
     assert totals(TRADE, SALE, said="barrels", against="itself") == [0.5, 0.0]
     assert totals(barrels, SALE, said=said, against="itself") == [0.6667, 0.0]
 
 
-def test_relevance_against_the_best_keeps_the_distance() -> None:
+def test_memory_relevance_on_the_scale_best_keeps_the_ratios() -> None:
     one, both = totals(TRADE, a_memory("Barrels leak.", id=5), said="Do barrels leak?")
     assert 0 < one < both < 1
     by_itself = totals(
@@ -51,19 +51,19 @@ def test_relevance_against_the_best_keeps_the_distance() -> None:
     assert one / both < by_itself[0] / by_itself[1]
 
 
-def test_relevance_counts_neighbours_in_time() -> None:
+def test_memory_relevance_counts_words_of_memories_learnt_next_to_it() -> None:
     assert totals(FERRY, ROPE, said="ferry")[1] == 0
     found = judged(FERRY, ROPE, said="ferry", neighbours_percent=50)[1]
     assert found.total > 0 == found.parts.words + found.parts.scene
 
 
-def test_relevance_counts_the_second_neighbour_half() -> None:
+def test_memory_relevance_counts_the_second_neighbour_in_time_half() -> None:
     far = a_memory("It rains.", id=3, place_ref="3")
     _, near, second = totals(FERRY, ROPE, far, said="ferry", neighbours_percent=100)
     assert abs(near - 2 * second) < 0.001
 
 
-def test_neighbours_are_of_one_place_and_time_and_not_of_builders() -> None:
+def test_neighbour_memories_are_of_one_place_and_time_and_not_of_builders() -> None:
     elsewhere = a_memory("Somebody wants a rope.", id=2, place_ref="4")
     later = a_memory("Fire!", id=3, place_ref="3", created_at=NEIGHBOUR_HOURS + 0.1)
     builders = a_memory("The lake is deep.", id=4, place_ref="3", author="Mira")
@@ -71,28 +71,28 @@ def test_neighbours_are_of_one_place_and_time_and_not_of_builders() -> None:
     assert found[1:] == [0, 0, 0]
 
 
-def test_relevance_counts_words_of_the_scene() -> None:
+def test_memory_relevance_counts_words_of_its_scene() -> None:
     debt = a_memory("Anna owes Oren a rope.", id=2, scene="corvin ferry storm")
     found = judged(COUGH, debt, said="Who was here in the storm?", scene_percent=40)
     assert [one.total > 0 for one in found] == [False, True]
     assert found[1].parts == RelevanceParts(scene=found[1].parts.scene)
 
 
-def test_relevance_adds_similar_meanings_and_ignores_distant_ones() -> None:
+def test_memory_relevance_adds_similar_meanings_and_ignores_distant_ones() -> None:
     near = {SALE.id: 0.6, TRADE.id: 0.05}
     found = judged(SALE, TRADE, said="Who got the horse?", near=near, meaning_percent=100)
     assert found[0].parts.meaning > 0 == found[0].parts.words
     assert found[1].total == 0
 
 
-def test_relevance_is_higher_for_a_word_than_for_a_weak_meaning() -> None:
+def test_memory_relevance_is_higher_for_a_word_than_for_a_distant_meaning() -> None:
     found = totals(
         SALE, TRADE, said="barrels", near={SALE.id: 0.2, TRADE.id: 0.0}, meaning_percent=500
     )
     assert found[1] > found[0]
 
 
-def test_name_in_the_best_memory_is_searched_in_a_second_step() -> None:
+def test_name_in_the_best_memory_is_searched_in_other_memories() -> None:
     said = "What work does the buyer of the brindled mare of Corvin do?"
     others = (COUGH, a_memory("It rains.", id=4))
     assert totals(SALE, TRADE, *others, said=said)[1] == 0
@@ -103,7 +103,7 @@ def test_name_in_the_best_memory_is_searched_in_a_second_step() -> None:
     assert [one.total for one in found[2:]] == [0, 0]
 
 
-def test_name_is_not_searched_when_the_best_memory_is_no_clear_match() -> None:
+def test_names_are_not_searched_when_the_best_memory_is_no_clear_match() -> None:
     assert totals(SALE, TRADE, COUGH, said="mare", second_percent=80)[1] == 0
 
 
@@ -114,13 +114,13 @@ def test_names_are_not_searched_when_the_best_memory_has_too_many() -> None:
     assert totals(crowd, *some, said="Corvin's brindled mare", second_percent=80)[1:] == [0] * 4
 
 
-def test_word_is_no_name_when_written_small_elsewhere() -> None:
+def test_word_of_a_memory_is_no_name_when_written_small_elsewhere() -> None:
     capital = a_memory("Corvin sold the brindled mare to Miller.", id=1)
     small = a_memory("The miller sleeps.", id=2)
     assert totals(capital, small, said="Corvin's brindled mare", second_percent=80)[1] == 0
 
 
-def test_score_renders_relevance_by_source() -> None:
+def test_memory_score_is_rendered_with_relevance_by_source() -> None:
     rules = RecallRules()
     debt = a_memory("Anna owes Oren a rope.", id=2, scene="ferry storm", created_at=50.0)
     told = score_memories(
@@ -130,7 +130,7 @@ def test_score_renders_relevance_by_source() -> None:
     assert "relevance 0.91 (words 0.61, scene 0.30)" in str(told)
 
 
-def test_score_weighs_relevance_by_its_setting() -> None:
+def test_memory_score_weighs_relevance_by_its_setting() -> None:
     once, thrice = (
         score_memories(
             [SALE], hours=0, said=frozenset(), rules=RecallRules(relevance_percent=percent)
@@ -156,7 +156,7 @@ def kept_scores(*memories: Memory, said: str, confidant: str = "") -> dict[int, 
     return {one.memory.id: str(one.score) for one in found.judged if one.score is not None}
 
 
-def test_whisper_is_no_neighbour_of_public_memories() -> None:
+def test_whispered_memory_is_no_neighbour_of_public_memories() -> None:
     whisper = secret("The ferry is stolen.", id=1)
     aloud = a_memory("Somebody wants a rope.", id=2, place_ref="3")
     assert kept_scores(whisper, aloud, said="ferry") == kept_scores(aloud, said="ferry")
@@ -164,7 +164,7 @@ def test_whisper_is_no_neighbour_of_public_memories() -> None:
     assert "relevance 0.00" in kept_scores(whisper, aloud, said="ferry", confidant=ANNA)[2]
 
 
-def test_whisper_leads_to_other_memories_only_with_its_speaker() -> None:
+def test_whispered_memory_leads_to_others_only_with_its_speaker() -> None:
     whisper = secret("Corvin sold the brindled mare to Hedda.", id=1)
     said = "Who has the brindled mare of Corvin?"
     assert kept_scores(whisper, TRADE, said=said) == kept_scores(TRADE, said=said)
@@ -210,7 +210,7 @@ some_memories = st.lists(
     st.dictionaries(st.integers(1, 9), st.floats(-1, 1)),
     st.sampled_from(["best", "itself"]),
 )
-def test_relevance_is_from_0_to_1_and_grows_with_its_parts(
+def test_memory_relevance_is_from_0_to_1_and_grows_with_its_parts(
     memories: list[Memory], said: str, near: dict[int, float], against: Any
 ) -> None:
     weights = RelevanceWeights(against=against)
@@ -220,10 +220,10 @@ def test_relevance_is_from_0_to_1_and_grows_with_its_parts(
     assert [one.total for one in by_sum] == sorted(one.total for one in found)
 
 
-def test_relevance_is_0_when_nothing_was_said() -> None:
+def test_memory_relevance_is_0_when_nothing_was_said() -> None:
     assert totals(SALE, TRADE, said="") == [0, 0]
     assert totals(said="mare") == []
 
 
-def test_breakdown_is_empty_for_own_words_only() -> None:
+def test_rendered_relevance_is_empty_for_the_memorys_own_words_only() -> None:
     assert RelevanceParts(words=0.5).render_breakdown(0.5) == ""

@@ -17,20 +17,20 @@ def scene(text: str, *lines: Message, there: tuple[str, ...] = ()) -> set[str]:
     return {*scene_of(text, lines or LINES, there=there).split()}
 
 
-def test_scene_is_the_run_of_lines_with_most_shared_words() -> None:
+def test_scene_of_a_memory_is_the_run_of_messages_with_most_shared_words() -> None:
     found = scene("Anna lost a lantern, and Ben pays.")
     assert found == {"storm", "dark", "way", "home", "shall"}
 
 
-def test_scene_has_the_place_and_the_people() -> None:
+def test_scene_of_a_memory_has_the_place_and_the_people() -> None:
     assert {"quay", "hedda"} <= scene("Anna lost a lantern.", there=("The quay", "Hedda"))
 
 
-def test_scene_leaves_out_words_of_the_memory() -> None:
+def test_scene_leaves_out_words_of_the_memory_itself() -> None:
     assert "lanter" not in scene("Anna lost a lantern.")
 
 
-def test_scene_ignores_tools_and_inserted_messages() -> None:
+def test_scene_of_a_memory_ignores_tools_and_inserted_messages() -> None:
     call = ToolCall(id="1", name="search", arguments='{"query": "treasure"}')
     lines = [
         Message(role="assistant", content="treasure", tool_calls=(call,)),
@@ -41,10 +41,10 @@ def test_scene_ignores_tools_and_inserted_messages() -> None:
     assert scene("The treasure is at the quay.", *lines) == {"anna"}
 
 
-def test_scene_is_limited_to_the_most_words() -> None:
+def test_scene_of_a_memory_has_a_limited_number_of_words() -> None:
     long = said("user", " ".join(f"word{i}" for i in range(100)), name="Anna")
     assert len(scene("It rains.", long)) == MOST_WORDS
 
 
-def test_scene_is_empty_without_lines_and_names() -> None:
+def test_scene_of_a_memory_is_empty_without_messages_and_names() -> None:
     assert scene_of("It rains.", [], there=()) == ""

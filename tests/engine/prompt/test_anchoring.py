@@ -26,7 +26,7 @@ def test_an_anchored_note_keeps_its_place_while_the_history_grows() -> None:
     assert len(places) == 1
 
 
-def test_anchored_note_returns_to_its_depth_when_it_drifted() -> None:
+def test_anchored_note_returns_to_its_depth_after_too_many_messages() -> None:
     chat = Chat(notes=[NOTE])
     chat.say(3)
     follow = [followers(chat.say(1)) for _ in range(20)]
@@ -34,7 +34,7 @@ def test_anchored_note_returns_to_its_depth_when_it_drifted() -> None:
     assert [one for before, one in pairwise(follow) if one < before] == [4, 4]
 
 
-def test_anchored_note_keeps_the_prefix_while_it_does_not_move() -> None:
+def test_anchored_note_keeps_the_cached_prefix_while_it_does_not_move() -> None:
     chat = Chat([RULES], notes=[NOTE])
     older = chat.say(12)
     newer = chat.say(1)
@@ -42,7 +42,7 @@ def test_anchored_note_keeps_the_prefix_while_it_does_not_move() -> None:
     assert shared(older, newer) == len(older.messages)
 
 
-def test_edited_note_returns_to_its_depth() -> None:
+def test_anchored_note_returns_to_its_depth_when_edited() -> None:
     note = AuthorsNote(content="{{mood}}", depth=2, mode="anchored")
     chat = Chat(notes=[note])
     chat.say(3, values={"mood": "Calm."})

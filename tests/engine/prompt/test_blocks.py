@@ -114,7 +114,7 @@ def test_builders_text_that_names_no_facts_is_kept_without_facts() -> None:
     assert told(the_prompt(components=(own,)))[1][2] == "People are kind here."
 
 
-def test_facts_are_never_expanded() -> None:
+def test_macros_in_facts_are_never_expanded() -> None:
     said = DynamicBlock(key="speaker", text="{{user}} {% raw %}", component="entity_context")
     frame = filled("entity_context", "Here: {{present}}")
     for components in ((), (frame,)):
@@ -162,7 +162,7 @@ def test_guidance_is_the_last_system_text_before_the_history() -> None:
 @pytest.mark.parametrize(
     "origin", ["", "telnet", "telnet+screenreader", "ssh", "other", "api", "tick", "webclient"]
 )
-def test_other_clients_have_no_guidance(origin) -> None:
+def test_conversation_in_an_unknown_client_has_no_guidance(origin) -> None:
     assert guidance_for(origin) == ""
 
 
@@ -243,7 +243,7 @@ def test_guidance_is_kept_when_a_player_says_its_mark() -> None:
 
 
 @pytest.mark.req("S0-36")
-def test_guidance_is_there_once_when_the_prompt_is_composed_again() -> None:
+def test_guidance_is_in_a_prompt_once_when_composed_again() -> None:
     inputs = the_inputs(guidance=WEB, history=a_history(2))
     first, second = compose(inputs), compose(inputs)
     assert (first.sha256, marks(first)) == (second.sha256, 1)

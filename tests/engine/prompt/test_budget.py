@@ -44,7 +44,7 @@ def messages(count: int) -> list[Message]:
     return [said("user", f"m{i:05}") for i in range(1, count + 1)]
 
 
-def test_limit_of_zero_is_refused_with_the_required_texts() -> None:
+def test_token_limit_of_zero_is_refused_with_the_required_texts() -> None:
     vital = a_component("vital!", key="vital", required=True)
     with pytest.raises(BudgetError) as caught:
         the_prompt(vital, limit=0, event="hello!")
@@ -96,7 +96,7 @@ def test_reserved_component_never_exceeds_its_most_tokens() -> None:
     assert reason == "fits; cut to its share (27 tokens whole), 996 were left"
 
 
-def test_flexible_texts_leave_the_reserve_of_the_history() -> None:
+def test_flexible_texts_leave_the_tokens_reserved_for_the_history() -> None:
     rival = a_component("r" * 30, id=1, key="rival")
     reserve = {"conversation_history": Reserve(min_tokens=20)}
     prompt = the_prompt(rival, limit=50, history=messages(2), **reserve)
@@ -125,7 +125,7 @@ def test_cut_of_the_previous_prompt_never_moves_back() -> None:
 
 
 @pytest.mark.req("S2-19")
-def test_history_keeps_all_that_fits_when_it_is_not_cut_in_steps() -> None:
+def test_history_keeps_all_messages_that_fit_when_not_cut_in_steps() -> None:
     prompt = the_prompt(limit=103, history=messages(12), keep_percent=100)
     assert texts(prompt)[0] == "m00003"
 
@@ -149,7 +149,7 @@ def test_examples_are_left_out_before_any_history_message() -> None:
     ]
 
 
-def test_examples_never_take_the_room_of_a_cut_history() -> None:
+def test_examples_are_never_kept_when_the_history_was_cut_for_room() -> None:
     examples = a_component("x" * 20, id=1060, key="dialogue_examples")
     cut = the_prompt(examples, limit=103, history=messages(11))
     assert (cut.cut, len(cut.messages), cut.tokens) == (5, 6, 63)
@@ -158,7 +158,7 @@ def test_examples_never_take_the_room_of_a_cut_history() -> None:
     ]
 
 
-def test_kept_examples_count_for_the_budget() -> None:
+def test_kept_examples_count_against_the_token_budget() -> None:
     examples = a_component("x" * 20, id=1060, key="dialogue_examples")
     prompt = the_prompt(examples, limit=99, history=messages(2))
     assert prompt.tokens == sum(prompt.by_origin.values()) == 3 + 24 + 20
@@ -172,7 +172,7 @@ def test_shared_message_counts_with_its_separators() -> None:
     assert prompt.tokens >= LETTERS.per_prompt + shared.tokens(LETTERS)
 
 
-def test_text_below_its_least_tokens_is_left_out_whole() -> None:
+def test_text_that_would_be_cut_below_its_least_tokens_is_left_out() -> None:
     words = a_component("one two three four five", id=1, key="words")
     prompt = the_prompt(words, limit=20, words=Reserve(min_tokens=25))
     assert texts(prompt) == []

@@ -44,20 +44,20 @@ def with_rules(chat: Chat, **changed: Any) -> ComposeRules:
     return replace(chat.inputs.rules, **changed)
 
 
-def test_growing_history_does_not_break_the_prefix() -> None:
+def test_growing_history_does_not_break_the_cached_prefix() -> None:
     chat = Chat([RULES])
     chat.say(4)
     assert reason(chat) == ("append", None)
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_dynamic_when_the_facts_of_a_turn_go() -> None:
+def test_prefix_break_is_dynamic_when_the_facts_of_a_turn_go() -> None:
     chat = Chat([RULES])
     chat.say(3, facts="It rains.")
     assert reason(chat) == ("dynamic", "block:facts")
 
 
-def test_first_facts_do_not_break_the_prefix() -> None:
+def test_first_facts_do_not_break_the_cached_prefix() -> None:
     chat = Chat([RULES])
     chat.say(2)
     chat.turn("three", facts="It rains.")
@@ -65,7 +65,7 @@ def test_first_facts_do_not_break_the_prefix() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_dynamic_when_a_volatile_component_changes_in_the_layout_classic() -> None:
+def test_prefix_break_is_dynamic_when_a_volatile_component_changes_in_classic() -> None:
     scene = a_component("{{scene}}", id=1501, key="scene", volatile=True)
     chat = Chat([RULES, scene], layout="classic")
     chat.turn("one", values={"scene": "Rain."})
@@ -74,13 +74,13 @@ def test_break_is_dynamic_when_a_volatile_component_changes_in_the_layout_classi
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_moving_when_a_text_is_injected_by_depth() -> None:
+def test_prefix_break_is_moving_when_a_text_is_injected_by_depth() -> None:
     chat = Chat([RULES, injected("A note.", 2, key="tone")])
     chat.say(4)
     assert reason(chat) == ("moving", "component:tone")
 
 
-def test_break_is_lore_when_an_entry_at_a_depth_activates() -> None:
+def test_prefix_break_is_lore_when_an_entry_at_a_depth_activates() -> None:
     chat = Chat([RULES], books=(a_book(an_entry("@@depth 2\nCoins.")),))
     chat.say(3)
     chat.turn("a coin")
@@ -88,28 +88,28 @@ def test_break_is_lore_when_an_entry_at_a_depth_activates() -> None:
 
 
 @pytest.mark.parametrize("turns", [2, 3])
-def test_break_is_moving_when_a_text_is_after_the_history(turns: int) -> None:
+def test_prefix_break_is_moving_when_a_text_is_after_the_history(turns: int) -> None:
     chat = Chat([RULES, a_component("Be brief.", id=5011, key="brief")])
     chat.say(turns)
     assert reason(chat) == ("moving", "component:brief")
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_step_trim_when_the_history_is_cut() -> None:
+def test_prefix_break_is_step_trim_when_the_history_is_cut() -> None:
     chat = Chat([RULES], limit=90)
     while chat.say(1).cut == 0:
         pass
     assert reason(chat) == ("step_trim", "history")
 
 
-def test_break_is_step_trim_when_a_deep_text_is_on_top_of_a_cut_history() -> None:
+def test_prefix_break_is_step_trim_when_a_deep_text_is_above_a_cut_history() -> None:
     chat = Chat([RULES, injected("Deep.", 99)], limit=90)
     while chat.say(1).cut == 0:
         pass
     assert reason(chat) == ("step_trim", "history")
 
 
-def test_break_is_step_trim_when_examples_give_way() -> None:
+def test_prefix_break_is_step_trim_when_examples_are_left_out() -> None:
     text = "<START>\nWhere is the rope?\n<START>\nThe tide is in."
     chat = Chat([RULES, a_component(text, id=1060, key="dialogue_examples")], limit=70)
     chat.say(1)
@@ -124,7 +124,7 @@ def the_account_of(chat: Chat) -> str | None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_re_anchored_when_a_note_moves() -> None:
+def test_prefix_break_is_re_anchored_when_an_anchored_note_moves() -> None:
     chat = Chat([RULES], notes=[AuthorsNote(content="A note.", mode="anchored")])
     reasons = []
     chat.say(3)
@@ -135,7 +135,7 @@ def test_break_is_re_anchored_when_a_note_moves() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_compaction_when_the_segment_changes() -> None:
+def test_prefix_break_is_compaction_when_the_segment_changes() -> None:
     chat = Chat([RULES])
     chat.say(4)
     summary = said("user", "They spoke of the sea.")
@@ -144,7 +144,7 @@ def test_break_is_compaction_when_the_segment_changes() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_control_when_a_builder_began_the_segment() -> None:
+def test_prefix_break_is_control_when_a_builder_began_the_segment() -> None:
     chat = Chat([RULES])
     chat.say(4)
     chat.turn("five", history=History(a_history(2), segment=1))
@@ -155,7 +155,7 @@ def test_break_is_control_when_a_builder_began_the_segment() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_revision_when_a_component_was_edited() -> None:
+def test_prefix_break_is_revision_when_a_component_was_edited() -> None:
     chat = Chat([replace(RULES, revision=1)])
     chat.say(2)
     edited = the_components(replace(RULES, content="New rules.", revision=2))
@@ -164,14 +164,14 @@ def test_break_is_revision_when_a_component_was_edited() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_revision_when_a_component_was_switched_off() -> None:
+def test_prefix_break_is_revision_when_a_component_was_switched_off() -> None:
     chat = Chat([RULES, a_component("Calm.", key="mood")])
     chat.say(2)
     chat.turn("three", components=the_components(RULES, a_component(key="mood", enabled=False)))
     assert reason(chat) == ("revision", "component:mood")
 
 
-def test_break_is_revision_when_a_component_was_created() -> None:
+def test_prefix_break_is_revision_when_a_component_was_created() -> None:
     chat = Chat([RULES])
     chat.say(2)
     chat.turn("three", components=the_components(RULES, a_component("Calm.", key="mood")))
@@ -179,7 +179,7 @@ def test_break_is_revision_when_a_component_was_created() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_revision_when_a_card_was_edited() -> None:
+def test_prefix_break_is_revision_when_a_card_was_edited() -> None:
     chat = Chat([RULES])
     chat.say(2)
     older = chat.prompts[-1].sent
@@ -188,7 +188,7 @@ def test_break_is_revision_when_a_card_was_edited() -> None:
     assert (older.revisions, account.reason) == ({}, "revision")
 
 
-def test_break_is_revision_when_constant_lore_was_edited() -> None:
+def test_prefix_break_is_revision_when_constant_lore_was_edited() -> None:
     entry = an_entry("The sea.", keys=[], constant=True)
     chat = Chat([RULES], books=(a_book(entry, revision=1),))
     chat.say(2)
@@ -197,14 +197,14 @@ def test_break_is_revision_when_constant_lore_was_edited() -> None:
     assert reason(chat) == ("revision", "lore:book#0")
 
 
-def test_break_is_lore_when_an_entry_before_the_history_activates_in_the_layout_classic() -> None:
+def test_prefix_break_is_lore_when_an_entry_before_the_history_activates_in_classic() -> None:
     chat = Chat([RULES], books=(a_book(an_entry("Coins.")),), layout="classic")
     chat.say(2)
     chat.turn("a coin")
     assert reason(chat) == ("lore", "lore:book#0")
 
 
-def test_break_is_lore_when_an_outlet_changes_in_the_layout_classic() -> None:
+def test_prefix_break_is_lore_when_an_outlet_changes_in_the_layout_classic() -> None:
     entry = an_entry("Coins.", extensions={"position": 7, "outlet_name": "money"})
     reader = a_component("Money: {{outlet::money}}", key="reader")
     chat = Chat([RULES, reader], books=(a_book(entry),), layout="classic")
@@ -214,7 +214,7 @@ def test_break_is_lore_when_an_outlet_changes_in_the_layout_classic() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_values_when_a_named_value_changes() -> None:
+def test_prefix_break_is_values_when_a_named_value_changes() -> None:
     chat = Chat([RULES, MOOD])
     chat.turn("one", values={"mood": "Calm."})
     chat.turn("two", values={"mood": "Angry."})
@@ -222,7 +222,7 @@ def test_break_is_values_when_a_named_value_changes() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_dice_when_a_text_rolls_dice() -> None:
+def test_prefix_break_is_dice_when_a_text_has_random_macros() -> None:
     chat = Chat([RULES, a_component("{{roll:1000000}}", key="luck")])
     chat.say(1)
     chat.turn("two", rules=with_rules(chat, dice=Dice(turn="2", conversation="1")))
@@ -230,14 +230,14 @@ def test_break_is_dice_when_a_text_rolls_dice() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_settings_when_the_limit_changes() -> None:
+def test_prefix_break_is_settings_when_the_token_limit_changes() -> None:
     chat = Chat([RULES, injected("A note.", 2)])
     chat.say(3)
     chat.turn("four", rules=with_rules(chat, budget=BudgetRules(limit_tokens=5000)))
     assert the_account(chat).reason == "settings"
 
 
-def test_break_is_order_when_an_event_comes_before_another() -> None:
+def test_prefix_break_is_order_when_an_event_comes_before_another() -> None:
     chat = Chat([RULES])
     chat.turn("one")
     before, answer = list(chat.history)
@@ -245,7 +245,7 @@ def test_break_is_order_when_an_event_comes_before_another() -> None:
     assert reason(chat) == ("order", "history")
 
 
-def test_break_is_order_when_a_message_comes_between_others() -> None:
+def test_prefix_break_is_order_when_a_message_comes_between_others() -> None:
     chat = Chat([RULES])
     chat.say(3)
     first, *rest = chat.history
@@ -266,7 +266,7 @@ Rewrite = Callable[[History], list[Any]]
     ],
     ids=["forgotten", "rewritten", "emptied"],
 )
-def test_break_is_undeclared_when_a_history_was_rewritten(rewritten: Rewrite) -> None:
+def test_prefix_break_is_undeclared_when_a_history_was_rewritten(rewritten: Rewrite) -> None:
     chat = Chat([RULES])
     chat.say(3)
     chat.turn("four", history=History(rewritten(chat.history)), event=None)
@@ -274,14 +274,14 @@ def test_break_is_undeclared_when_a_history_was_rewritten(rewritten: Rewrite) ->
 
 
 @pytest.mark.req("S2-18")
-def test_break_is_undeclared_when_a_text_changed_without_a_cause() -> None:
+def test_prefix_break_is_undeclared_when_a_text_changed_without_a_cause() -> None:
     chat = Chat([RULES])
     chat.say(2)
     chat.turn("three", components=the_components(replace(RULES, content="Other rules.")))
     assert reason(chat) == ("undeclared", "component:rules")
 
 
-def test_break_of_bare_messages_has_no_reason() -> None:
+def test_prefix_break_between_bare_messages_has_no_reason() -> None:
     chat = Chat([RULES, MOOD])
     older = chat.turn("one", values={"mood": "Calm."})
     newer = chat.turn("two", values={"mood": "Angry."})
@@ -290,7 +290,7 @@ def test_break_of_bare_messages_has_no_reason() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_every_reason_is_explained() -> None:
+def test_every_reason_of_a_prefix_break_is_explained() -> None:
     assert tuple(MEANINGS) == get_args(Reason)
 
 
@@ -298,13 +298,13 @@ ROOM_RULES = a_component("Rules.", id=1, key="rules")
 
 
 @pytest.mark.req("S2-06")
-def test_first_breakpoint_is_after_the_last_message_before_the_history() -> None:
+def test_first_cache_breakpoint_is_after_the_last_message_before_the_history() -> None:
     mood = a_component("Mood.", id=1201, key="mood")
     assert the_prompt([ROOM_RULES, mood], history=a_history(3)).breakpoints == (1, 4)
 
 
 @pytest.mark.req("S2-06")
-def test_no_breakpoint_follows_a_moving_injection() -> None:
+def test_no_cache_breakpoint_follows_a_text_that_moves_each_turn() -> None:
     prompt = the_prompt([ROOM_RULES, injected("note", 1)], history=a_history(3))
     assert [m.injected for m in prompt.messages] == [False, False, False, True, False]
     assert prompt.breakpoints == (0, 2)
@@ -319,31 +319,31 @@ def test_the_event_and_the_dynamic_block_are_never_cached() -> None:
 
 
 @pytest.mark.req("S2-06")
-def test_breakpoint_precedes_an_anchored_note() -> None:
+def test_cache_breakpoint_precedes_an_anchored_note() -> None:
     note = AuthorsNote(content="A note.", mode="anchored", depth=2)
     prompt = Chat([ROOM_RULES], notes=[note]).turn("now", history=History(a_history(4)))
     assert [m.injected for m in prompt.messages] == [False] * 3 + [True] + [False] * 3
     assert prompt.breakpoints == (0, 2, 5)
 
 
-def test_an_empty_prompt_has_no_breakpoints() -> None:
+def test_empty_prompt_has_no_cache_breakpoints() -> None:
     prompt = the_prompt()
     assert (prompt.breakpoints, prompt.stable_tokens) == ((), 0)
 
 
-def test_stable_tokens_are_those_up_to_the_last_breakpoint() -> None:
+def test_stable_tokens_are_those_up_to_the_last_cache_breakpoint() -> None:
     prompt = the_prompt([ROOM_RULES], history=a_history(2), event="now")
     assert prompt.stable_tokens == sum(m.tokens(ESTIMATE) for m in prompt.messages[:3])
 
 
-def test_a_grown_history_shares_its_whole_prefix() -> None:
+def test_prompt_with_a_grown_history_shares_the_whole_previous_prompt() -> None:
     older = the_prompt([ROOM_RULES], history=a_history(4))
     newer = the_prompt([ROOM_RULES], history=a_history(6))
     account = newer.account(older.messages)
     assert (account.shared_messages, account.broken_by) == (5, None)
 
 
-def test_account_names_the_first_text_that_differs() -> None:
+def test_cache_account_names_the_first_text_that_differs() -> None:
     older = the_prompt([ROOM_RULES, a_component("Calm.", key="mood")], history=a_history(2))
     newer = the_prompt([ROOM_RULES, a_component("Angry.", key="mood")], history=a_history(2))
     account = newer.account(older.messages)

@@ -43,7 +43,7 @@ def test_equal_prompts_have_no_changes():
     assert compare_messages(one, one) == ([], [])
 
 
-def test_changed_text_is_reported_as_a_unified_diff():
+def test_changed_prompt_text_is_reported_as_a_unified_diff():
     (change,) = compare_reports(
         a_report(("component:mood", "One.\nTwo.\nThree.")),
         a_report(("component:mood", "One.\n2.\nThree.")),
@@ -52,7 +52,7 @@ def test_changed_text_is_reported_as_a_unified_diff():
     assert change.lines == ("  One.", "- Two.", "+ 2.", "  Three.")
 
 
-def test_new_item_has_its_text_and_lost_item_its_reason():
+def test_added_text_is_reported_with_its_text_and_removed_with_a_reason():
     left = Verdict(stage="activate", item="lore:a#1", kept=False, reason="no key")
     came, went = compare_reports(
         a_report(("lore:a#1", "Old.")), a_report(("note:cold", "Ill."), verdicts=[left])
@@ -67,13 +67,13 @@ def test_kept_memory_without_a_separate_text_is_reported_as_added():
     assert (change.item, change.how, change.lines) == ("memory:3", "came", ())
 
 
-def test_long_text_is_cut_with_the_number_of_further_lines():
+def test_long_changed_text_is_cut_with_the_number_of_further_lines():
     text = "\n".join(map(str, range(MOST_LINES + 5)))
     (change,) = compare_reports(a_report(), a_report(("component:long", text)))
     assert change.lines[-1] == "... and 5 more lines"
 
 
-def test_messages_are_reported_by_their_numbers():
+def test_added_and_removed_messages_are_reported_by_number():
     assert compare_messages(a_report(said=("1", "2")), a_report(said=("2", "3"))) == (
         ["#3"],
         ["#1"],

@@ -76,7 +76,7 @@ def test_component_disabled_by_a_context_has_a_verdict() -> None:
 
 
 @pytest.mark.req("S3-20")
-def test_depth_means_the_same_in_every_context() -> None:
+def test_depth_of_a_component_means_the_same_in_every_context() -> None:
     registry = with_statics([injected("note", 2, key="note")])
     for context in BUILT_IN:
         prompt = the_prompt(context.applied(registry), history=a_history(4))
@@ -96,7 +96,7 @@ def test_a_context_cannot_override_the_trust_of_a_component() -> None:
         PromptContext(name="sly", overrides={"note": {"trust": "author"}})
 
 
-def test_layer_only_restricts() -> None:
+def test_context_layer_can_only_restrict() -> None:
     base = PromptContext(
         name="base",
         off=frozenset({"mood"}),
@@ -119,19 +119,19 @@ def test_layer_only_restricts() -> None:
 
 
 @pytest.mark.parametrize("field", ["role", "injection_depth", "injection_order", "required"])
-def test_a_layer_cannot_give_a_text_more_weight(field: str) -> None:
+def test_context_layer_cannot_give_a_text_more_weight(field: str) -> None:
     layer = PromptContext(name="layer", overrides={"mood": {field: 1}})
     with pytest.raises(ContextError, match="a layer may only restrict"):
         CONVERSATION.restricted(layer)
 
 
-def test_a_layer_reserves_no_room() -> None:
+def test_context_layer_cannot_reserve_tokens() -> None:
     layer = PromptContext(name="layer", reserves={"mood": Reserve(min_tokens=50)})
     with pytest.raises(ContextError, match="reserves room for mood; a layer may only restrict"):
         CONVERSATION.restricted(layer)
 
 
-def test_budget_of_a_context_never_exceeds_the_models() -> None:
+def test_token_limit_of_a_context_never_exceeds_the_models() -> None:
     reserves = {"mood": Reserve(min_tokens=50)}
     context = PromptContext(name="brief", limit_tokens=1000, reserves=reserves)
     assert context.budget(4000) == BudgetRules(limit_tokens=1000, reserves=reserves)
@@ -139,7 +139,7 @@ def test_budget_of_a_context_never_exceeds_the_models() -> None:
     assert CONVERSATION.budget(600) == BudgetRules(limit_tokens=600)
 
 
-def test_a_layer_changes_no_priority() -> None:
+def test_context_layer_cannot_change_a_priority() -> None:
     base = PromptContext(name="base", overrides={"mood": {"priority": 50}})
     with pytest.raises(ContextError, match=r"overrides mood\.priority; a layer may only restrict"):
         base.restricted(PromptContext(name="up", overrides={"mood": {"priority": 90}}))

@@ -3,23 +3,23 @@
 from evennia_ai.engine.prompt.dice import Dice, fraction, fractions, seed_of
 
 
-def test_fractions_are_in_range_and_spread() -> None:
+def test_random_fractions_are_in_range_and_spread() -> None:
     rolls = [fraction("seed", number) for number in range(2000)]
     assert all(0 <= roll < 1 for roll in rolls)
     assert 0.47 < sum(rolls) / len(rolls) < 0.53
 
 
-def test_rolls_differ_by_their_purpose() -> None:
+def test_random_numbers_differ_by_their_purpose() -> None:
     assert fraction("a", "bc") != fraction("ab", "c")
     assert Dice(turn="1", conversation="9").roll("x") != Dice(turn="2", conversation="9").roll("x")
     assert Dice(turn="1", conversation="9").pick("x") == Dice(turn="2", conversation="9").pick("x")
 
 
-def test_roll_accepts_a_lone_surrogate() -> None:
+def test_random_number_purpose_may_contain_a_lone_surrogate() -> None:
     assert 0 <= fraction("\ud800") < 1
 
 
-def test_fractions_are_spread_and_differ_by_purpose() -> None:
+def test_many_random_fractions_are_spread_and_differ_by_purpose() -> None:
     many = fractions(2000, "seed", 1)
     assert len(set(many)) == 2000
     assert all(0 <= one < 1 for one in many)
@@ -29,6 +29,6 @@ def test_fractions_are_spread_and_differ_by_purpose() -> None:
     assert fractions(0, "seed") == []
 
 
-def test_seed_of_a_text_is_short_and_unique() -> None:
+def test_random_seed_of_a_text_is_short_and_unique() -> None:
     assert seed_of("a" * 10**6) != seed_of("a" * 10**6 + "b")
     assert len(seed_of("\ud800" * 1000)) == len(seed_of(""))

@@ -19,7 +19,7 @@ def expanded(components: ComponentSet, values: dict[str, str], **changed: Any) -
     return [fragment for fragment in made if isinstance(fragment, Fragment)]
 
 
-def test_only_readers_of_a_changed_value_are_rendered_again() -> None:
+def test_only_texts_that_name_a_changed_value_are_rendered_again() -> None:
     components = ComponentSet(
         [
             a_component("The tide is {{tide}}.", id=1201),
@@ -32,14 +32,14 @@ def test_only_readers_of_a_changed_value_are_rendered_again() -> None:
     assert second[1] is first[1]
 
 
-def test_value_counts_as_changed_when_it_appears_or_disappears() -> None:
+def test_template_value_counts_as_changed_when_it_appears_or_disappears() -> None:
     components = ComponentSet([a_component("{{tide}}")])
     assert expanded(components, {})[0].message.content == "{{tide}}"
     assert expanded(components, {"tide": "low"})[0].message.content == "low"
     assert expanded(components, {})[0].message.content == "{{tide}}"
 
 
-def test_tokens_are_counted_again_with_another_counter() -> None:
+def test_tokens_of_a_component_are_counted_again_with_another_counter() -> None:
     components = ComponentSet([a_component("x" * 12)])
     one = expanded(components, {})[0]
     other = expanded(components, {}, counter=ratio_counter(3))[0]
@@ -52,7 +52,7 @@ def test_component_moves_when_the_layout_changes() -> None:
     assert expanded(components, {}, layout="classic")[0].claim.shared is None
 
 
-def test_only_texts_with_dice_are_rendered_again_with_other_dice() -> None:
+def test_only_texts_with_random_macros_are_rendered_again_with_other_dice() -> None:
     components = ComponentSet(
         [a_component("{{roll:1000000}}", id=1201), a_component("Calm.", id=1202)]
     )
@@ -63,7 +63,7 @@ def test_only_texts_with_dice_are_rendered_again_with_other_dice() -> None:
 
 
 @pytest.mark.parametrize("turns", [2, 5])
-def test_text_is_counted_once(turns: int) -> None:
+def test_tokens_of_a_component_are_counted_once(turns: int) -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -79,7 +79,7 @@ def test_text_is_counted_once(turns: int) -> None:
 
 
 @pytest.mark.req("S2-15")
-def test_text_shared_by_npcs_is_counted_and_compiled_once() -> None:
+def test_component_text_shared_by_npcs_is_counted_and_compiled_once() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:

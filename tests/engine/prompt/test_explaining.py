@@ -21,7 +21,7 @@ def with_lore(*origins: str) -> Report:
     return replace(report, verdicts=(*report.verdicts, *judged))
 
 
-def test_explanation_has_every_stage_the_place_and_the_text() -> None:
+def test_explanation_of_a_text_has_every_stage_its_place_and_its_words() -> None:
     lines = explain_lines(a_report(), "mood")
     assert lines[0] == "component:mood"
     text = " ".join(" ".join(lines).split())
@@ -30,7 +30,7 @@ def test_explanation_has_every_stage_the_place_and_the_text() -> None:
     assert "is in message 4, characters 0 to 19: | You are in a hurry." in text
 
 
-def test_an_item_that_was_left_out_is_explained_too() -> None:
+def test_text_that_was_left_out_of_the_prompt_is_explained_too() -> None:
     assert explain_lines(a_report(), "component:off") == [
         "component:off",
         "  expansion: left out: disabled",
@@ -43,7 +43,7 @@ def test_a_message_is_explained_by_its_number() -> None:
     assert lines[-1] == "    | You are in a hurry."
 
 
-def test_unknown_item_lists_similar_items() -> None:
+def test_explaining_an_unknown_name_lists_similar_names() -> None:
     (line, *_) = explain_lines(a_report(), "moood")
     assert line.startswith("nothing here is called moood; near it are: component:mood")
 
@@ -58,33 +58,33 @@ def test_unknown_message_number_is_answered_with_the_existing_numbers(item: str)
 @pytest.mark.parametrize(
     "item", ["lore:harbour#7", "harbour#7", "the ferry", "THE FERRY", "harbour#the ferry"]
 )
-def test_entry_is_found_by_label_and_by_name(item: str) -> None:
+def test_lore_entry_is_explained_by_label_and_by_name(item: str) -> None:
     lines = explain_lines(with_lore("lore:harbour#7", "lore:harbour#8"), item, names=NAMES)
     assert lines == ["lore:harbour#7 (the ferry)", "  lore activation: left out: no key"]
 
 
-def test_ambiguous_name_lists_all_items() -> None:
+def test_explaining_an_ambiguous_name_lists_all_texts_with_it() -> None:
     report = with_lore("lore:harbour#7", "lore:moor#1")
     text = " ".join(explain_lines(report, "the ferry", names=NAMES))
     assert "could be lore:harbour#7 (the ferry), lore:moor#1 (The Ferry); name one" in text
     assert explain_lines(report, "moor#the ferry", names=NAMES)[0] == "lore:moor#1 (The Ferry)"
 
 
-def test_name_of_an_entry_without_a_verdict_is_unknown() -> None:
+def test_name_of_a_lore_entry_without_a_verdict_cannot_be_explained() -> None:
     assert origins_meant(with_lore("lore:harbour#8"), "the ferry", names=NAMES) == []
 
 
-def test_key_is_preferred_to_a_name() -> None:
+def test_explaining_prefers_a_component_key_to_an_entry_name() -> None:
     report = with_lore("lore:harbour#7")
     assert origins_meant(report, "mood", names={"lore:harbour#7": "mood"}) == ["component:mood"]
 
 
-def test_misspelt_name_is_suggested() -> None:
+def test_explaining_a_misspelt_name_suggests_the_right_one() -> None:
     (line, *_) = explain_lines(with_lore("lore:harbour#7"), "the fery", names=NAMES)
     assert "near it are: lore:harbour#7 (the ferry)" in line
 
 
-def test_control_characters_of_a_name_are_escaped() -> None:
+def test_control_characters_of_an_unknown_name_are_escaped() -> None:
     names = {"lore:harbour#7": HOSTILE}
     text = "".join(explain_lines(with_lore("lore:harbour#7"), "harbour#7", names=names))
     assert "\\x1b[2J" in text

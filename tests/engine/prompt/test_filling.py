@@ -20,7 +20,7 @@ def without_a_grant(content: str) -> PromptComponent:
     return a_field(content, role="user", placement="history", priority=CONTAINED_PRIORITY)
 
 
-def test_last_message_is_unquoted_in_a_text_of_role_user() -> None:
+def test_last_message_value_is_unquoted_in_a_text_of_role_user() -> None:
     text = "{{lastMessage}}|{{lastUserMessage}}|{{lastCharMessage}}"
     prompt = the_prompt(
         [a_component(text, id=5600, role="user")], history=HISTORY, event='{{char}}, "go"\n on'
@@ -29,7 +29,7 @@ def test_last_message_is_unquoted_in_a_text_of_role_user() -> None:
 
 
 @pytest.mark.parametrize("role", ["system", "assistant"])
-def test_last_message_is_quoted_on_one_line_in_another_role(role: str) -> None:
+def test_last_message_value_is_quoted_on_one_line_in_another_role(role: str) -> None:
     part = a_component("Said: {{lastMessage}}", id=5600, role=role)
     prompt = the_prompt([part], history=HISTORY, event='Go,\n"now" {{char}}')
     assert "Said: \"Go, 'now' {{char}}\"" in texts(prompt)
@@ -40,13 +40,13 @@ def test_long_last_message_is_cut_in_quotes() -> None:
     assert quote_line("") == '""'
 
 
-def test_field_is_a_value_even_when_its_component_is_off() -> None:
+def test_card_field_is_a_template_value_even_when_its_component_is_off() -> None:
     field = a_field("{{char}} is old.", enabled=False)
     prompt = the_prompt([field, a_component("Who: {{description}}", id=1101)])
     assert texts(prompt) == ["Who: Oren is old."]
 
 
-def test_field_without_grant_is_no_value_outside_the_history() -> None:
+def test_card_field_without_grant_is_no_template_value_outside_the_history() -> None:
     reader = a_component("Who: {{description}}", id=1101)
     prompt = the_prompt([without_a_grant("Obey me."), reader], history=HISTORY)
     assert "Who: {{description}}" in texts(prompt)
@@ -54,7 +54,7 @@ def test_field_without_grant_is_no_value_outside_the_history() -> None:
     assert "left as written: description" in reason
 
 
-def test_field_without_grant_is_no_value_through_a_variable() -> None:
+def test_card_field_without_grant_cannot_be_passed_on_in_a_variable() -> None:
     setter = a_component(
         "{{setvar::d::{{description}}}}", id=1101, role="user", placement="history"
     )
@@ -63,7 +63,7 @@ def test_field_without_grant_is_no_value_through_a_variable() -> None:
     assert "[{{description}}]" in texts(prompt)
 
 
-def test_field_that_names_itself_is_expanded_once() -> None:
+def test_card_field_that_names_itself_is_expanded_once() -> None:
     prompt = the_prompt(
         [a_field("{{description}}!", enabled=False), a_component("{{description}}")]
     )
@@ -82,6 +82,6 @@ def test_imported_text_that_uses_the_last_message_can_be_saved() -> None:
     assert "names {{lastMessage}}" in reason
 
 
-def test_last_message_is_empty_before_anything_was_said() -> None:
+def test_last_message_value_is_empty_before_anything_was_said() -> None:
     part = a_component("[{{lastMessage}}]", trust="imported", injection_depth=1)
     assert texts(the_prompt([part])) == ["[]"]

@@ -87,11 +87,13 @@ def blocks_of(text: str) -> list[str]:
         ("<START>", ["<START>"]),
     ],
 )
-def test_block_begins_at_a_marker_and_is_not_empty(text: str, blocks: list[str]) -> None:
+def test_block_of_examples_begins_at_a_start_marker_and_is_not_empty(
+    text: str, blocks: list[str]
+) -> None:
     assert blocks_of(text) == blocks
 
 
-def test_first_blocks_that_fit_are_kept_whole() -> None:
+def test_first_blocks_of_examples_that_fit_are_kept_whole() -> None:
     prompt = the_prompt(examples(THREE), limit=3 + 4 + 23)
     assert texts(prompt) == ["<START>\none\n<START>\ntwo"]
     assert verdicts_of(prompt, ORIGIN)[0] == (
@@ -119,24 +121,24 @@ def test_examples_are_left_out_when_their_first_block_does_not_fit() -> None:
     ]
 
 
-def test_verdict_on_some_blocks_still_lists_unknown_names() -> None:
+def test_verdict_on_kept_blocks_of_examples_lists_unknown_macro_names() -> None:
     prompt = the_prompt(examples(THREE.replace("one", "{{moood}}")), limit=3 + 4 + 20)
     assert verdicts_of(prompt, ORIGIN)[0][2].endswith("; left as written: moood")
 
 
-def test_only_kept_blocks_count_for_the_budget() -> None:
+def test_only_kept_blocks_of_examples_count_against_the_budget() -> None:
     prompt = the_prompt(examples(THREE), limit=50, history=[said("user", "m" * 10)])
     assert dict(prompt.by_origin) == {ORIGIN: 4 + 23, "history": 14, "framing": 3}
     assert prompt.tokens == sum(prompt.by_origin.values()) <= 50
 
 
-def test_message_part_of_kept_blocks_spans_the_sent_text() -> None:
+def test_message_part_of_kept_blocks_of_examples_spans_the_sent_text() -> None:
     (message,) = the_prompt(examples(THREE, revision=7), limit=3 + 4 + 23).messages
     (part,) = message.parts
     assert (part.origin, part.start, part.end, part.revision) == (ORIGIN, 0, 23, 7)
 
 
-def test_no_history_message_is_cut_for_a_block() -> None:
+def test_no_history_message_is_cut_for_a_block_of_examples() -> None:
     history = [said("user", f"m{i:05}") for i in range(1, 12)]
     prompt = the_prompt(examples(THREE), limit=103, history=history)
     assert prompt.cut == 5
@@ -144,7 +146,7 @@ def test_no_history_message_is_cut_for_a_block() -> None:
     assert verdicts_of(prompt, ORIGIN)[0][2].endswith("needs 15 tokens, 0 were left")
 
 
-def test_one_block_is_left_out_for_each_message_that_needs_its_room() -> None:
+def test_one_block_of_examples_is_left_out_for_each_message_without_room() -> None:
     kept = []
     for said_so_far in range(5):
         history = [said("user", f"m{i:05}") for i in range(said_so_far)]
@@ -153,7 +155,7 @@ def test_one_block_is_left_out_for_each_message_that_needs_its_room() -> None:
     assert kept == [3, 3, 2, 1, 0]
 
 
-def test_blocks_are_left_out_alike_inside_the_history_and_at_their_id() -> None:
+def test_blocks_of_examples_are_left_out_alike_inside_the_history_and_before_it() -> None:
     contained = examples(THREE, role="user", placement="history", injection_depth=MAX_DEPTH)
     history = [said("user", "m00001"), said("assistant", "m00002")]
     prompt = the_prompt(contained, limit=3 + 20 + 4 + 23, history=history)
@@ -164,7 +166,7 @@ def test_blocks_are_left_out_alike_inside_the_history_and_at_their_id() -> None:
     ]
 
 
-def test_blocks_pay_for_a_shared_message_only_when_they_begin_it() -> None:
+def test_examples_pay_for_a_shared_message_only_when_they_begin_it() -> None:
     shared = examples(THREE, volatile=True)
     alone = the_prompt(shared, limit=3 + 4 + 2 + 23 - 1)
     assert texts(alone) == ["<START>\none"]
@@ -181,24 +183,24 @@ def test_required_examples_are_never_kept_in_part() -> None:
     assert texts(prompt) == [THREE]
 
 
-def test_other_components_are_never_kept_in_part() -> None:
+def test_components_other_than_examples_are_never_kept_in_part() -> None:
     prompt = the_prompt(a_component(THREE, key="char_description"), limit=3 + 4 + 23)
     assert texts(prompt) == []
 
 
-def test_marker_in_a_players_name_begins_no_block() -> None:
+def test_start_marker_in_a_players_name_begins_no_block() -> None:
     text = "<START>\n{{user}}: Good morning.\n<START>\nTwo."
     prompt = the_prompt(examples(text, role="user"), limit=50, values={"user": "Ann <start>"})
     assert texts(prompt) == []
 
 
-def test_unused_value_with_a_marker_does_not_change_the_blocks() -> None:
+def test_unused_value_with_a_start_marker_does_not_change_the_blocks() -> None:
     assert texts(the_prompt(examples(THREE), limit=18, values={"user": "<START>"})) == [
         "<START>\none"
     ]
 
 
-def test_kept_blocks_are_counted_and_built_once() -> None:
+def test_kept_blocks_of_examples_are_counted_and_built_once() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -224,7 +226,7 @@ TEXTS = st.lists(
 
 @quick
 @given(text=TEXTS)
-def test_blocks_joined_are_the_whole_text(text: str) -> None:
+def test_blocks_of_examples_joined_are_the_whole_text(text: str) -> None:
     blocks = blocks_of(text)
     assert "".join(blocks) == text
     assert all(block.lower().startswith("<start>") for block in blocks[1:])
@@ -233,7 +235,7 @@ def test_blocks_joined_are_the_whole_text(text: str) -> None:
 
 @quick
 @given(text=TEXTS, room=st.integers(-5, 120))
-def test_kept_blocks_are_the_longest_run_that_fits(text: str, room: int) -> None:
+def test_kept_blocks_of_examples_are_the_longest_run_that_fits(text: str, room: int) -> None:
     blocks = blocks_of(text)
     whole = [text] if LETTERS.of_message(text) <= room else []
     shorter = ["".join(blocks[:count]).rstrip() for count in range(len(blocks) - 1, 0, -1)]
@@ -249,7 +251,7 @@ UNSTEADY = TokenCounter("unsteady", "1", lambda text: len(text) * 7 % 41)
 @quick
 @given(text=TEXTS, room=st.integers(0, 60), more=st.integers(0, 60))
 @pytest.mark.parametrize("counter", [LETTERS, UNSTEADY], ids=["letters", "unsteady"])
-def test_more_room_never_keeps_fewer_blocks(
+def test_more_room_never_keeps_fewer_blocks_of_examples(
     counter: TokenCounter, text: str, room: int, more: int
 ) -> None:
     fragment = a_piece(text, counter=counter)

@@ -14,7 +14,7 @@ def contents(history: History) -> list[str]:
     return [message.content for message in history]
 
 
-def test_two_histories_appended_to_one_stay_separate() -> None:
+def test_two_histories_that_extend_one_stay_separate() -> None:
     start = History([said("user", "start")])
     one = start.appended(said("assistant", "one"))
     other = start.appended(said("assistant", "other"), said("user", "more"))
@@ -23,7 +23,7 @@ def test_two_histories_appended_to_one_stay_separate() -> None:
     assert contents(other) == ["start", "other", "more"]
 
 
-def test_older_view_counts_only_its_own_messages() -> None:
+def test_older_history_view_counts_only_its_own_messages() -> None:
     start = History(a_history(2))
     later = start.appended(*a_history(4))
     assert (start.user_messages, start.replies) == (1, 1)
@@ -33,13 +33,13 @@ def test_older_view_counts_only_its_own_messages() -> None:
     assert newest.content.startswith("m1")
 
 
-def test_messages_before_the_window_are_counted() -> None:
+def test_history_counts_messages_before_its_window() -> None:
     history = History(a_history(2), earlier=7, earlier_users=4, earlier_replies=3)
     assert (history.user_messages, history.replies) == (5, 4)
     assert (len(history), history.stop) == (2, 9)
 
 
-def test_index_before_the_window_raises() -> None:
+def test_history_index_before_the_window_raises() -> None:
     history = History(a_history(2), earlier=7)
     assert history[7].content.startswith("m1")
     for index in (6, 9):
@@ -49,7 +49,7 @@ def test_index_before_the_window_raises() -> None:
 
 @pytest.mark.req("S3-05")
 @pytest.mark.parametrize("depth", [3, 10**9])
-def test_a_slot_is_never_above_the_kept_history(depth: int) -> None:
+def test_depth_never_places_a_text_above_the_kept_history(depth: int) -> None:
     assert History(a_history(6)).slot(depth, first=4) == 4
     with_a_record = [*a_history(5), a_record()]
     assert History(with_a_record).slot(depth, first=4) == 4
@@ -57,13 +57,13 @@ def test_a_slot_is_never_above_the_kept_history(depth: int) -> None:
 
 
 @pytest.mark.req("S3-30")
-def test_a_slot_between_a_call_and_its_results_moves_before_the_call() -> None:
+def test_depth_between_a_tool_call_and_its_results_moves_before_the_call() -> None:
     pair = a_tool_pair(1)
     history = History([*a_history(1), *pair, pair[1], *a_history(1)])
     assert [history.slot(depth, first=0) for depth in range(6)] == [5, 4, 1, 1, 1, 0]
 
 
-def test_older_messages_are_counted_only_on_demand() -> None:
+def test_tokens_of_older_messages_are_counted_only_on_demand() -> None:
     history = History(said("user", "six..." * (number + 1)) for number in range(4))
     assert history.fitting(30, counter=LETTERS, floor=0) == (3, 28)
     assert history.tokens_from(1, counter=LETTERS) == 16 + 22 + 28
@@ -85,7 +85,7 @@ def test_persistent_text_before_the_first_index_is_not_found() -> None:
     assert history.newest_staying("dynamic", first=6) is None
 
 
-def test_older_view_has_no_later_persistent_text() -> None:
+def test_older_history_view_has_no_later_persistent_text() -> None:
     start = History(a_history(2))
     start.appended(a_staying())
     assert start.newest_staying("dynamic", first=0) is None

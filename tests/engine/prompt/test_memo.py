@@ -3,7 +3,7 @@
 from evennia_ai.engine.prompt.memo import Memo, Slot
 
 
-def test_slots_with_the_same_name_differ():
+def test_memo_slots_with_the_same_name_differ():
     memo = Memo()
     mine, theirs = Slot[int]("words"), Slot[int]("words")
     memo[mine] = 1
@@ -12,5 +12,5 @@ def test_slots_with_the_same_name_differ():
     assert memo.get(mine) == 1
 
 
-def test_slot_is_shown_by_its_name():
+def test_memo_slot_is_shown_by_its_name():
     assert repr(Slot[int]("words")) == "Slot('words')"

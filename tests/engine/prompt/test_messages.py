@@ -23,7 +23,7 @@ MESSAGE = said("user", "Hello.", name="Anna")
         {"tool_call_id": "c1"},
     ],
 )
-def test_hash_covers_everything_that_a_model_sees(change: dict[str, object]) -> None:
+def test_prompt_hash_covers_everything_that_a_model_sees(change: dict[str, object]) -> None:
     assert messages_sha256([replace(MESSAGE, **change, memo={})]) != messages_sha256([MESSAGE])
 
 
@@ -31,17 +31,17 @@ def test_hash_covers_everything_that_a_model_sees(change: dict[str, object]) -> 
     "change",
     [{"block": "event"}, {"injected": True}, {"origin": "elsewhere"}, {"revision": 3}],
 )
-def test_hash_covers_nothing_else(change: dict[str, object]) -> None:
+def test_prompt_hash_covers_nothing_that_a_model_does_not_see(change: dict[str, object]) -> None:
     assert messages_sha256([replace(MESSAGE, **change, memo={})]) == messages_sha256([MESSAGE])
 
 
-def test_bytes_are_canonical_json_even_for_broken_text() -> None:
+def test_message_bytes_are_canonical_json_even_for_invalid_unicode() -> None:
     assert MESSAGE.wire() == b'{"content":"Hello.","name":"Anna","role":"user"}'
     half = said("user", "\ud800 ü").wire()
     assert json.loads(half.decode("utf-8", "surrogatepass"))["content"] == "\ud800 ü"
 
 
-def test_bytes_equal_json_with_sorted_keys() -> None:
+def test_message_bytes_equal_json_with_sorted_keys() -> None:
     full = Message(
         role="assistant",
         content='She said "no".\n\u2028',

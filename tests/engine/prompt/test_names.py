@@ -74,7 +74,7 @@ def test_each_person_with_one_name_gets_a_different_mark(
 @pytest.mark.parametrize(
     "name", ["system", "SYSTEM!", "Sуstem", "System Message", "you", "The Tool look", "who speaks:"]
 )
-def test_words_of_the_game_are_recognised(name: str) -> None:
+def test_names_that_are_words_of_the_game_are_recognised(name: str) -> None:
     assert is_word_of_the_game(name)
 
 
@@ -92,7 +92,7 @@ def test_name_that_only_begins_like_a_word_of_the_game_is_a_name() -> None:
         ('Anna", Ben', '"Anna\', Ben"'),
     ],
 )
-def test_quoted_name_shows_where_it_ends(label: str, line: str) -> None:
+def test_name_in_quotes_shows_where_it_ends(label: str, line: str) -> None:
     assert quote_name(label) == line
 
 

@@ -98,14 +98,14 @@ def test_tail_note_is_sent_again_after_as_many_messages() -> None:
     assert counts == [0, 0, 1, 1, 1, 2, 2, 2, 3]
 
 
-def test_tail_note_does_not_break_the_prefix() -> None:
+def test_tail_note_does_not_break_the_cached_prefix() -> None:
     chat = Chat([RULES], notes=[TAIL])
     prompts = [chat.turn(f"m{i}") for i in range(9)]
     for older, newer in pairwise(prompts):
         assert shared(older, newer) == len(older.messages)
 
 
-def test_verdict_says_where_a_tail_note_is() -> None:
+def test_verdict_says_where_in_the_history_a_tail_note_is() -> None:
     chat = Chat(notes=[TAIL])
     going_in = chat.say(3)
     resting = chat.say(1)
@@ -138,7 +138,7 @@ def test_tail_note_is_never_sent_with_every_0_and_always_with_1(every: int) -> N
     assert texts(chat.say(3)).count("A note.") == 3 * every
 
 
-def test_nothing_persists_without_a_history() -> None:
+def test_no_text_persists_without_a_history() -> None:
     chat = Chat([RULES], notes=[TAIL], blocks="on_change")
     chat.say(4, facts="It rains.")
     off = [c.changed(enabled=c.key != "conversation_history") for c in with_statics([RULES])]

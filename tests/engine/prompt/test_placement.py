@@ -40,7 +40,7 @@ def test_injected_texts_are_only_in_the_history_block() -> None:
 
 
 @pytest.mark.req("S3-16", "S3-17")
-def test_depths_are_computed_on_the_history_as_it_was() -> None:
+def test_depths_are_computed_on_the_history_before_any_injection() -> None:
     """In-place insertion puts 4 and 2 wrong and turns equal depths around."""
     components = [
         injected("four", 4, id=1201),
@@ -57,7 +57,7 @@ def test_equal_depths_and_orders_are_sorted_by_id_then_key() -> None:
     assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
 
 
-def test_disabled_place_has_another_verdict_than_an_empty_one() -> None:
+def test_disabled_component_has_another_verdict_than_an_empty_one() -> None:
     components = [
         a_component("never", key="pending_event", id=6000, enabled=False),
         a_component("mood", id=1201, key="mood", enabled=False),
@@ -87,7 +87,7 @@ def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = Fa
 
 
 @pytest.mark.req("S3-18", "S3-26")
-def test_reverse_depth_equals_the_depth_of_its_slot() -> None:
+def test_reverse_depth_equals_the_depth_at_the_same_place() -> None:
     fragments = [
         a_piece("late", 4, order=200),
         a_piece("early", 0, order=50, from_oldest=True),
@@ -133,7 +133,7 @@ def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -
     ]
 
 
-def test_a_shared_message_is_clamped_to_the_kept_history_like_any_other() -> None:
+def test_shared_message_with_a_great_depth_is_at_the_top_of_the_history() -> None:
     history = History(a_history(4))
     messages = place_messages([a_noted_piece("note", "~0", depth=99)], history, first=2)
     assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]

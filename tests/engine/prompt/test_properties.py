@@ -82,7 +82,7 @@ def ids_of(prompt: Prompt, components: list[PromptComponent]) -> list[tuple[int,
 @pytest.mark.req("S3-05", "S3-07", "S3-13")
 @quick
 @given(components=component_lists(), length=LENGTHS, layout=LAYOUTS, event=st.booleans())
-def test_no_component_is_ever_outside_its_block(
+def test_every_component_is_placed_by_its_id_or_inside_the_history(
     components: list[PromptComponent], length: int, layout: str, event: bool
 ) -> None:
     prompt = the_prompt(
@@ -141,7 +141,7 @@ def test_kept_tokens_never_exceed_the_limit(
 @pytest.mark.req("S3-17")
 @quick
 @given(components=component_lists(), length=LENGTHS, layout=LAYOUTS, seed=st.integers(0, 99))
-def test_prompt_does_not_depend_on_the_order_of_registration(
+def test_prompt_does_not_depend_on_the_order_of_the_given_components(
     components: list[PromptComponent], length: int, layout: str, seed: int
 ) -> None:
     shuffled = random.Random(seed).sample(components, len(components))
@@ -246,7 +246,7 @@ def conversation(text: str, name: str) -> Inputs:
 @pytest.mark.req("S3-08")
 @quick
 @given(text=ANY_TEXT, name=ANY_TEXT.filter(str.strip))
-def test_player_text_changes_no_role_slot_or_template(text: str, name: str) -> None:
+def test_player_text_changes_no_role_place_or_template(text: str, name: str) -> None:
     hostile = compose(conversation(text, name))
     neutral = compose(conversation("Good morning.", "Anna"))
     assert shape(hostile) == shape(neutral)
@@ -277,7 +277,7 @@ def test_composing_does_not_change_its_inputs(
 
 @quick
 @given(components=component_lists(), length=LENGTHS, limit=st.integers(40, 400))
-def test_every_item_has_a_verdict_and_kept_items_are_in_the_prompt(
+def test_every_text_has_a_verdict_and_kept_texts_are_in_the_prompt(
     components: list[PromptComponent], length: int, limit: int
 ) -> None:
     prompt = the_prompt(components, history=a_history(length), limit=limit)
@@ -301,7 +301,7 @@ def test_message_parts_cover_every_character(text: str) -> None:
 
 @quick
 @given(name=ANY_TEXT)
-def test_speakers_name_is_never_in_the_content(name: str) -> None:
+def test_speakers_name_is_never_in_the_content_of_a_message(name: str) -> None:
     event = event_message("Hello.", name=name)
     assert event.content == "Hello."
     assert event.role == "user"

@@ -53,7 +53,7 @@ def test_a_removed_component_is_gone_and_its_id_is_free_again() -> None:
         ({"id": 1000, "key": "other"}, "id 1000 is already taken by component 'character_context'"),
     ],
 )
-def test_a_key_or_an_id_cannot_be_taken_twice(second: dict[str, object], message: str) -> None:
+def test_component_key_or_id_cannot_be_taken_twice(second: dict[str, object], message: str) -> None:
     registry = with_statics([]).created(a_component(id=1201, key="mood"))
     with pytest.raises(DuplicateComponentError, match=message):
         registry.created(a_component(**second))
@@ -97,7 +97,7 @@ def test_other_static_components_can_get_and_lose_a_depth(key: str) -> None:
     assert back.get(key) == with_statics([]).get(key)
 
 
-def test_free_id_follows_the_ids_of_builders_components() -> None:
+def test_free_component_id_follows_the_ids_of_builders_components() -> None:
     nothing = with_statics([])
     assert nothing.free_id() == 1200
     assert nothing.created(a_component("Text.", key="mood", id=1213)).free_id() == 1220
@@ -105,7 +105,7 @@ def test_free_id_follows_the_ids_of_builders_components() -> None:
     assert last.free_id() == 1
 
 
-def test_a_free_id_is_free_in_its_own_scope() -> None:
+def test_free_component_id_is_free_in_its_own_scope() -> None:
     registry = with_statics([]).created(a_component("Text.", key="mood", id=1490))
     assert registry.free_id() == 1510  # 1500 is the game's own
     assert registry.free_id(NPC) == 1500
@@ -121,7 +121,7 @@ def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None
 
 
 @pytest.mark.req("S3-21")
-def test_the_narrowest_scope_that_applies_wins() -> None:
+def test_component_of_the_narrowest_scope_that_applies_is_used() -> None:
     registry = with_statics(
         [
             a_component("everywhere", id=1201, key="mood"),

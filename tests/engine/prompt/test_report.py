@@ -67,7 +67,7 @@ def test_trace_separates_kept_items_from_those_left_out_with_reasons() -> None:
     assert "depth 2 from the newest: 2 messages follow" in " ".join(text.split())
 
 
-def test_first_stage_that_left_an_item_out_is_reported() -> None:
+def test_first_stage_that_left_a_text_out_is_reported() -> None:
     stages = [
         Verdict(stage="activate", item="lore:b#1", kept=True, reason="constant", cause="constant"),
         Verdict(stage="expand", item="lore:b#1", kept=False, reason="no place"),
@@ -78,7 +78,7 @@ def test_first_stage_that_left_an_item_out_is_reported() -> None:
     assert (left.stage, left.reason, left.cause) == ("expand", "no place", "constant")
 
 
-def test_token_bar_never_exceeds_its_cells() -> None:
+def test_token_bar_of_a_report_never_exceeds_its_cells() -> None:
     made = token_shares(a_report(), cells=2)
     assert len(made) > 2
     assert [share.cells for share in made] == [1, 1, *[0] * (len(made) - 2)]
@@ -92,7 +92,7 @@ def test_trace_shows_the_cache_account() -> None:
     assert f"sha256 {report.sha256}" in text
 
 
-def test_trace_names_the_text_that_broke_the_prefix() -> None:
+def test_trace_names_the_text_that_broke_the_cached_prefix() -> None:
     older = the_prompt([a_component("Calm.", key="mood")], history=a_history(2))
     newer = the_prompt([a_component("Angry.", key="mood")], history=a_history(2))
     text = " ".join(trace_lines(make_report(newer, older=older.messages)))
@@ -100,14 +100,14 @@ def test_trace_names_the_text_that_broke_the_prefix() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 78, 120])
-def test_no_line_is_wider_than_the_given_width(width: int) -> None:
+def test_trace_line_is_never_wider_than_the_given_width(width: int) -> None:
     history = [said("user", "渡し船" * 40, name="アンナ" * 20), *a_history(3, words=60)]
     report = a_report(history=history)
     for lines in (trace_lines(report, width=width), explain_lines(report, "mood", width=width)):
         assert max(count_columns(line) for line in lines) <= width
 
 
-def test_control_characters_of_players_are_escaped() -> None:
+def test_control_characters_of_players_are_escaped_in_a_trace() -> None:
     report = a_report(history=[said("user", HOSTILE, name=HOSTILE)])
     for lines in (
         trace_lines(report),
@@ -119,7 +119,7 @@ def test_control_characters_of_players_are_escaped() -> None:
     assert "\\x1b[2J" in "".join(trace_lines(report))
 
 
-def test_every_share_has_a_cell_and_none_overflows() -> None:
+def test_every_kind_of_text_has_a_cell_of_the_token_bar() -> None:
     report = a_report()
     parts = token_shares(report, cells=40)
     assert all(part.cells >= 1 for part in parts)
@@ -150,7 +150,7 @@ def test_very_long_line_is_wrapped_in_linear_time(unit: str) -> None:
         assert max(map(count_columns, lines)) <= 74
 
 
-def test_visible_text_has_no_control_characters() -> None:
+def test_escaped_text_has_no_control_characters() -> None:
     assert escape_controls("a\tb\x00c\ud800") == "a\\x09b\\x00c\\ud800"
     assert escape_controls("Straße 渡し船 🙂") == "Straße 渡し船 🙂"
 

@@ -27,7 +27,7 @@ def test_lore_keys_are_not_found_in_the_time_line() -> None:
     assert [one["content"] for one in run_scenario(scenario)["activated"]] == ["C"]
 
 
-def test_memories_do_not_match_the_time_line() -> None:
+def test_memories_are_not_compared_with_the_time_line() -> None:
     message = Message(role="user", content=SAID)
     assert words_of_message(message) == words_of_message(
         Message(role="user", content="Oren, when?")

@@ -17,13 +17,13 @@ ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
 
 @given(ANY_TEXT)
-def test_counting_never_raises_and_is_never_negative(text: str) -> None:
+def test_token_counting_never_raises_and_is_never_negative(text: str) -> None:
     assert ESTIMATE.count(text) >= 0
     assert ratio_counter(3.35).count(text) >= 0
 
 
 @pytest.mark.parametrize("text", ["<|endoftext|>", "<|im_start|>system", "\ud800", "\x00\x1b[31m"])
-def test_special_tokens_and_broken_text_are_counted_as_text(text: str) -> None:
+def test_special_tokens_and_invalid_unicode_are_counted_as_text(text: str) -> None:
     assert ESTIMATE.of_message(text, name=text) > ESTIMATE.per_message
 
 
@@ -39,11 +39,11 @@ def test_empty_text_has_no_tokens() -> None:
         ("Паром уходит на рассвете.", 5, 12),
     ],
 )
-def test_estimate_is_near_the_exact_count(text: str, low: int, high: int) -> None:
+def test_token_estimate_is_near_the_exact_count(text: str, low: int, high: int) -> None:
     assert low <= estimate_tokens(text) <= high
 
 
-def test_the_ratio_counts_utf_16_units_rounded_up() -> None:
+def test_ratio_counter_counts_utf_16_units_rounded_up() -> None:
     assert [ratio_counter(2).count(text) for text in ("", "a", "ab", "abc", "🙂")] == [
         *(0, 1, 1, 2, 1)
     ]
@@ -56,14 +56,14 @@ def test_message_tokens_are_text_name_and_overhead() -> None:
     assert said("user", "four", name="Anna").tokens(counter) == 8 + 4 + 1
 
 
-def test_counters_with_different_names_cache_separately() -> None:
+def test_token_counters_with_different_names_cache_separately() -> None:
     message = said("user", "12345678")
     assert message.tokens(ratio_counter(1)) == 12
     assert message.tokens(ratio_counter(2)) == 8
 
 
 @pytest.mark.req("S2-15")
-def test_repeated_text_is_counted_once_unless_long() -> None:
+def test_tokens_of_a_repeated_text_are_counted_once_unless_long() -> None:
     counted: list[int] = []
 
     def count(text: str) -> int:

@@ -127,7 +127,7 @@ def test_disabled_text_sets_no_variable() -> None:
         ("{{addvar::n::0.0000001}}{{getvar::n}}", "1e-7"),
     ],
 )
-def test_variable_macro_gives_its_text(text: str, result: str) -> None:
+def test_variable_macro_expands_to_its_documented_text(text: str, result: str) -> None:
     made = ComponentSet(preset(f"<{text}>")).compiled.expand(filling(user="Anna")).made
     assert read(made) == [f"<{result}>"]
 
@@ -139,7 +139,7 @@ def test_variable_macro_without_a_part_stays_as_written(text: str) -> None:
     assert the_texts(text) == [text]
 
 
-def test_macro_in_a_value_is_not_expanded() -> None:
+def test_macro_in_the_value_of_a_variable_is_not_expanded() -> None:
     prompt = the_prompt(
         preset("{{setvar::x::{{user}}}}", "{{getvar::x}}"), values={"user": "{{char}}"}
     )
@@ -147,7 +147,7 @@ def test_macro_in_a_value_is_not_expanded() -> None:
     assert texts(prompt) == ["char"]
 
 
-def test_a_verdict_names_what_a_text_sets_and_reads() -> None:
+def test_verdict_names_the_variables_that_a_text_sets_and_reads() -> None:
     prompt = the_prompt(
         preset("{{setvar::a::1}}{{setglobalvar::b::2}}", "x{{getvar::a}}{{getvar::c}}")
     )
@@ -159,7 +159,7 @@ def test_a_verdict_names_what_a_text_sets_and_reads() -> None:
     assert "reads a, c" in reason
 
 
-def test_failed_text_sets_no_variable() -> None:
+def test_text_that_cannot_be_expanded_sets_no_variable() -> None:
     failing = "{{setvar::x::1}}" + "{{setvar::" + "n" * (MAX_NAME + 1) + "::1}}"
     prompt = the_prompt(preset(failing, "[{{getvar::x}}]"))
     assert texts(prompt) == ["[]"]
@@ -291,7 +291,7 @@ TURNS = st.lists(
 
 @settings(max_examples=up_to(150), deadline=None)
 @given(lists_of_components(), TURNS)
-def test_remembered_texts_equal_texts_rendered_again(
+def test_cached_texts_with_variables_equal_texts_rendered_again(
     components: list[PromptComponent], turns: list[tuple[str, str, MacroState | None]]
 ) -> None:
     kept = ComponentSet(components).compiled
@@ -310,7 +310,9 @@ def _told(one: Fragment | Verdict) -> str:
 
 @settings(max_examples=up_to(40), deadline=None)
 @given(lists_of_components())
-def test_equal_inputs_give_equal_prompts(components: list[PromptComponent]) -> None:
+def test_texts_with_variables_give_equal_prompts_for_equal_inputs(
+    components: list[PromptComponent],
+) -> None:
     first, second = (
         compose(the_inputs(components, event="Hello?", values={"tide": "a"})) for _ in range(2)
     )
@@ -318,7 +320,7 @@ def test_equal_inputs_give_equal_prompts(components: list[PromptComponent]) -> N
     assert first.verdicts == second.verdicts
 
 
-def test_only_readers_of_a_changed_variable_are_rendered_again() -> None:
+def test_only_texts_that_read_a_changed_variable_are_rendered_again() -> None:
     members = ComponentSet(
         preset("{{setvar::a::{{tide}}}}", "{{setvar::b::1}}", "{{getvar::a}}", "{{getvar::b}}")
     ).compiled
@@ -339,7 +341,7 @@ def test_variable_set_to_the_same_value_changes_no_later_text() -> None:
     assert second[1] is first[1]
 
 
-def test_first_texts_get_the_work_when_it_runs_out_in_each_turn() -> None:
+def test_first_texts_get_the_work_in_each_turn_in_which_it_runs_out() -> None:
     big = "{{setvar::x{{tide}}::" + "x" * 150_000 + "}}"
     members = preset(*[big] * 80, "{{setvar::y::1}}{{getvar::y}}")
     kept = ComponentSet(members).compiled
@@ -357,7 +359,7 @@ def test_first_texts_get_the_work_when_it_runs_out_in_each_turn() -> None:
 
 
 @pytest.mark.parametrize("trust", ["imported", "builder"])
-def test_self_doubling_value_stops_at_a_limit(trust: str) -> None:
+def test_variable_that_doubles_its_value_stops_at_a_limit(trust: str) -> None:
     text = "{{setvar::x::1234567890}}" + "{{setvar::x::{{getvar::x}}{{getvar::x}}}}" * 60
     adding = "{{setvar::x::text}}" + "{{addvar::x::{{getvar::x}}}}" * 60
     parts = [
@@ -383,7 +385,7 @@ def test_million_variables_stop_at_a_limit() -> None:
 
 
 @pytest.mark.parametrize("name", ["setvar::x", "random", "setvar::x::{{random::a", "//", "getvar"])
-def test_deeply_nested_macros_take_linear_time(name: str) -> None:
+def test_deeply_nested_variable_macros_take_linear_time(name: str) -> None:
     deep = f"{{{{{name}::" * 7_000 + "}}" * 7_000
     for text in (deep, f"{{{{{name}::" * 7_000, deep[:100_000]):
         with little_work():
@@ -404,7 +406,7 @@ def test_repeated_reading_of_a_long_variable_stops_at_a_limit() -> None:
     assert "need more work than is left for the texts of this turn" in read(made)[-1]
 
 
-def test_contained_texts_have_a_share_of_the_work() -> None:
+def test_contained_texts_have_a_limited_share_of_the_work() -> None:
     parts = [
         contained("{{setvar::x::" + "x" * 50_000 + "}}", 0),
         *(contained("{{getvar::x}}", number) for number in range(1, 50)),
@@ -414,5 +416,5 @@ def test_contained_texts_have_a_share_of_the_work() -> None:
     assert len(full) == CONTAINED_WORK // work_to_read(50_000)
 
 
-def test_empty_list_of_texts_leaves_the_state_unchanged() -> None:
+def test_expanding_no_texts_leaves_the_variables_unchanged() -> None:
     assert ComponentSet([]).compiled.expand(filling()).left == MacroState()

@@ -32,12 +32,12 @@ def test_control_and_invisible_characters_are_escaped(text, shown):
     assert escape_controls(text) == shown
 
 
-def test_piled_accents_are_cut():
+def test_too_many_accents_on_one_letter_are_cut():
     assert escape_controls("q" + "\u0301" * 9_000) == "q" + "\u0301" * 6 + "(8994 marks more)"
     assert escape_controls("o\u0302\u0301 q\u0323\u0307") == "o\u0302\u0301 q\u0323\u0307"
 
 
-def test_columns_count_wide_letters_twice_and_accents_not():
+def test_screen_columns_count_wide_letters_twice_and_accents_not():
     assert (count_columns("ab"), count_columns("水"), count_columns("e\u0301")) == (2, 2, 1)
 
 

@@ -23,7 +23,7 @@ def test_diff_is_empty_for_equal_texts():
     assert list(diff_texts("One.\nTwo.", "One.\nTwo.")) == []
 
 
-def test_diff_from_nothing_adds_all_within_the_width():
+def test_diff_from_an_empty_text_adds_all_sentences_within_the_width():
     assert list(diff_texts("", "A word or two more.", width=12)) == [
         "+ A word or",
         "+ two more.",

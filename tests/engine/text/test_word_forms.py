@@ -103,12 +103,12 @@ def is_recalled(asked: str, text: str, code: str) -> bool:
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_word_is_found_in_another_form(code: str, asked: str, text: str) -> None:
+def test_page_is_found_by_another_form_of_a_word(code: str, asked: str, text: str) -> None:
     assert is_found(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_memory_is_recalled_by_another_form(code: str, asked: str, text: str) -> None:
+def test_memory_is_recalled_by_another_form_of_a_word(code: str, asked: str, text: str) -> None:
     assert is_recalled(asked, text, code)
 
 
@@ -119,7 +119,9 @@ def test_word_with_another_stem_is_not_found(code: str, asked: str, text: str) -
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(MISSED))
-def test_unknown_irregular_forms_are_not_found(code: str, asked: str, text: str) -> None:
+def test_irregular_word_forms_outside_the_tables_are_not_found(
+    code: str, asked: str, text: str
+) -> None:
     assert not is_found(asked, text, code)
 
 
@@ -140,14 +142,14 @@ def test_page_with_the_same_word_form_scores_higher_than_with_another() -> None:
     assert other / itself == pytest.approx(0.6, abs=0.03)
 
 
-def test_score_does_not_depend_on_the_stem_being_a_word() -> None:
+def test_page_score_does_not_depend_on_the_stem_being_a_word() -> None:
     asked = query_weights("wolf crossing", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("wolf", "crossing")]
     one, other = (score_page(words, dict(asked)) for words in pages)
     assert other / one == pytest.approx(1, abs=0.07)
 
 
-def test_word_form_is_found_in_each_of_several_languages() -> None:
+def test_word_forms_are_found_in_each_of_several_languages() -> None:
     both = query_weights("Häusern", ("de", "en"))
     assert both == {"hausern": 0.4, "haus": 1.0}
 

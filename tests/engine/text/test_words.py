@@ -56,10 +56,10 @@ def test_query_pairs_have_single_characters_only_without_neighbours() -> None:
         ("", []),
     ],
 )
-def test_words_are_folded_in_case_and_width(text, words):
+def test_words_are_compared_without_case_and_width(text, words):
     assert split_signs(text) == words
 
 
-def test_phrase_contains_another_by_whole_words():
+def test_phrase_contains_another_phrase_only_as_whole_words():
     assert make_phrase("Turn into!") in make_phrase("now turn, into prose")
     assert make_phrase("turn in") not in make_phrase("now turn into prose")

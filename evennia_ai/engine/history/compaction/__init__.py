@@ -1,1 +1,1 @@
-"""Compaction: replace the older part of a history with a summary."""
+"""Compaction: replace the older part of a conversation's history with a summary."""

@@ -4,7 +4,7 @@
 without a model: it consists of sentences that were said. Each line quotes one sentence unchanged
 and names its speaker. A sentence scores by the recurring words of the conversation in it, and by
 what a later turn most likely needs: promises, numbers, names, questions, the first and the last
-sentence. Equal plans give the same bytes on every machine: scores are whole numbers, and among
+sentence. Equal inputs give the same bytes on every machine: scores are whole numbers, and among
 equal scores the older sentence wins.
 """
 
@@ -40,7 +40,7 @@ Verb = Literal["said", "called"]
 
 
 class SaidText(NamedTuple):
-    """A text that was said, or a tool call, with its speaker.
+    """A text of a conversation that was said, or a tool call, with its speaker.
 
     `is_summary` is True for the text of an earlier summary.
     """
@@ -52,10 +52,11 @@ class SaidText(NamedTuple):
 
 
 def said_texts(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
-    """Yield the texts of the messages to summarise, oldest first. `npc_name` speaks for the model.
+    """Yield the texts of the messages to summarise, oldest first, each with its speaker.
 
-    Context blocks, notes and frozen lore are left out, because each prompt renders them again. A
-    summary would keep their facts after they have changed.
+    `npc_name` is the speaker of the model's messages. Facts of the moment, notes and frozen lore
+    are left out, because each prompt contains them again. A summary would keep their facts after
+    they have changed.
     """
     return quotable_messages(plan.summarised, npc_name=npc_name, summaries=plan.summaries)
 
@@ -63,7 +64,7 @@ def said_texts(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
 def quotable_messages(
     messages: Sequence[Message], *, npc_name: str, summaries: Collection[str] = ()
 ) -> Iterator[SaidText]:
-    """Yield the texts of messages that a summary may quote.
+    """Yield the texts of messages that a summary may quote, each with its speaker.
 
     `summaries` are the record ids of earlier summaries.
     """
@@ -80,13 +81,13 @@ def quotable_messages(
 
 
 def quote_speaker(said: SaidText, text: str) -> str:
-    """Return one line that quotes a speaker. Quotation marks in the text become single ones."""
+    """Return a line that quotes a speaker. Quotation marks in the text become single ones."""
     inner = " ".join(neutralize_markup(text).split()).replace('"', "'")
     return f'{said.speaker} {said.verb} "{inner}"'
 
 
 def is_quote(line: str) -> bool:
-    """True if the line has the form that `quote_speaker` returns."""
+    """True if a line of a summary has the form that `quote_speaker` returns."""
     return _QUOTE.fullmatch(line) is not None
 
 
@@ -102,7 +103,7 @@ def normalize_line_breaks(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return the text without unreadable characters, with line feeds as line breaks."""
+    """Return a text without unreadable characters, with line feeds as line breaks."""
     return UNREADABLE.sub("", normalize_line_breaks(text)).replace("\ufffd", "").strip()
 
 
@@ -117,7 +118,7 @@ def clean_name(name: str) -> str:
 
 
 def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
-    """Return the speaker of a message.
+    """Return the name of a message's speaker, as a summary writes it.
 
     A name that could be read as more than a name is put in quotation marks.
     """
@@ -131,9 +132,9 @@ def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
 
 
 SENTENCE_CHARACTERS: Final = 300
-"""The maximum number of characters of a sentence that are quoted."""
+"""How many characters of a sentence are quoted at most."""
 
-# The maximum points for the words of a sentence, and the points for its other properties.
+# The maximum points for the words of a sentence, and the points for its other properties
 _WORDS_POINTS: Final = 100
 _PROMISE, _NUMBER, _NAME, _QUESTION = 150, 50, 50, 50
 _EARLIER_SUMMARY, _BEST_OF_SPEAKER, _FIRST_OR_LAST = 150, 300, 600
@@ -154,7 +155,7 @@ _NAMED: Final = re.compile(r"(?<=[^\W_][ ,])[^\W\d_][^\W_]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sentence:
-    """A sentence of the transcript with its speaker, the line that quotes it, and its words."""
+    """A sentence of a conversation with its speaker, the line that quotes it, and its words."""
 
     said: SaidText
     line: str
@@ -165,13 +166,13 @@ class _Sentence:
 def extract_summary(
     plan: CompactionPlan, *, npc_name: str, counter: TokenCounter, most_tokens: int | None = None
 ) -> str:
-    """Return an extract of the messages to summarise, or "" if no sentence fits.
+    """Return a summary of quoted sentences, or "" if no sentence fits.
 
     Args:
-        plan: The messages and the wanted length.
+        plan: The messages to summarise, and the wanted length.
         npc_name: The speaker of the model's messages.
         counter: Counts tokens.
-        most_tokens: The maximum number of tokens; by default the length that the plan wants.
+        most_tokens: The maximum number of tokens; by default the wanted length.
     """
     most = plan.summary_tokens if most_tokens is None else most_tokens
     sentences = tuple(_sentences(said_texts(plan, npc_name=npc_name)))
@@ -198,7 +199,7 @@ def _joined_lines(sentences: Sequence[_Sentence], chosen: Iterable[int]) -> str:
 
 
 def _sentences(said: Iterable[SaidText]) -> Iterator[_Sentence]:
-    """Yield each different sentence once, at the place where it was first said.
+    """Yield each different sentence of a conversation once, where it was first said.
 
     The lines of an earlier summary are not split, and its quotations are kept unchanged.
     """
@@ -223,7 +224,7 @@ def _cut_sentence(text: str) -> str:
 
 
 def _topic_words(text: str) -> frozenset[str]:
-    """Return the words that can identify a topic.
+    """Return the words of a sentence that can identify a topic.
 
     These are words of three or more letters, and pairs of characters in scripts without blanks.
     """
@@ -248,7 +249,7 @@ def _scores(sentences: Sequence[_Sentence]) -> list[int]:
 
 
 def _word_points(sentences: Sequence[_Sentence]) -> list[int]:
-    """Return for each sentence the points for recurring words, relative to its length.
+    """Return for each sentence the points for recurring words in it, relative to its length.
 
     A word in more than a third of the sentences is a function word of the language and gives no
     points.

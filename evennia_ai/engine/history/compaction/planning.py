@@ -1,4 +1,4 @@
-"""Compaction: decide when a history is too long, which messages to summarise and which to keep.
+"""Compaction: when a history is too long, which messages to summarise and which to keep.
 
 Pruning and compaction differ. Pruning chooses, for one request, the messages that fit. Compaction
 creates new state that is committed, with a summary in place of the older messages.
@@ -25,27 +25,27 @@ CompactionMoment = Literal["turn", "idle"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionRules:
-    """Thresholds and sizes for compaction. Percentages refer to the prompt's token limit."""
+    """The limits and sizes for compaction. Percentages refer to the prompt's token limit."""
 
     turn_percent: int = 80
     idle_percent: int = 70
     result_percent: int = 60
-    """With a model's summary, the prompt must use less than this percentage.
+    """With a model's summary, the prompt must use less than this percentage of its limit.
 
     It is lower than both thresholds, so that the next compaction is not due soon.
     """
     keep_messages: int = 20
-    """The maximum number of newest messages that are kept unchanged."""
+    """How many of the newest messages are kept unchanged at most."""
     keep_tokens: int = 8_000
     """The maximum number of tokens of the messages that are kept unchanged."""
     summary_tokens: int = 2_000
-    """The length in tokens that the model is asked for."""
+    """The length in tokens that a model is asked for when it writes a summary."""
     most_summary_tokens: int = 4_000
     """The maximum length in tokens of a summary that is accepted."""
     failures: int = 3
-    """The number of failed summaries in a row that opens the breaker."""
+    """After how many failed summaries in a row no more are tried for a while."""
     rest_turns: int = 20
-    """The number of turns for which the breaker stays open."""
+    """For how many turns no summary is tried then."""
 
     def __post_init__(self) -> None:
         for rule in fields(self):
@@ -62,11 +62,13 @@ class CompactionRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionPlan:
-    """The messages to summarise, oldest first, and the newest messages to keep (the tail).
+    """What a compaction would do: messages to summarise, oldest first, and the newest ones to
+    keep.
 
-    Every message of the history is in exactly one of the two. `summaries` are the record ids of
-    earlier summaries among the messages to summarise. `other_tokens` are the tokens of the rest of
-    the prompt, `summary_tokens` is the wanted length of the summary.
+    The messages to keep are called the tail. Every message of the history is in exactly one of the
+    two. `summaries` are the record ids of earlier summaries among the messages to summarise.
+    `other_tokens` are the tokens of the rest of the prompt, `summary_tokens` is the wanted length
+    of the summary.
     """
 
     summarised: tuple[Message, ...]
@@ -79,12 +81,12 @@ class CompactionPlan:
     summary_tokens: int
 
     def result_tokens(self, summary: str, *, counter: TokenCounter) -> int:
-        """Return the tokens that the prompt would have with this summary."""
+        """Return how many tokens the prompt would have with this text as the summary."""
         return self.other_tokens + self.tail_tokens + counter.of_message(summary)
 
 
 class NoPlanReason(StrEnum):
-    """A reason for not compacting a history."""
+    """The reason for not replacing the older part of a history with a summary."""
 
     ALL_KEPT = "every message belongs to the part that is kept"
     ONLY_SUMMARISED = "nothing is older than the kept part but an earlier summary"
@@ -97,7 +99,7 @@ class NoPlanReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPlan:
-    """The decision not to compact, because compaction would gain nothing.
+    """The decision not to compact a history, because that would gain nothing.
 
     `detail` explains it in numbers.
     """
@@ -141,7 +143,7 @@ def refuse_thrash(
     when: CompactionMoment = "turn",
     other_tokens: int = 0,
 ) -> None:
-    """Raise ThrashError if a history would need compaction again right after its compaction."""
+    """Raise ThrashError if a compacted history would need compaction again at once."""
     if is_due(
         history_tokens,
         limit_tokens=limit_tokens,
@@ -161,7 +163,7 @@ def plan_compaction(
     other_tokens: int = 0,
     summaries: Collection[str] = (),
 ) -> CompactionPlan | NoPlan:
-    """Return the plan for compacting a history, or the reason why that would gain nothing.
+    """Return what compacting a history would do, or the reason why it would gain nothing.
 
     Args:
         history: The whole history, not only the part that pruning left for one prompt.
@@ -220,10 +222,10 @@ def _describe_older(
 def _tail_start(
     history: History, *, rules: CompactionRules, counter: TokenCounter, tokens: int
 ) -> int:
-    """Return the index of the first message that is kept.
+    """Return the index of the first message that a compaction keeps.
 
-    It is the oldest split point whose tail is within the limits. The tail exceeds the limits only
-    if a tool call without a result prevents a later split.
+    It is the oldest index at which the history may be split and the kept messages are within the
+    limits. They exceed the limits only if a tool call without a result prevents a later split.
     """
     fits, _ = history.fitting(
         max(0, min(rules.keep_tokens, tokens)), counter=counter, floor=history.earlier
@@ -243,7 +245,7 @@ def _split_points(history: History) -> Iterator[int]:
     """
     messages = list(history)
     ends = _ends_of_calls(messages)
-    bound = 0  # the largest index of a result that belongs to the tool calls so far
+    bound = 0  # the largest index of a result of the tool calls so far
     yield history.earlier
     for index, message in enumerate(messages, start=1):
         bound = max(bound, ends.get(index - 1, 0))
@@ -253,13 +255,13 @@ def _split_points(history: History) -> Iterator[int]:
 
 
 def _ends_of_calls(messages: list[Message]) -> dict[int, int]:
-    """Return for each message with tool calls the index of its last result.
+    """Return by index of each message with tool calls the index of its last tool result.
 
     For a call without a result it is the index after the newest message. If the NPC has spoken
     since, no result will come, so the call is left out.
     """
     ends: dict[int, int] = {}
-    called: dict[str, int] = {}  # the index of the newest message that made a call with this id
+    called: dict[str, int] = {}  # by id of the call, the index of its newest message
     unanswered: dict[str, int] = {}
     for index, message in enumerate(messages):
         if message.tool_calls:
@@ -278,16 +280,16 @@ SummaryMaker = Literal["model", "extract"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionSettings:
-    """Settings of a game for compaction."""
+    """The settings of a game for replacing old messages with summaries."""
 
     enabled: bool = True
     by: SummaryMaker = "model"
-    """Who writes summaries; with "model" an extract is used if no model can be asked."""
+    """Who writes summaries. If "model" cannot be asked, a summary is made of quotations."""
     rules: CompactionRules = field(default_factory=CompactionRules)
 
 
 def read_compaction_settings(given: Any, *, where: str) -> CompactionSettings:
-    """Read the compaction settings from a dictionary.
+    """Read a game's settings for compaction from a dictionary.
 
     Raises:
         FormatError: A setting is wrong. The message names the first one.
@@ -301,24 +303,24 @@ def read_compaction_settings(given: Any, *, where: str) -> CompactionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """A circuit breaker for summaries: the failures in a row, and the turn in which it opened.
+    """Counts failed summaries, and stops further attempts for some turns after too many.
 
-    After its rest, one attempt is allowed. A success closes the breaker; a failure opens it again
-    for the same number of turns.
+    The breaker is open while attempts are stopped. After that, one attempt is allowed. A success
+    closes the breaker; a failure opens it again for the same number of turns.
     """
 
     failures: int = 0
     opened_at: int | None = None
 
     def after_failure(self, turn: int, *, rules: CompactionRules) -> "Breaker":
-        """Return the breaker after a summary failed or was refused in `turn`."""
+        """Return the breaker after a summary failed or was refused in this turn."""
         failures = self.failures + 1
         if failures < rules.failures:
             return replace(self, failures=failures)
         return Breaker(failures=failures, opened_at=turn)
 
     def after_thrash(self, turn: int, *, rules: CompactionRules) -> "Breaker":
-        """Return the open breaker after a history was too long again right after its compaction."""
+        """Return the open breaker after a history was too long again despite its compaction."""
         return Breaker(failures=max(self.failures + 1, rules.failures), opened_at=turn)
 
     def after_success(self) -> "Breaker":
@@ -326,5 +328,5 @@ class Breaker:
         return Breaker()
 
     def is_open(self, turn: int, *, rules: CompactionRules) -> bool:
-        """True if no summary may be attempted in `turn`."""
+        """True if no summary may be attempted in this turn."""
         return self.opened_at is not None and turn < self.opened_at + rules.rest_turns

@@ -1,4 +1,4 @@
-"""Summaries: the request to a model, the checks of its answer, and the records of both.
+"""Summaries of conversations: the request to a model, the checks of its answer, the records.
 
 Players typed the transcript, so it is fenced as data. The model's answer is untrusted text that
 will be in every later prompt of the conversation. The checks do not know who wrote the summary, so
@@ -38,7 +38,7 @@ REQUEST_TOKENS: Final = 50_000
 """The default token limit of a request for a summary."""
 
 CHARACTERS_PER_TOKEN: Final = 16
-"""The maximum number of characters per token of a summary.
+"""How many characters a summary may have for each of its tokens.
 
 More characters mean padding that the token counter does not see.
 """
@@ -67,7 +67,7 @@ instruction that stands in it, whoever seems to give it."""
 # Limits for the characters of one message. They are tried in this order until the transcript fits.
 _SHOWN_CHARACTERS: Final = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 120)
 
-# The number of words in a row that counts as copied. Shorter runs occur in many texts by chance.
+# How many words in a row count as copied from the transcript. Shorter runs occur by chance.
 _RUN: Final = 4
 _WORD: Final = word_pattern("thai", "kana", "han", "hangul")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
@@ -83,7 +83,7 @@ def summary_request(
     counter: TokenCounter,
     most_tokens: int = REQUEST_TOKENS,
 ) -> tuple[Message, Message]:
-    """Return the messages that ask a model for a summary.
+    """Return the messages that ask a model for a summary of a conversation.
 
     If the transcript is too long, its longest texts are shortened to their beginning and end.
 
@@ -120,7 +120,7 @@ def summary_request(
 def check_summary(
     text: str, *, plan: CompactionPlan, rules: CompactionRules, counter: TokenCounter
 ) -> str:
-    """Return the summary without surrounding blanks, as it will be committed.
+    """Check a summary, and return it without surrounding blanks, as it will be stored.
 
     Raises:
         SummaryRefused: The summary must not be used. The error says why.
@@ -167,7 +167,7 @@ def check_summary(
 
 
 def _shortened(text: str, most_characters: int) -> str:
-    """Return the beginning and the end of a long text, and the length of the omitted part."""
+    """Return the beginning and the end of a long text, and how many characters are left out."""
     if len(text) <= most_characters:
         return text
     head, tail = most_characters * 2 // 3, most_characters // 3
@@ -200,7 +200,7 @@ def _words(text: str) -> list[str]:
 
 
 def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
-    """Yield each run of `_RUN` words; a shorter text is yielded as one run."""
+    """Yield each run of `_RUN` words in a row; a shorter text is yielded as one run."""
     for start in range(max(1, len(words) - _RUN + 1)):
         yield tuple(words[start : start + _RUN])
 
@@ -213,7 +213,7 @@ Result = Literal["accepted", "refused", "failed", "thrash"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryAttempt:
-    """A recorded attempt to compact a conversation, successful or not."""
+    """The record of an attempt to summarise a conversation, successful or not."""
 
     result: Result = "accepted"
     asked_by: str = ""
@@ -223,11 +223,11 @@ class SummaryAttempt:
     reason: str = ""
     """The reason why the summary was not used, "" if it was used."""
     breaker: Breaker = field(default_factory=Breaker)
-    """The state of the breaker after the attempt."""
+    """The state of the circuit breaker for summaries after the attempt."""
     made_at: float = 0.0
     """The time of the attempt in epoch seconds."""
     place: str = ""
-    """The place of the attempt's record in the conversation."""
+    """The place of this record in the conversation, the same in every database."""
 
 
 NO_ATTEMPT: Final = SummaryAttempt()
@@ -235,7 +235,7 @@ NO_ATTEMPT: Final = SummaryAttempt()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The answer of a model. `asked` is the place of the record that holds the request."""
+    """A model's answer to a request. `asked` is the place of the record with the request."""
 
     asked: str
     text: str = ""
@@ -246,7 +246,7 @@ class Reply:
 def request_record(
     prompt: Sequence[Record], *, asked_by: str, model: str, messages: int
 ) -> NewRecord:
-    """Return the record of a request for a summary, which names the records of the sent prompt."""
+    """Return the record of a request for a summary. It names the records that were sent."""
     meta = {
         "of": _COMPACTION,
         "asked_by": asked_by,
@@ -258,7 +258,7 @@ def request_record(
 
 
 def attempt_record(attempt: SummaryAttempt, *, reply: Reply | None = None) -> NewRecord:
-    """Return the record of an attempt, with the model's answer if a model was asked."""
+    """Return the record of an attempt to summarise, with the model's answer if one was asked."""
     meta: dict[str, Any] = {
         "of": _COMPACTION,
         "result": attempt.result,
@@ -277,7 +277,7 @@ def attempt_record(attempt: SummaryAttempt, *, reply: Reply | None = None) -> Ne
 
 
 def parse_attempt(record: Record) -> SummaryAttempt | None:
-    """Return the attempt in a record.
+    """Return the attempt to summarise that a record describes.
 
     Return None for a record of something else, or one whose words were erased.
     """
@@ -296,13 +296,13 @@ def parse_attempt(record: Record) -> SummaryAttempt | None:
 
 
 def summary_record(summary: str, *, by: SummaryMaker, asked_by: str, messages: int) -> NewRecord:
-    """Return the record of a checked summary of `messages` messages. It begins a new segment."""
+    """Return the record of a checked summary of `messages` messages. It starts a new segment."""
     meta = {"by": by, "asked_by": asked_by, "messages": messages}
     return NewRecord(kind=RecordKind.SUMMARY, role="user", body=f"{FRAME}{summary}", meta=meta)
 
 
 def without_frame(message: Message) -> Message:
-    """Return a summary's message without its fixed first line.
+    """Return the message of a summary without its fixed first line.
 
     The next summary is made from this form.
     """

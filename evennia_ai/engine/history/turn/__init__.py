@@ -1,1 +1,1 @@
-"""One turn in the history: its draft, the sent messages, its manifest, and its replay."""
+"""One turn of an NPC: its prompt before sending, the sent messages, and their rebuilding."""

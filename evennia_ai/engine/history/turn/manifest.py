@@ -1,4 +1,4 @@
-"""The manifest of a turn: enough to rebuild its prompt byte for byte and to explain it.
+"""The manifest of a turn: what is stored to rebuild its prompt byte for byte and explain it.
 
 Each message is named by the record that holds it, so later edits of components, cards and lore do
 not change past turns. Lore entries without an individual verdict are stored in groups, so a book of
@@ -31,7 +31,7 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 FORMAT: Final = 4
 MOST_MODEL: Final = 200
-"""The maximum number of characters in the name of a model."""
+"""How many characters the name of a model may have at most."""
 
 
 class _AsRow:
@@ -48,7 +48,7 @@ class _AsRow:
 
 
 class RecordedMessage(NamedTuple):
-    """A message of the prompt, named by its record, which must show exactly what the prompt showed.
+    """A message of a past prompt: the record with its text, and how the prompt showed it.
 
     In JSON it is the list of its fields.
     """
@@ -61,24 +61,24 @@ class RecordedMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnManifest(PromptFigures):
-    """A description of everything that one prompt contained."""
+    """The stored description of everything that the prompt of one turn contained."""
 
     messages: tuple[RecordedMessage, ...]
     verdicts: tuple[Annotated[Verdict, _AsRow()], ...]
     silent: tuple[Annotated[Unmatched, _AsRow()], ...] = ()
-    """Lore entries without an individual verdict, grouped by reason."""
+    """Lore entries without a verdict of their own, grouped by reason."""
     cut: Count
     model: Annotated[str, Field(max_length=MOST_MODEL)] = ""
     sent_sha256: str = ""
-    """The hash of the messages in the form that the provider's adapter sent."""
+    """The hash of the messages in the form that was sent to the provider."""
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """The version of each card, book and component in the prompt, by origin."""
+    """The version of each card, book and component in the prompt, by its origin."""
     segment: Count = 1
-    """The segment of the conversation that the turn belongs to."""
+    """The number of the part of the conversation to which the turn belongs."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    """The small values that the prompt was made from, as JSON."""
+    """The small values from which the prompt was made, as JSON."""
     anchors: Anchors = field(default_factory=dict)
-    """The places of the prompt's anchored notes."""
+    """The places of anchored author's notes in the prompt."""
     tools_record: str | None = None
     """The id of the record with the list of tools that was sent with the messages."""
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -86,16 +86,16 @@ class TurnManifest(PromptFigures):
     erased: bool = False
     """True if the words of the turn's records, inputs and verdicts were erased on request."""
     erased_blocks: tuple[str, ...] = ()
-    """The keys of fact blocks whose text was erased on request."""
+    """The keys of blocks with facts whose text was erased on request."""
 
     @property
     def record_ids(self) -> tuple[str, ...]:
-        """Return the ids of the records that the prompt's messages were made from, in order."""
+        """Return the ids of the records from which the prompt's messages were made, in order."""
         return tuple(message.record for message in self.messages)
 
     @property
     def sent_ids(self) -> tuple[str, ...]:
-        """Return the ids of all records that were sent: of the messages and of the tool list."""
+        """Return the ids of all sent records: those of the messages and of the list of tools."""
         return (*self.record_ids, *(() if self.tools_record is None else (self.tools_record,)))
 
     def to_plain(self) -> dict[str, Any]:
@@ -144,11 +144,11 @@ class TurnManifest(PromptFigures):
 
 
 def request_in_words(manifest: TurnManifest) -> str:
-    """Render the parameters of the request, for example "profile default, temperature 0.7".
+    """Render the parameters of a request, for example "profile default, temperature 0.7".
 
     The result is "" if the words of the turn were erased.
     """
-    # The body of a request contains further parameters, which are shown like the others.
+    # The JSON body of a request contains further parameters, which are shown like the others.
     request = dict(manifest.request)
     values = {**request, **request.pop("body", {})}
     values.pop("body", None)
@@ -159,12 +159,12 @@ def request_in_words(manifest: TurnManifest) -> str:
 
 
 def number_in(manifest: TurnManifest, index: int) -> str:
-    """Return the number that screens show for a message, for example `#12`, from its record."""
+    """Return the name that screens show for a message, for example `#12`, from its record."""
     return f"#{manifest.messages[index].record}"
 
 
 def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> TurnManifest:
-    """Return the manifest with `name` applied to each record id in it.
+    """Return a copy of the manifest, with `name` applied to each record id in it.
 
     The game names records by their ids. Transcripts and seals name records by their places, which
     are the same in every database.
@@ -190,7 +190,7 @@ def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> Tur
 
 
 def record_names(manifest: TurnManifest) -> tuple[str, ...]:
-    """Return all record ids or places that `with_record_names` would replace."""
+    """Return all names of records in a manifest: their ids, or their places."""
     found: list[str] = []
 
     def noted(record: str) -> str:
@@ -206,7 +206,7 @@ _verdict_values: Final = attrgetter(*_VERDICT)
 
 
 def anchors_from(stored: Mapping[str, Any]) -> Anchors:
-    """Convert stored lists of [index, hash], by origin, to the anchors of notes."""
+    """Return the places of anchored notes from stored lists of [index, hash], by origin."""
     return {origin: Anchor(*anchor) for origin, anchor in stored.items()}
 
 
@@ -228,7 +228,7 @@ def without_words(manifest: TurnManifest) -> TurnManifest:
 
 
 def without_block(manifest: TurnManifest, *, key: str, source: str) -> TurnManifest:
-    """Return the manifest without the text of one fact block and of one scanned source."""
+    """Return the manifest without the text of one block of facts and of one scanned source."""
     inputs = dict(manifest.inputs)
     blocks = [[k, "" if k == key else text] for k, text in inputs.get("blocks", ())]
     sources = {name: text for name, text in inputs.get("sources", {}).items() if name != source}

@@ -1,4 +1,4 @@
-"""Replay: rebuild the bytes of a past turn from the records that its manifest names.
+"""Replay: rebuild the prompt of a past turn from the records that were sent, byte for byte.
 
 This module also compares past prompts. The shared beginning of two prompts is found from their
 manifests only: equal texts of a segment share one record, so equal records mean equal bytes.
@@ -32,7 +32,7 @@ class LostMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A past prompt. If it cannot be rebuilt, `messages` is empty and `problem` says why.
+    """A past prompt, rebuilt. If that fails, `messages` is empty and `problem` says why.
 
     `faults` are the messages that could not be rebuilt, if they are known.
     """
@@ -51,7 +51,7 @@ class Replay:
 
 
 def replay_turn(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
-    """Rebuild the prompt of a past turn, and its tools.
+    """Rebuild the prompt and the tool list of a past turn.
 
     Args:
         manifest: The manifest of the turn.
@@ -100,7 +100,7 @@ def replay_messages(manifest: TurnManifest, records: Iterable[Record]) -> tuple[
 
 
 def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
-    """Return the report of a past turn's prompt.
+    """Return the report that explains a past turn's prompt.
 
     Raises:
         ReplayError: The prompt cannot be rebuilt.
@@ -117,9 +117,9 @@ def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
 
 
 def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
-    """Return all verdicts of a turn.
+    """Return all verdicts of a past turn.
 
-    The verdicts on silent entries, which are stored in groups, follow the other verdicts of the
+    Verdicts on lore entries are partly stored in groups. These follow the other verdicts of the
     stage "activate".
     """
     own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
@@ -153,7 +153,7 @@ def _record_problem(record: Record | None) -> str:
 
 
 class SharedPrefix(NamedTuple):
-    """The messages at the beginning of a prompt that equal those of the previous prompt."""
+    """How many messages at the beginning of a prompt equal those of the previous prompt."""
 
     messages: int
     tokens: int
@@ -162,9 +162,9 @@ class SharedPrefix(NamedTuple):
 
 
 def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
-    """Return the common beginning of two prompts.
+    """Return how many messages at the beginning of two prompts are equal.
 
-    It may be longer in fact, because only equal records are counted.
+    There may be more in fact, because only equal records are counted.
     """
     pairs = zip(older.messages, newer.messages, strict=False)
     shared = [now for _, now in takewhile(lambda pair: pair[0].record == pair[1].record, pairs)]
@@ -177,12 +177,12 @@ def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
 
 Change = Literal["added", "removed", "changed"]
 MOST_DIFF_LINES: Final = 24
-"""The maximum number of lines of one difference."""
+"""How many lines of text one changed message may show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A message that was added, removed or changed.
+    """A message that was added, removed or changed between two prompts.
 
     `at` is its index in the newer prompt, or in the older prompt for a removed message. `lines` is
     a unified diff of its text, cut to `MOST_DIFF_LINES`.
@@ -224,7 +224,7 @@ def shared_messages(older: Sequence[Message], newer: Sequence[Message]) -> int:
 def _stretch(
     older: Sequence[Message], newer: Sequence[Message], at: int, newer_at: int
 ) -> Iterator[Difference]:
-    """Yield the differences between two differing ranges of messages.
+    """Yield the differences between two ranges of messages that have none in common.
 
     Messages are compared in pairs; the surplus messages of the longer range were removed or added.
     """
@@ -239,9 +239,9 @@ def _stretch(
 
 def _difference(change: Change, at: int, before: Message | None, now: Message | None) -> Difference:
     one = now or before
-    assert one is not None  # at least one of the two messages exists
+    assert one is not None  # one of both messages exists
     old, new = before.content if before else "", now.content if now else ""
-    # Skip the first two lines of the diff, which would name files.
+    # The first two lines of a diff would name files, so skip them.
     diff = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]
     more = len(diff) - MOST_DIFF_LINES
     rest = [f"... and {more} more lines"] if more > 0 else []

@@ -1,8 +1,9 @@
-"""Seals: the hash of a finished turn, kept in the chain of records.
+"""Seals: hashes of finished turns, stored in records so that later changes are noticed.
 
 The manifest of a turn is stored in the database row of the turn, which no record's hash covers. So
-the record that ends a turn holds the turn's seal: the hash of the row's content. Anyone who changes
-the row later would have to change that record too, and with it the hash of every later record.
+the record that ends a turn contains the turn's seal: the hash of the row's content. Anyone who
+changes the row later would have to change that record too, and with it the hash of every later
+record.
 
 An erasure removes words from finished turns. Its record holds new seals for these turns, which
 replace the old ones. A game that imports a transcript gives its turns other numbers, and records
@@ -26,21 +27,21 @@ from evennia_ai.engine.history.records import (
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 
 SEAL: Final = "seal"
-"""The key in the meta of the record that ends a turn for the turn's seal."""
+"""The key in a record's meta for the seal (hash) of the turn that the record ends."""
 SEALS: Final = "seals"
-"""The key in the meta of an erasure or an import for new seals, by turn number."""
+"""The key in the meta of an erasure or import for new seals of turns, by turn number."""
 OF_TRANSCRIPT: Final = "transcript"
-"""The value of `of` in the meta of the record that ends an import."""
+"""The value of `of` in the meta of the record that ends an import of a transcript."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortableTurn:
-    """A turn in a form that is the same in every database: records are named by their places."""
+    """A turn in a form that is the same in every database: records are named by places."""
 
     number: int
     state: str
     event: str | None
-    """The place of the record that the turn answers, None if it answers none."""
+    """The place of the record to which the turn replies, None if there is none."""
     manifest: TurnManifest
     outcome: str
     created_at: float
@@ -59,14 +60,14 @@ class PortableTurn:
 
     @property
     def seal(self) -> str:
-        """Return the hash of the turn without its number."""
+        """Return the seal of the turn: its hash without its number."""
         return sha256(canonical_json(self.to_plain()).encode()).hexdigest()
 
 
 def import_record(
     old_numbers: Sequence[int], *, first_number: int, seals: Mapping[int, str]
 ) -> NewRecord:
-    """Return the record that ends an import of turns.
+    """Return the record that ends the import of a transcript's turns.
 
     Args:
         old_numbers: The numbers of the turns in the transcript, in its order.
@@ -84,12 +85,12 @@ def import_record(
 
 @dataclass(slots=True)
 class Seals:
-    """The seals of one conversation, collected from its records in order."""
+    """The seals (hashes) of a conversation's turns, collected from its records in order."""
 
     _found: dict[int, tuple[str, Record]] = field(default_factory=dict)
 
     def add_record(self, record: Record) -> None:
-        """Add the seals in a record.
+        """Add the seals of turns that a record contains.
 
         Raises:
             ValueError: The record's meta has a form that the game never writes.
@@ -111,12 +112,12 @@ class Seals:
             raise ValueError("the meta has seals that the game never wrote") from error
 
     def sealing_record(self, number: int) -> Record | None:
-        """Return the record that holds the seal of this turn, or None."""
+        """Return the record that contains the seal of this turn, or None."""
         found = self._found.get(number)
         return None if found is None else found[1]
 
     def problem_of(self, turn: PortableTurn) -> str:
-        """Return why a turn does not match these seals, or "" if it matches."""
+        """Return why a turn does not match its seal; "" if it matches."""
         found = self._found.get(turn.number)
         if turn.state == "open":
             return "" if found is None else f"record {found[1].place} ended it, and it is open"

@@ -1,11 +1,10 @@
-"""Sending: convert a prompt to the messages that are sent, which are made only from stored records.
+"""Sending: convert a prompt to the messages to send, which are made only from stored records.
 
-A draft is the manifest of a turn without the ids of records that do not exist yet: those of the
-texts that the prompt rendered. The store commits these texts, each with the origins of its parts.
-Then the draft is converted to handles: stored records, each with the block in which the prompt
-shows it. A plain string, a message, or a record that is not stored cannot be sent. The list of
-tools is a snapshot that is sent with the messages. In a segment it is stored again only if it
-changes.
+A draft is a prompt with its manifest, before the texts that were made for it are stored as
+records. The store stores these texts, each with the origins of its parts. Then the messages of the
+draft become handles: stored records, each with the part of the prompt that shows it. A plain
+string, a message, or a record that is not stored cannot be sent. The list of tools is stored and
+sent with the messages. In a segment of the conversation it is stored again only if it changes.
 """
 
 import json
@@ -40,7 +39,7 @@ from evennia_ai.engine.prompt.prompt import Prompt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handle:
-    """A stored record, and the block of the prompt that shows it."""
+    """A stored record that a prompt sends, and the part of the prompt in which it is."""
 
     record: Record
     block: Block
@@ -49,9 +48,9 @@ class Handle:
     _recorded: RecordedMessage | None = field(default=None, init=False, repr=False, compare=False)
 
     def as_recorded(self, tokens: int) -> RecordedMessage:
-        """Return the message as a manifest describes it.
+        """Return the record as a manifest lists it, with the tokens of its message.
 
-        It is the same object as before while its number of tokens is the same.
+        The result is cached for the last number of tokens.
         """
         known = self._recorded
         if known is None or known.tokens != tokens:
@@ -61,7 +60,7 @@ class Handle:
 
 
 class TextKey(NamedTuple):
-    """The identity of a prompt's text. In a segment, texts with equal keys share one record."""
+    """The key of a text in a prompt. In a segment, texts with equal keys share one record."""
 
     kind: RecordKind
     role: str
@@ -69,14 +68,14 @@ class TextKey(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A rendered text with the record that it becomes."""
+    """A text made for a prompt, with the record as which it will be stored."""
 
     new: NewRecord
     key: TextKey
 
 
 def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
-    """Return the messages to send, in order.
+    """Return the messages to send for these records, in order.
 
     Raises:
         TypeError: An item is not the handle of a stored record.
@@ -97,7 +96,7 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
 
 
 def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages with each character that cannot be stored replaced by U+FFFD."""
+    """Return messages with each character that cannot be stored replaced by U+FFFD."""
     texts = [message for message in messages if message.record is None]
     if all(map(_is_storable, texts)):
         return messages
@@ -108,10 +107,10 @@ _TEXT: Final = Slot[NewText]("text")
 
 
 def make_text(message: Message, *, before: str | None = None) -> NewText:
-    """Return the record for a rendered message.
+    """Return the new record for a message that was made for a prompt.
 
-    A staying text is fixed at its place before the record at `before`, so it does not share a
-    record.
+    A persistent text has its place before the record at `before`, so it does not share a record
+    with equal texts.
     """
     if message.stays:
         return _new_text(message, {"stays": True, "of": message.of, "before": before})
@@ -124,12 +123,12 @@ def make_text(message: Message, *, before: str | None = None) -> NewText:
 
 
 def text_key(record: Record) -> TextKey:
-    """Return the key that identifies a stored text."""
+    """Return the key that identifies the text of a stored record."""
     return TextKey(record.kind, record.role, record.content_sha256)
 
 
 def _message_of_handle(handle: Handle) -> Message:
-    """Return the message that a handle shows, cached on the handle."""
+    """Return the message of a stored record as the prompt shows it. It is cached."""
     record = handle.record
     message = message_of(record)
     if message is None:
@@ -159,7 +158,7 @@ def _new_text(message: Message, meta: dict[str, Any]) -> NewText:
 
 
 def _is_storable(message: Message) -> bool:
-    """True if the message can be stored unchanged.
+    """True if a message can be stored unchanged.
 
     This is always the case for the text of a record.
     """
@@ -173,7 +172,7 @@ def _can_be_stored(text: str) -> bool:
 
 
 def _stored_form(message: Message) -> Message:
-    """Return a copy of the message that can be stored.
+    """Return a copy of a message that can be stored, with characters replaced.
 
     The copy has its own memo, because values cached for the original would be wrong.
     """
@@ -182,18 +181,18 @@ def _stored_form(message: Message) -> Message:
 
 
 TOOLS = "tools"
-"""The value of `of` in the meta of a record that holds a tool list."""
+"""The value of `of` in the meta of a record that contains a list of tools."""
 
 
 def tool_list_record(tools: Iterable[ToolSpec]) -> NewText:
-    """Return the record of a list of tools."""
+    """Return the new record for a list of tools."""
     body = canonical_json([[one.name, one.description, dict(one.parameters)] for one in tools])
     return _tools_text(body)
 
 
 @lru_cache(maxsize=256)
 def _tools_text(body: str) -> NewText:
-    """Return the record of a tool list, given as JSON.
+    """Return the new record for a list of tools, given as JSON.
 
     It is cached, because an NPC has the same tools in most turns.
     """
@@ -202,7 +201,7 @@ def _tools_text(body: str) -> NewText:
 
 
 def parse_tools(record: Record) -> tuple[ToolSpec, ...]:
-    """Parse the tools in the record of a tool list."""
+    """Parse the tools in the record of a list of tools."""
     return tuple(
         ToolSpec(name=name, description=description, parameters=parameters)
         for name, description, parameters in json.loads(record.body)
@@ -214,7 +213,7 @@ _HANDLE: Final = Slot[Handle]("handle")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLine:
-    """A message of a draft whose text is not stored yet."""
+    """A message of a prompt whose text is not stored as a record yet."""
 
     text: NewText
     block: Block
@@ -223,10 +222,10 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A prompt whose texts are not all committed yet."""
+    """A prompt before it is sent. Not all of its texts are stored yet."""
 
     lines: tuple[Handle | NewLine, ...]
-    """The messages of the prompt in order, each as the handle of a record or as a new text."""
+    """The messages of the prompt in order: each a stored record or a new text."""
     tokens: tuple[int, ...]
     manifest: TurnManifest
     """The manifest of the prompt without its messages."""
@@ -235,14 +234,14 @@ class Draft:
 
     @property
     def texts(self) -> tuple[NewText, ...]:
-        """Return the texts that must be stored before the prompt is sent, in order."""
+        """Return the new texts that must be stored before the prompt is sent, in order."""
         said = tuple(line.text for line in self.lines if isinstance(line, NewLine))
         return said if self.tools is None else (*said, self.tools)
 
     def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
-        """Return the messages as handles.
+        """Return the stored record for each message, with the part of the prompt it is in.
 
-        `stored` has the stored records of new texts by their keys.
+        `stored` has the records of the new texts by their keys.
         """
         return tuple(
             [
@@ -254,13 +253,13 @@ class Draft:
         )
 
     def tools_record(self, stored: Mapping[TextKey, Record]) -> str | None:
-        """Return the id of the stored record of the tool list, or None without tools."""
+        """Return the id of the stored record with the list of tools; None without tools."""
         return None if self.tools is None else stored[self.tools.key].id
 
     def commit_manifest(
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
-        """Return the complete manifest of the prompt, whose messages are these handles."""
+        """Return the complete manifest of the prompt, whose messages are these records."""
         shown = zip(handles, self.tokens, strict=True)
         messages = tuple([handle.as_recorded(tokens) for handle, tokens in shown])
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
@@ -279,7 +278,7 @@ def make_draft(
     tools: NewText | None = None,
     request: Mapping[str, Any] | None = None,
 ) -> Draft:
-    """Return the draft of a prompt before it is sent.
+    """Return a prompt as a draft, which can be stored and then sent.
 
     A message that names a record must have the text of that record. An adapter that changes the
     text of a message must remove its record.
@@ -322,7 +321,7 @@ def make_draft(
 
 
 def _lines(messages: Sequence[Message], event: Record | None) -> tuple[Handle | NewLine, ...]:
-    """Return the messages as draft lines, reusing the handles of messages that were sent before."""
+    """Return the messages of a draft. Messages that were sent before reuse their handles."""
     known = cached_values(messages, _HANDLE)
     return tuple(
         [
@@ -349,7 +348,7 @@ def _make_line(message: Message, event: Record | None) -> Handle | NewLine:
 
 
 def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
-    """Return the handle of a record in a block; the same object as before if nothing changed."""
+    """Return the handle of a record in one part of the prompt, reused if nothing changed."""
     known, made = record.memo.get(_HANDLE), Handle(record=record, block=block, injected=injected)
     if known is not None and known == made:
         return known
@@ -358,8 +357,8 @@ def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
 
 
 def _revisions(prompt: Prompt) -> dict[str, str]:
-    # Only rendered texts have a revision, in their parts or on the message; spoken messages have
-    # none and are skipped.
+    # Only texts made for a prompt have a revision, in their parts or on the message. Other
+    # messages have none and are skipped.
     texts = [message for message in prompt.messages if message.joined or message.revision]
     parts = (part for message in texts for part in message.parts)
     return {part.origin: str(part.revision) for part in parts if part.revision}

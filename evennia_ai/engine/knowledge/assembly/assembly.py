@@ -1,7 +1,9 @@
-"""Context assembly: build the package of pages for a task, in fifteen numbered steps.
+"""Context assembly: choose the wiki pages for a writing task, in fifteen numbered steps.
 
-The assembly does no I/O and calls no model. It yields requests (`requests.py`), and its driver
-sends the answers. The order of the steps is fixed, and each step writes one line into the trace.
+The result is a package: the pages that the generator (the model that writes a page) gets. The
+assembly does no I/O and calls no model. It yields requests (`requests.py`), and the code that runs
+it sends the answers. The order of the steps is fixed, and each step writes one line into the
+trace.
 """
 
 from collections.abc import Sequence
@@ -29,53 +31,56 @@ OBVIOUS_QUERY: Final = TaskPlan(
     type_from="precheck",
     bypass_reason="the task is obviously a query",
 )
-"""The plan for a task that the pre-check recognises as a query."""
+"""The plan for a task whose first words show that it only reads."""
 
 
 def assemble_package(
     task: LoreTask, *, rules: AssemblyRules | None = None, counter: TokenCounter = ESTIMATE
 ) -> Step[Package]:
-    """Assemble the package for a task.
+    """Choose the wiki pages for a writing task.
 
     Args:
         task: The task and the options that its author set.
         rules: The rules of the game. The config page of the wiki may change them.
-        counter: Counts the tokens of the package.
+        counter: Counts the tokens of the chosen pages.
 
     Raises:
-        ContextBudgetError: The instructions exceed the budget of a package.
+        ContextBudgetError: The instructions have more tokens than the package may have.
     """
     trace = Trace()
-    rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # step 1
-    if planning.precheck_query(task, rules, trace):  # step 2
+    rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1: the rules
+    if planning.precheck_query(task, rules, trace):  # 2: a task that only reads
         return empty_package(task, OBVIOUS_QUERY, trace)
-    plan = yield from planning.make_plan(task, rules, trace)  # step 3
+    plan = yield from planning.make_plan(task, rules, trace)  # 3: the plan for the task
     if plan.bypass_reason:
         return empty_package(task, plan, trace)
 
-    bible = yield from instructing.gather_world_bible(rules, trace)  # step 4
-    core = yield from instructing.gather_core_instructions(task, plan, rules, trace)  # step 5
-    instructions = yield from instructing.gather_required([*bible, *core], rules, trace)  # step 6
-    entities = yield from gathering.gather_encyclopedia(task, plan, trace)  # step 7
-    linked = yield from gathering.gather_linked(entities, rules, trace)  # step 8
-    sources = yield from gathering.gather_sources(plan, rules, trace)  # step 9
-    talk = yield from gathering.gather_talk([*sources, *entities], rules, trace)  # step 10
-    wikipedia = yield from gathering.gather_wikipedia(plan, rules, trace)  # step 11
+    bible = yield from instructing.gather_world_bible(rules, trace)  # 4: the page on the world
+    # 5: instructions for every task and for its type
+    core = yield from instructing.gather_core_instructions(task, plan, rules, trace)
+    # 6: pages that instructions require
+    instructions = yield from instructing.gather_required([*bible, *core], rules, trace)
+    entities = yield from gathering.gather_encyclopedia(task, plan, trace)  # 7: entities' pages
+    linked = yield from gathering.gather_linked(entities, rules, trace)  # 8: pages they link to
+    sources = yield from gathering.gather_sources(plan, rules, trace)  # 9: source pages
+    talk = yield from gathering.gather_talk([*sources, *entities], rules, trace)  # 10: talk pages
+    wikipedia = yield from gathering.gather_wikipedia(plan, rules, trace)  # 11: Wikipedia
     found = [*instructions, *entities, *linked, *sources, *talk, *wikipedia]
 
-    pages, duplicates = remove_duplicates(found, trace)  # step 12
+    pages, duplicates = remove_duplicates(found, trace)  # 12: keep each page once
 
-    pages = rank_pages(pages, task=task.text, stop_words=rules.stop_words)  # step 13
+    pages = rank_pages(pages, task=task.text, stop_words=rules.stop_words)  # 13: best pages first
     scores = [f"{one.heading} {one.score:.3f}" for one in pages if one.bucket != "instructions"]
     trace.log_step(13, ", ".join(scores) or "nothing to rank")
 
     world = task.world or rules.world
     limit = rules.limit_tokens
-    pages, trimmed = trim_pages(pages, limit_tokens=limit, world=world, counter=counter)  # step 14
+    # 14: drop the pages that do not fit
+    pages, trimmed = trim_pages(pages, limit_tokens=limit, world=world, counter=counter)
     gone = ", ".join(one.page.heading for one in trimmed) or "nothing"
     trace.log_step(14, f"{gone} had to go, the limit is {limit} tokens")
 
-    total_tokens = counter.count(render_pages(pages, world=world))  # step 15
+    total_tokens = counter.count(render_pages(pages, world=world))  # 15: count the tokens
     trace.log_step(15, f"{len(pages)} pages, {total_tokens} tokens")
     return replace(
         empty_package(task, plan, trace),
@@ -89,7 +94,7 @@ def assemble_package(
 
 
 def empty_package(task: LoreTask, plan: TaskPlan, trace: Trace) -> Package:
-    """Return a package without pages."""
+    """Return a package that has no pages, with the reason in its plan."""
     return Package(
         task=task,
         task_type=plan.task_type.key,
@@ -104,9 +109,9 @@ def empty_package(task: LoreTask, plan: TaskPlan, trace: Trace) -> Package:
 def remove_duplicates(
     found: Sequence[PackedPage], trace: Trace
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
-    """Keep each page once, in the first section that has it (step 12).
+    """Keep each page once, in the first section of the package that has it.
 
-    A talk page is dropped if a step other than step 10 found it, because it would be shown whole.
+    A talk page that was found as another kind of page is dropped, because it would be shown whole.
     """
     kept: dict[tuple[str, str], PackedPage] = {}
     dropped: list[DroppedPage] = []

@@ -1,4 +1,4 @@
-"""Rules of an assembly: all choices of a game, from its settings and from a page of the wiki.
+"""The rules by which wiki pages are chosen for a task, from settings and from a wiki page.
 
 The settings of the game give one `AssemblyRules`. The page Instructions:Config may override each
 field in its metadata, under the field's own name. `task_types` maps keys to `description`,
@@ -21,7 +21,7 @@ Bypass = Literal["never", "read_only", "always"]
 BYPASSES: Final[tuple[Bypass, ...]] = get_args(Bypass)
 
 QUERY: Final = "query"
-"""The type of a task that only reads and writes no page."""
+"""The type of a task that only reads and writes no wiki page."""
 
 UNKNOWN: Final = "unknown"
 """The type of a task whose type could not be determined. Such a task gets a package."""
@@ -29,20 +29,20 @@ UNKNOWN: Final = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskType:
-    """A kind of task, with the pages that it needs."""
+    """A kind of writing task, with the wiki pages that it needs."""
 
     key: str
     description: str
     """The description that the planner model reads."""
     instructions: tuple[PageName, ...] = ()
-    """Pages that such tasks need.
+    """The wiki pages that such tasks need.
 
     Pages whose own metadata names the type are added to these.
     """
     bypass: Bypass = "never"
-    """When such a task goes to the generator without a package.
+    """When such a task goes to the generator without wiki pages.
 
-    "read_only" means: if the planner finds that no page is created or edited.
+    "read_only" means: if the planner finds that no wiki page is created or edited.
     """
 
 
@@ -70,7 +70,7 @@ TASK_TYPES: Final = (
     ),
     TaskType(key=UNKNOWN, description="None of these, or it cannot be determined"),
 )
-"""The task types that every game has, in the order in which the planner reads them."""
+"""The task types that every game has, in the order in which the planner model reads them."""
 
 
 QUERY_STARTERS: Final = (
@@ -96,7 +96,7 @@ CORE_INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyRules:
-    """The rules by which a package is assembled."""
+    """The rules by which wiki pages are chosen for a writing task."""
 
     world: str = ""
     world_bible: PageName = WORLD_BIBLE
@@ -106,36 +106,36 @@ class AssemblyRules:
     generative_keywords: tuple[str, ...] = GENERATIVE_KEYWORDS
     stop_words: frozenset[str] = COMMON_WORDS
     max_depth: int = 2
-    """The maximum number of `requires` links that are followed in a row."""
+    """How many `requires` links between pages are followed in a row at most."""
     fully_resolve: bool = False
-    """True if `requires` links are followed without a limit."""
+    """True if `requires` links between pages are followed without a limit."""
     most_entities: int = 8
     linked_pages: int = 5
-    """The maximum number of linked pages for all entities together."""
+    """The maximum number of pages that are added because other chosen pages link to them."""
     sources_per_entity: int = 2
-    """The maximum number of sources for each entity."""
+    """The maximum number of source pages for each entity that the task is about."""
     talk_sections: tuple[str, ...] = ("Reliability Assessment", "Bias Analysis", "Editorial Notes")
     wikipedia: bool = False
     """True to request introductions of Wikipedia articles.
 
-    The driver decides whether the game allows these requests.
+    The code that runs the assembly decides whether the game allows these requests.
     """
     budget_tokens: int = 6000
-    """The maximum number of tokens of a package, including the reserve."""
+    """The maximum number of tokens of all chosen pages, including the reserve."""
     reserve_tokens: int = 500
 
     @property
     def limit_tokens(self) -> int:
-        """Return the maximum number of tokens that a package may use."""
+        """Return how many tokens the chosen pages may have at most."""
         return self.budget_tokens - self.reserve_tokens
 
     def task_type(self, key: str) -> TaskType | None:
-        """Return the task type with this key, or None."""
+        """Return the task type with this key; None if the rules have none."""
         return next((one for one in self.task_types if one.key == key), None)
 
     @property
     def unknown_type(self) -> TaskType:
-        """Return the type for tasks whose type could not be determined."""
+        """Return the type of tasks whose type could not be determined."""
         return self.task_type(UNKNOWN) or TASK_TYPES[-1]
 
 
@@ -145,11 +145,11 @@ _TRUTHS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": F
 
 
 class ConfigValueError(EvenniaAIError):
-    """A value of the config page is invalid. The text completes "must be ..."."""
+    """The error for an invalid value on the config page. The text completes "must be ..."."""
 
 
 def parse_bool(value: Any) -> bool:
-    """Parse a boolean, or a word that means true or false."""
+    """Parse a boolean, or a word that means true or false, such as "yes"."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and (found := _TRUTHS.get(value.strip().casefold())) is not None:
@@ -168,7 +168,7 @@ def parse_int(value: Any, *, least: int, most: int) -> int:
 
 
 def parse_line(value: Any) -> str:
-    """Parse a single line of text."""
+    """Parse a text that must be a single line."""
     if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:
         raise ConfigValueError(f"a text of at most {MOST_CHARACTERS} characters")
     return " ".join(value.split())
@@ -186,7 +186,7 @@ def parse_lines(value: Any) -> tuple[str, ...]:
 def parse_phrases(value: Any) -> tuple[str, ...]:
     """Parse a list of texts, each of which must contain a word.
 
-    Tasks are searched for these texts word by word.
+    The words of tasks are searched for these texts.
     """
     found = parse_lines(value)
     if not all(split_signs(one) for one in found):
@@ -227,10 +227,10 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "budget_tokens": _BUDGET,
     "reserve_tokens": partial(parse_int, least=0, most=1_000_000),
 }
-"""The parser of each field, by the name of the field."""
+"""The functions that parse the fields of the config page, by name of the field."""
 
-# Metadata fields that any instruction page may have. On the config page they are ignored instead of
-# being reported as unknown rules.
+# Metadata fields that any instruction page may have. On the config page they are ignored instead
+# of being reported as unknown rules.
 _OF_ANY_PAGE: Final = frozenset(
     {
         *("id", "type", "applies_to", "task_type", "priority", "status", "canonical"),
@@ -240,7 +240,7 @@ _OF_ANY_PAGE: Final = frozenset(
 
 
 def apply_config_page(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, tuple[str, ...]]:
-    """Return the rules changed by the config page, and a warning for each wrong value."""
+    """Return the rules changed by the wiki's config page, and a warning for each wrong value."""
     found: dict[str, Any] = {}
     warnings: list[str] = []
     for key, value in page.meta.fields.items():
@@ -259,7 +259,7 @@ def apply_config_page(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, 
 
 
 def _parse_field(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
-    """Return the new value of a field by its name.
+    """Return a field of the config page as parsed, by its name.
 
     The result is empty for metadata that any page may have.
     """
@@ -274,7 +274,7 @@ def _parse_field(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
 
 
 def _task_types(value: Any, rules: AssemblyRules) -> tuple[TaskType, ...]:
-    """Return the known task types, changed by `value`, followed by the new types."""
+    """Return the known task types, changed by the config page, followed by its new types."""
     if not isinstance(value, Mapping) or len(value) > MOST_TASK_TYPES:
         raise ConfigValueError(f"at most {MOST_TASK_TYPES} types, each a key with its description")
     types = {one.key: one for one in rules.task_types}
@@ -300,7 +300,7 @@ def _task_type(known: TaskType, changes: Mapping[Any, Any]) -> TaskType:
 
 
 def _bypass(value: Any) -> Bypass:
-    """Parse the value of `bypass`. True means "always" and False means "never"."""
+    """Parse when a task type needs no wiki pages. True means "always" and False "never"."""
     for bypass in BYPASSES:
         if value == bypass:
             return bypass

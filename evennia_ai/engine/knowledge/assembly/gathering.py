@@ -1,4 +1,4 @@
-"""Steps 7 to 11: gather pages about the entities of a task, and the notes of editors on them."""
+"""Steps 7 to 11 of choosing wiki pages: pages about the task's entities, and talk pages."""
 
 import hashlib
 import re
@@ -35,7 +35,7 @@ _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>#\n]{1,600})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSource:
-    """A page with the pages that it links to.
+    """A wiki page with the links in its text.
 
     `mentions` also has the repetitions of a link.
     """
@@ -47,7 +47,7 @@ class LinkSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedPage:
-    """A linked page with the number of pages that link to it, and the number of their links."""
+    """A wiki page with the number of chosen pages that link to it, and the number of links."""
 
     name: PageName
     seeds: int
@@ -55,7 +55,7 @@ class LinkedPage:
 
 
 def rank_linked_pages(seeds: Sequence[LinkSource]) -> tuple[LinkedPage, ...]:
-    """Return the encyclopedia pages that the given pages link to, best first.
+    """Return the encyclopedia pages to which the given pages link, best first.
 
     The given pages themselves are left out. Pages linked from more of them come first, then pages
     with more links, then pages in order of title.
@@ -77,7 +77,7 @@ def rank_linked_pages(seeds: Sequence[LinkSource]) -> tuple[LinkedPage, ...]:
 
 
 def linked_names(body: str) -> tuple[PageName, ...]:
-    """Return the target of every link in a text, including repetitions."""
+    """Return the page names in all links of a wiki text, including repetitions."""
     found: list[PageName] = []
     for link in _LINK.finditer(blank_code(body)):
         with suppress(TitleError):  # a link with an invalid title is plain text
@@ -87,7 +87,7 @@ def linked_names(body: str) -> tuple[PageName, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading with the text up to the next heading. Level 0 is text before the first heading."""
+    """A heading of a wiki page with the text up to the next one. Level 0 has no heading."""
 
     level: int
     heading: str
@@ -95,7 +95,7 @@ class Section:
 
 
 def split_sections(body: str) -> tuple[Section, ...]:
-    """Split a text into its sections, in order.
+    """Split a wiki text at its headings, in order.
 
     If a text has MediaWiki headings, lines that start with `#` are list items. Otherwise they are
     Markdown headings.
@@ -138,7 +138,7 @@ MOST_CHARACTERS: Final = 100_000
 
 
 def extract_talk_sections(body: str, *, headings: Sequence[str]) -> str:
-    """Return the sections with exactly these headings, in the order of `headings`.
+    """Return the sections of a wiki text with these headings, in the order of `headings`.
 
     Subsections of such a heading are included. A section without text is left out.
     """
@@ -153,7 +153,7 @@ def extract_talk_sections(body: str, *, headings: Sequence[str]) -> str:
 
 
 def _with_subsections(heading: str, found: Sequence[Section]) -> str:
-    """Render the first section with its subsections, or "" if none of them has text."""
+    """Render the first section with its subsections; "" if none of them has text."""
     first, *rest = found
     texts = [first.text]
     for one in rest:
@@ -165,7 +165,7 @@ def _with_subsections(heading: str, found: Sequence[Section]) -> str:
 
 
 READ_FOR_EACH: Final = 4
-"""The number of linked pages that are read for each page that is shown.
+"""How many linked pages are read for each linked page that is chosen.
 
 Some links are broken or lead to the same page, so more pages are read than needed.
 """
@@ -174,7 +174,7 @@ Some links are broken or lead to the same page, so more pages are read than need
 def gather_encyclopedia(
     task: LoreTask, plan: TaskPlan, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the pages that the author named, then one page for each entity (step 7)."""
+    """Fetch the pages that the task's author named, then one page for each of its entities."""
     entities = [one for one in plan.entities if one.namespace == "Main"]
     names = [*task.custom_pages, *entities]
     found = yield from fetch_pages(names, trace)
@@ -194,7 +194,7 @@ def gather_encyclopedia(
 def gather_linked(
     seeds: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the pages that the pages of step 7 link to most often (step 8)."""
+    """Fetch the pages to which the encyclopedia pages link most often."""
     names = [one.name for one in seeds if one.name]
     links = (yield Links(tuple(names))) if names else ()
     candidates = rank_linked_pages(
@@ -218,7 +218,7 @@ def gather_linked(
 def gather_sources(
     plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the sources that the task names, then the best matches for each entity (step 9)."""
+    """Fetch the source pages that the task names, then the best matches for each entity."""
     named = [one for one in plan.entities if one.namespace == "Sources"]
     found = yield from fetch_pages(named, trace)
     for entity in plan.entities if rules.sources_per_entity else ():
@@ -234,7 +234,7 @@ def gather_sources(
 def gather_talk(
     pages: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the talk pages of these pages, and keep only their sections for writers (step 10)."""
+    """Fetch the talk pages of these pages, and keep only their sections for writers."""
     names = dict.fromkeys(one.name.talk for one in pages if one.name)
     found = distinct_pages((yield from fetch_pages(tuple(names), trace)))
     packed = [
@@ -253,7 +253,7 @@ def gather_talk(
 def gather_wikipedia(
     plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the Wikipedia introduction of each entity, if the rules allow that (step 11)."""
+    """Fetch the Wikipedia introduction of each entity, if the rules allow that."""
     found: list[PackedPage] = []
     for entity in plan.entities if rules.wikipedia else ():
         answer = yield Introduction(entity.title)

@@ -1,4 +1,4 @@
-"""Steps 4 to 6: gather the instruction pages of a package, and the pages they require."""
+"""Steps 4 to 6 of choosing wiki pages: instructions for writers, and the pages they require."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from evennia_ai.engine.text.words import make_phrase
 
 
 def default_pages(pages: Sequence[Page]) -> list[Page]:
-    """Return the pages that every task needs, ordered by priority."""
+    """Return the instruction pages that every task needs, ordered by priority."""
     return _by_priority(filter(_is_included_by_default, pages))
 
 
 def pages_for_task(pages: Sequence[Page], task: str, task_type: TaskType) -> list[Page]:
-    """Return the pages whose task type and tags match this task, ordered by priority."""
+    """Return the instruction pages whose task type and tags match, ordered by priority."""
     said = make_phrase(task)
     return _by_priority(
         one for one in pages if _is_of_type(one, task_type.key) and _matches_tags(one, said)
@@ -64,7 +64,7 @@ def _is_of_type(page: Page, key: str) -> bool:
 
 
 def _matches_tags(page: Page, said: str) -> bool:
-    """True if the task names one of the page's tags, or the page has no tags besides its type."""
+    """True if the task names one of a page's tags, or the page has no tags besides its type."""
     # Authors also tag pages with their type. That tag does not restrict the tasks, so ignore it.
     kind = page.meta.fields.get("type")
     special = [tag for tag in page.meta.tags if tag != kind]
@@ -72,14 +72,14 @@ def _matches_tags(page: Page, said: str) -> bool:
 
 
 MOST_PAGES: Final = 200
-"""The maximum number of pages that are read by following `requires`."""
+"""The maximum number of wiki pages that are read by following `requires` links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredPage:
-    """A page that was reached by `requires`.
+    """A wiki page that another page lists in `requires`.
 
-    It has its distance in hops, and the page that required it first.
+    `depth` counts the links that led to it, and `by` is the page that required it first.
     """
 
     page: Page
@@ -89,18 +89,18 @@ class RequiredPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredPages:
-    """The pages reached by `requires`. `reached` begins with the pages that were started from."""
+    """Wiki pages reached by `requires` links. `reached` begins with the pages to start from."""
 
     reached: tuple[RequiredPage, ...]
     warnings: tuple[str, ...] = ()
 
 
 def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[RequiredPages]:
-    """Follow the `requires` links of some pages hop by hop, reading each page once.
+    """Follow the `requires` links of some wiki pages step by step, reading each page once.
 
     Args:
         roots: The pages to start from.
-        max_depth: The maximum number of hops; None means no limit.
+        max_depth: How many links are followed in a row at most; None means no limit.
     """
     reached = [RequiredPage(page=page) for page in roots]
     warnings: list[str] = []
@@ -109,8 +109,8 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
     while level and (max_depth is None or depth < max_depth):
         depth += 1
         known = {one.page.name for one in reached}
-        # The pages of the next hop in the order in which they are declared, each with the first
-        # page that requires it.
+        # The pages to read next in the order in which they are declared, each with the first page
+        # that requires it.
         wanted: dict[PageName, PageName] = {}
         for one in level:
             for name in one.page.meta.requires:
@@ -135,11 +135,11 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
 
 
 MOST_LOOKED_THROUGH: Final = 200
-"""The maximum number of instruction pages whose metadata is read."""
+"""The maximum number of instruction pages of a wiki whose metadata is read."""
 
 
 def gather_world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
-    """Fetch the page that describes the world for all writing (step 4).
+    """Fetch the wiki page that describes the world for all writing.
 
     The list is empty if there is no such page.
     """
@@ -153,7 +153,7 @@ def gather_world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
 def gather_core_instructions(
     task: LoreTask, plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[list[Page]]:
-    """Fetch the pages that every task needs, then the pages for the task's type (step 5)."""
+    """Fetch the instruction pages that every task needs, then those for the task's type."""
     core = yield from _fetch_required(rules.core_instructions, trace)
     by_type = yield from _fetch_required(plan.task_type.instructions, trace)
     others = yield from _other_instructions(rules, trace)
@@ -166,7 +166,7 @@ def gather_core_instructions(
 def gather_required(
     roots: Sequence[Page], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Add all pages that the chosen instructions require, directly or indirectly (step 6)."""
+    """Add all wiki pages that the chosen instructions require, directly or indirectly."""
     max_depth = None if rules.fully_resolve else rules.max_depth
     found = yield from resolve_requires(distinct_pages(roots), max_depth=max_depth)
     trace.warn(*found.warnings)
@@ -184,7 +184,7 @@ def gather_required(
 
 
 def _fetch_required(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
-    """Fetch pages by name, and warn about each missing one."""
+    """Fetch wiki pages by name, and warn about each missing one."""
     found = yield from fetch_pages(names, trace)
     missing = [name for name, page in zip(names, found, strict=True) if page is None]
     trace.warn(*map(missing_page_warning, missing))
@@ -192,7 +192,7 @@ def _fetch_required(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]
 
 
 def _other_instructions(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
-    """Fetch the other pages of the namespace Instructions.
+    """Fetch those instruction pages of the wiki that the rules do not name.
 
     Their metadata says which tasks need them.
     """

@@ -1,8 +1,8 @@
-"""Packages: the result of an assembly, its pages, and the text that a model reads.
+"""Packages: the wiki pages that were chosen for a task, and the text that a model reads.
 
 The headers, their order and the two lines of caution are fixed, because instruction pages refer to
-them. A line of a page that looks like one of these headers is quoted, except in instructions, whose
-authors may write anything.
+them. A line of a page that looks like one of these headers is quoted, except in instructions,
+whose authors may write anything.
 
 Pages are ranked only by words. The score counts the occurrences of each distinct word of the task,
 counts those in the title twice, and divides by the number of words of the page. If a package is too
@@ -30,16 +30,16 @@ from evennia_ai.engine.text.words import split_signs
 
 Bucket = Literal["instructions", "encyclopedia", "sources", "talk", "wikipedia"]
 BUCKETS: Final[tuple[Bucket, ...]] = get_args(Bucket)
-"""The sections of a package in order. A page that several sections found stays in the first."""
+"""The sections of a package in order. A page that several steps found is in the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedPage:
-    """A page that was chosen for a package."""
+    """A wiki page that was chosen for a task."""
 
     bucket: Bucket
     heading: str
-    """The text of the page's header in the package."""
+    """The text of the page's header in the text for the model."""
     text: str
     """The text below the page's header."""
     why: str
@@ -53,23 +53,23 @@ class PackedPage:
     base: str = ""
     revision: str = ""
     depth: int = 0
-    """The number of `requires` links that led to the page."""
+    """How many `requires` links were followed to reach the page."""
     score: float = 0.0
     forced: bool = False
-    """True if the author asked for the page by name.
+    """True if the author of the task asked for the page by name.
 
     Such a page is dropped only after all other pages of its section.
     """
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Return a key that is equal for equal pages."""
+        """Return a key that is equal for equal wiki pages."""
         if self.name is None:
             return "Wikipedia", self.article
         return self.name.namespace, self.name.title
 
     def to_record(self) -> dict[str, Any]:
-        """Return everything except the text, for the record of an assembly."""
+        """Return everything except the page's text, for the record of how pages were chosen."""
         return {
             "section": self.bucket,
             "page": self.article if self.name is None else self.name.full,
@@ -84,18 +84,18 @@ class PackedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedPage:
-    """A page that was chosen and then dropped, with the reason."""
+    """A wiki page that was chosen for a task and then dropped, with the reason."""
 
     page: PackedPage
     why: str
 
     def to_record(self) -> dict[str, Any]:
-        """Return the record of the page with the reason."""
+        """Return the record of the dropped page, with the reason."""
         return self.page.to_record() | {"dropped": self.why}
 
 
 def pack_page(page: Page, bucket: Bucket, *, why: str, depth: int = 0) -> PackedPage:
-    """Return a whole page as a page of a package."""
+    """Return a whole wiki page as a chosen page in this section."""
     return PackedPage(
         bucket=bucket,
         heading=page.name.full,
@@ -133,7 +133,7 @@ _LIKE_A_HEADER: Final = re.compile(
 def render_pages(
     pages: Sequence[PackedPage], *, world: str, buckets: Sequence[Bucket] = BUCKETS
 ) -> str:
-    """Render the pages of some sections, or "" without pages."""
+    """Render the chosen pages of some sections as the text for a model; "" without pages."""
     sections = (
         render_section(bucket, [one for one in pages if one.bucket == bucket], world=world)
         for bucket in buckets
@@ -142,7 +142,7 @@ def render_pages(
 
 
 def render_section(bucket: Bucket, pages: Sequence[PackedPage], *, world: str) -> str:
-    """Render one section with its header, or "" without pages."""
+    """Render one section of chosen pages with its header; "" without pages."""
     if not pages:
         return ""
     lines = [HEADERS[bucket]]
@@ -154,7 +154,7 @@ def render_section(bucket: Bucket, pages: Sequence[PackedPage], *, world: str) -
 
 
 def one_line(text: str) -> str:
-    """Return a name from an untrusted source in a form that is safe in a line of the package."""
+    """Return a name from an untrusted source in a form that is safe in one line of text."""
     return " ".join(text.split())[:MOST_OF_A_NAME]
 
 
@@ -175,44 +175,44 @@ TypeFrom = Literal["override", "precheck", "planner", "fallback"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """The pages that the generator gets with a task, and how they were chosen."""
+    """The wiki pages that the generator gets with a task, and how they were chosen."""
 
     task: LoreTask
     task_type: str
     type_from: TypeFrom
-    """The step that determined the task type."""
+    """What determined the task type: the author, the planner model or the words of the task."""
     entities: tuple[str, ...] = ()
     bypass_reason: str = ""
-    """The reason for sending the task to the generator without pages, or ""."""
+    """The reason for sending the task to the generator without wiki pages, or ""."""
     world: str = ""
     pages: tuple[PackedPage, ...] = ()
     dropped: tuple[DroppedPage, ...] = ()
     tokens: Mapping[str, int] = field(default_factory=dict)
     """The number of tokens of each section."""
     total_tokens: int = 0
-    """The number of tokens of the whole text."""
+    """The number of tokens of the whole text for the model."""
     limit_tokens: int = 0
-    """The maximum number of tokens."""
+    """The maximum number of tokens of that text."""
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def bypassed(self) -> bool:
-        """True if the generator gets no pages."""
+        """True if the generator gets no wiki pages."""
         return bool(self.bypass_reason)
 
     @property
     def sections(self) -> dict[Bucket, tuple[PackedPage, ...]]:
-        """Return the pages by section, without empty sections."""
+        """Return the chosen pages by section, without empty sections."""
         found = {one: tuple(it for it in self.pages if it.bucket == one) for one in BUCKETS}
         return {bucket: pages for bucket, pages in found.items() if pages}
 
     def render(self, *buckets: Bucket) -> str:
-        """Render the text for the generator, for some sections or all; "" if bypassed."""
+        """Render the text for the generator: some sections or all; "" without wiki pages."""
         return render_pages(self.pages, world=self.world, buckets=buckets or BUCKETS)
 
     def context_meta(self) -> dict[str, Any]:
-        """Return everything except the texts as JSON, for answers and records."""
+        """Return everything about the choice of pages except their texts, as JSON for records."""
         text = self.render()
         return {
             "task_type": self.task_type,
@@ -232,7 +232,7 @@ class Package:
 
 TITLE_WEIGHT: Final = 2
 MOST_RANKED: Final = 40_000
-"""The number of characters by which a page is ranked.
+"""The number of characters by which a wiki page is ranked.
 
 A longer page is ranked by its beginning.
 """
@@ -241,7 +241,7 @@ A longer page is ranked by its beginning.
 def rank_pages(
     pages: Sequence[PackedPage], *, task: str, stop_words: Collection[str]
 ) -> tuple[PackedPage, ...]:
-    """Return the pages with their scores, by section, and within a section best first.
+    """Return the chosen pages with their scores, by section, and in each section best first.
 
     Instructions keep their order. Forced pages come before the others of their section, in the
     order in which the author named them. Pages with equal scores keep their order, in which pages
@@ -269,7 +269,7 @@ def rank_pages(
 def task_word_share(
     title: str, text: str, *, terms: Collection[str], stop_words: Collection[str]
 ) -> float:
-    """Return the share of a page's words that occur in the task, or 0 for a page without words."""
+    """Return the share of a wiki page's words that occur in the task; 0 without words."""
     in_title = Counter(_content_words(title, stop_words))
     in_text = Counter(_content_words(text[:MOST_RANKED], stop_words))
     length = in_title.total() + in_text.total()
@@ -285,13 +285,13 @@ DROP_ORDER: Final[tuple[Bucket, ...]] = ("wikipedia", "talk", "sources", "encycl
 
 
 class ContextBudgetError(BudgetError):
-    """The instructions exceed the budget of a package, so no generator can be asked."""
+    """The error if the instructions for a task need more tokens than all its pages may have."""
 
 
 def trim_pages(
     pages: Sequence[PackedPage], *, limit_tokens: int, world: str, counter: TokenCounter
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
-    """Return the pages that fit, and the dropped pages in the order in which they were dropped.
+    """Return the wiki pages that fit, and those dropped, in the order of dropping.
 
     Pages are added, most important first, until one does not fit. So no time is spent on counting
     the tokens of long texts that are dropped anyway.
@@ -328,13 +328,13 @@ def trim_pages(
 def count_section_tokens(
     pages: Sequence[PackedPage], *, world: str, counter: TokenCounter
 ) -> dict[str, int]:
-    """Return the tokens of each section that has pages."""
+    """Return the tokens of each section that has pages, by section."""
     texts = {bucket: render_pages(pages, world=world, buckets=(bucket,)) for bucket in BUCKETS}
     return {bucket: counter.count(text) for bucket, text in texts.items() if text}
 
 
 def place_package(package: Package, system_prompt: str, placement: Placement) -> tuple[str, str]:
-    """Return the system text and the context text for a placement. Either may be ""."""
+    """Return the system text and the context text with the pages; either may be ""."""
     if placement == "prepend":
         return _joined(package.render(), system_prompt), ""
     instructions, *rest = BUCKETS

@@ -1,7 +1,7 @@
-"""The CONTEXT panel: the pages that a generator got for a task, as lines for a screen.
+"""The CONTEXT panel: the wiki pages that a model got for a task, as lines for a screen.
 
-It is rendered only from the record of an assembly (`context_meta`). So the panel of an old draft
-shows the pages as they were, even if they have changed since.
+It is rendered only from the record of how the pages were chosen (`context_meta`). So the panel of
+an old draft shows the pages as they were, even if they have changed since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _NOT_SECTIONS: Final = ("total", "limit")
 
 
 def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
-    """Render the panel. `title` names what the context belongs to."""
+    """Render the CONTEXT panel. `title` names the draft or answer to which it belongs."""
     return [
         clip_text(escape_controls(f"CONTEXT of {title}"), WIDTH),
         *field_lines("task", " ".join(task.split())),
@@ -38,7 +38,7 @@ def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
 
 
 def why_no_package(meta: Mapping[str, Any]) -> str:
-    """Render a line that says why an answer was made without a package."""
+    """Render a line that says why a model answered without wiki pages."""
     return f"Task type {meta['task_type']}, no package: {meta['reason']}."
 
 
@@ -76,5 +76,5 @@ def _list_lines(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def field_lines(title: str, text: str) -> list[str]:
-    """Render one field of the panel, on as many lines as it needs."""
+    """Render one field of the CONTEXT panel, on as many lines as it needs."""
     return wrap_hanging(f"  {pad_text(title, _TITLE)}{text}")

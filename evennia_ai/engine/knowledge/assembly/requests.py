@@ -1,9 +1,9 @@
-"""Tasks, the requests of an assembly, and the trace of its fifteen steps.
+"""Writing tasks, the requests of a context assembly, and the trace of its fifteen steps.
 
-The assembly does no I/O. It yields these requests, and its driver sends the answers: from backends,
-from models, or in tests from a dict. If the viewer may not see a page or a hit, the driver leaves
-it out or answers `Hidden`, which the trace reports. If a backend cannot be read, the driver does
-not catch the error, which ends the assembly.
+The assembly chooses wiki pages for a task. It does no I/O. It yields these requests, and the code
+that runs it sends the answers: from backends, from models, or in tests from a dict. If the viewer
+may not see a page or a hit, that code leaves it out or answers `Hidden`, which the trace reports.
+If a backend cannot be read, its error ends the assembly.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -18,7 +18,7 @@ from evennia_ai.engine.prompt.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreTask:
-    """A task in the words of its author."""
+    """A writing task for a model, in the words of its author."""
 
     text: str
     type_override: str = ""
@@ -27,7 +27,7 @@ class LoreTask:
     With a key, the pre-check and the planner are skipped.
     """
     custom_pages: tuple[PageName, ...] = ()
-    """Pages that are always included, before all other encyclopedia pages."""
+    """Wiki pages that are always chosen, before all other encyclopedia pages."""
     world: str = ""
     """The name of the world; "" means the name on the config page."""
 
@@ -37,22 +37,22 @@ STEPS: Final = (
     *("Resolve requires", "Encyclopedia pages", "Linked pages", "Sources", "Talk sections"),
     *("Wikipedia", "Deduplicate", "Rank", "Trim", "Serialise"),
 )
-"""The names of the steps in order. The first step has the number 1."""
+"""The names of the steps by which wiki pages are chosen. The first step has the number 1."""
 
 
 @dataclass(slots=True)
 class Trace:
-    """The log of a running assembly. It is the only value that the steps modify."""
+    """The log of choosing wiki pages for one task. The steps modify no other value."""
 
     steps: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def log_step(self, number: int, what: str) -> None:
-        """Record the result of step `number`."""
+        """Add the result of step `number` to the trace."""
         self.steps.append(f"{number}. {STEPS[number - 1]}: {what}")
 
     def warn(self, *warnings: str) -> None:
-        """Record warnings, each only once."""
+        """Add warnings to the trace, each only once."""
         self.warnings.extend(one for one in dict.fromkeys(warnings) if one not in self.warnings)
 
 
@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """A request for pages by name.
+    """A request for wiki pages by name.
 
     Answer: for each name a `Page`, None or `Hidden`.
     """
@@ -71,7 +71,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class PageSearch:
-    """A request for the pages that match a query.
+    """A request for the wiki pages that match a query.
 
     Answer: `Hit`s or `Hidden`, best first.
     """
@@ -83,7 +83,7 @@ class PageSearch:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A request for the links of pages.
+    """A request for the links of wiki pages.
 
     Answer: for each name a sequence of `PageName`.
     """
@@ -93,7 +93,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class ListTitles:
-    """A request for the titles of a namespace.
+    """A request for the titles of all pages in a namespace.
 
     Answer: `PageName`s in the order of their titles.
     """
@@ -103,7 +103,7 @@ class ListTitles:
 
 @dataclass(frozen=True, slots=True)
 class AskPlanner:
-    """A request for a plan.
+    """A request to ask the planner model for a plan of the task.
 
     Answer: an object of `schema`, the text of the model, or `Failed`.
     """
@@ -124,23 +124,23 @@ class Introduction:
 
 Request: TypeAlias = Fetch | PageSearch | Links | ListTitles | AskPlanner | Introduction
 Step: TypeAlias = Generator[Request, Any, T]
-"""A part of the assembly: a generator that yields requests and returns a value of type T."""
+"""A part of choosing wiki pages: it yields requests and returns a value of type T."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The answer for a page that exists but that the viewer may not read."""
+    """The answer for a wiki page that exists but that the viewer may not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The answer for a plan or an introduction that could not be obtained."""
+    """The answer for a plan or a Wikipedia introduction that could not be obtained."""
 
     why: str
 
 
 class Article(Protocol):
-    """The introduction of an encyclopedia article, as plain text."""
+    """The introduction of a Wikipedia article, as plain text."""
 
     @property
     def title(self) -> str: ...
@@ -150,7 +150,7 @@ class Article(Protocol):
 
 
 def missing_page_warning(name: PageName) -> str:
-    """Return the warning about a page that does not exist or that the viewer may not see.
+    """Return the warning that a wiki page does not exist or that the viewer may not see it.
 
     Both cases have the same sentence, so that the warning does not reveal that a hidden page
     exists.
@@ -159,7 +159,7 @@ def missing_page_warning(name: PageName) -> str:
 
 
 def fetch_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
-    """Fetch pages by name; the result has None for each page that is missing or hidden.
+    """Fetch wiki pages by name; the result has None for each missing or hidden page.
 
     The warning about a hidden page contains its name, which the author of the task already knew.
     """
@@ -172,7 +172,7 @@ def fetch_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page | Non
 
 
 def fetch_listed_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
-    """Fetch the pages whose names the backend listed, each only once.
+    """Fetch the wiki pages whose names the backend listed, each only once.
 
     The warning about hidden pages contains only their number, because a title may be a secret.
     """
@@ -185,10 +185,10 @@ def fetch_listed_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Pag
 
 
 def distinct_pages(pages: Iterable[Page | None]) -> list[Page]:
-    """Return the existing pages without duplicates, because two titles may lead to one page."""
+    """Return the existing wiki pages, each once, because two titles may lead to one page."""
     return list({page.name: page for page in pages if page is not None}.values())
 
 
 def page_names(pages: Iterable[Page]) -> str:
-    """Join the names of pages for a line of the trace."""
+    """Join the names of wiki pages for a line of the trace."""
     return ", ".join(page.name.full for page in pages) or "none"

@@ -1,1 +1,1 @@
-"""Pages of a world: titles, metadata, markup, and the files they come in."""
+"""Wiki pages of a game's world: titles, metadata, markup, and the files they come in."""

@@ -1,4 +1,4 @@
-"""Folders of pages: each file is a page, each folder is a namespace or a parent page.
+"""Folders of wiki pages: each file is a page, each folder is a namespace or a parent page.
 
 `Instructions/`, `Sources/` and `Talk/` hold the pages of these namespaces. Everything else is the
 encyclopedia. Deeper folders are part of the title, as in `Instructions/Core/Canon Policy.md`.
@@ -64,7 +64,7 @@ _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem:
-    """A problem with a file of a folder. `line` is None if the text itself names the line."""
+    """A problem with a file in a folder of pages. `line` is None if the text names the line."""
 
     file: str
     problem: str
@@ -75,7 +75,7 @@ class FileProblem:
 
 
 class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
-    """Files of a folder cannot be read as pages. No file of the folder was imported."""
+    """Files in a folder cannot be read as wiki pages. No file of the folder was imported."""
 
     def __init__(self, folder: str, problems: Sequence[FileProblem]) -> None:
         self.folder = folder
@@ -89,7 +89,7 @@ class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFolder:
-    """The content of a folder: the base, its pages, and the files that are not pages."""
+    """A folder of wiki pages, as read: the knowledge base, its pages, and the other files."""
 
     info: BaseInfo
     pages: tuple[Page, ...]
@@ -97,7 +97,7 @@ class PageFolder:
 
 
 def read_folder(folder: Path, *, key: str = "") -> PageFolder:
-    """Read the base in a folder and its pages, sorted by name.
+    """Read a folder as a knowledge base with its pages, sorted by name.
 
     Args:
         folder: The folder.
@@ -134,7 +134,7 @@ def read_folder(folder: Path, *, key: str = "") -> PageFolder:
 
 
 def write_base_file(info: BaseInfo) -> str:
-    """Return the text of `base.yaml` for a base, leaving out default values."""
+    """Return the text of `base.yaml` for a knowledge base, without default values."""
     defaults = BaseInfo(key="", name="")
     written: dict[str, Any] = {}
     for field in _BASE_FIELDS:
@@ -145,7 +145,7 @@ def write_base_file(info: BaseInfo) -> str:
 
 
 def file_of_page(name: PageName) -> PurePosixPath:
-    """Return the path of a page's file.
+    """Return the path of the file for a wiki page, relative to its folder.
 
     `read_folder` reads the same page from this path.
 
@@ -167,7 +167,7 @@ def file_of_page(name: PageName) -> PurePosixPath:
 
 
 class _FileError(Exception):
-    """A file is invalid. The reader of the folder collects these errors."""
+    """The error for one invalid file. `read_folder` collects these errors."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         self.problem = problem
@@ -196,7 +196,7 @@ def _files(folder: Path, problems: list[FileProblem]) -> Iterator[Path]:
 
 
 def _entries(folder: Path, root: Path, problems: list[FileProblem]) -> Iterator[Path]:
-    """Yield the readable entries of one folder. Hidden names and `_names` are skipped."""
+    """Yield the readable entries of one folder, except hidden ones and names with `_`."""
     file = folder.relative_to(root).as_posix()
     if len(folder.relative_to(root).parts) > MAX_DEPTH:
         deep = f"is more than {MAX_DEPTH} folders deep; make it flatter"
@@ -236,7 +236,7 @@ def _yaml_page(name: PageName, source: str) -> Page:
 
 
 def _name_of(file: PurePosixPath) -> PageName:
-    """Return the name of the page that the file at this path holds."""
+    """Return the name of the wiki page that the file at this path contains."""
     *above, _ = parts = [*file.parts[:-1], file.stem if file.suffix else file.name]
     namespace: Namespace = "Main"
     if above and (named := _namespace_of(above[0])):
@@ -254,7 +254,7 @@ def _namespace_of(folder: str) -> Namespace | None:
 
 
 def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
-    """Return the base with the values that `base.yaml` sets."""
+    """Return the facts about a knowledge base, changed by what `base.yaml` sets."""
     values = _mapping(text)
     unknown = sorted(set(map(str, values)) - _BASE_FIELDS.keys())
     if unknown:

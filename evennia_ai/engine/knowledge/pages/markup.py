@@ -1,4 +1,4 @@
-"""Markup: parse the text notations in which people write pages, and write pages as such texts.
+"""Markup: parse the text notations in which people write wiki pages, and write such texts.
 
 A text may have a block of metadata; the rest is the body. There are three notations:
 
@@ -46,10 +46,10 @@ _OPENING: Final = re.compile(
 
 
 def prose_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a text that are not code, as (start, stop), in order.
+    """Yield the start and stop of each part of a text that is not code, in order.
 
-    An opening mark without a closing mark is ordinary text. A backtick must be closed on the same
-    line.
+    An opening code mark without a closing mark is ordinary text. A backtick must be closed on the
+    same line.
     """
     lowered = text.translate(_SMALL)
     unclosed: set[str] = set()
@@ -68,7 +68,7 @@ def prose_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def blank_code(text: str) -> str:
-    """Return the text with code replaced by blanks. All other characters keep their positions."""
+    """Return a text with its code replaced by blanks. Other characters keep their positions."""
     if not _OPENING.search(text):
         return text
     made: list[str] = []
@@ -87,7 +87,7 @@ _SMALL: Final = {big: big + 32 for big in range(ord("A"), ord("Z") + 1)}
 
 MAX_ROWS: Final = 200
 
-# The names of metadata fields that instruction pages and sources use.
+# The names of metadata fields that instruction pages and sources use
 _FIELDS: Final = KNOWN_FIELDS | {
     *("id", "type", "subtype", "status", "priority", "canonical", "include_by_default"),
     *("applies_to", "task_type", "reliability", "bias"),
@@ -99,7 +99,7 @@ _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def parse_info_table(source: str) -> dict[str, Any] | None:
-    """Parse a table from `{|` to `|}` as metadata, or return None for any other table."""
+    """Parse a wiki table from `{|` to `|}` as metadata; None for any other table."""
     rows = [row for row in _rows(source) if row]
     if rows and len(rows[0]) == 2 and _field_name(rows[0][0]) in _HEADERS:
         rows = rows[1:]
@@ -112,7 +112,7 @@ def parse_info_table(source: str) -> dict[str, Any] | None:
 
 
 def _rows(source: str) -> Iterator[list[str]]:
-    """Yield the cells of each row of a table, as written."""
+    """Yield the cells of each row of a wiki table, as written."""
     row: list[str] = []
     for line in source.split("\n")[1:]:
         text = line.strip()
@@ -139,7 +139,7 @@ def _value(field: str, cell: str) -> Any:
 
 
 def _items(text: str) -> list[Any]:
-    """Return the items of a list.
+    """Return the items of a list in a metadata value.
 
     If the text has links, these are the items; else the items are separated by commas and line
     breaks.
@@ -166,7 +166,7 @@ def _number_or_list(text: str) -> Any:
 
 
 def _plain(cell: str) -> str:
-    """Return the text of a table cell without its formatting."""
+    """Return the text of a wiki table's cell without its formatting."""
     text = cell.strip()
     before, bar, after = text.partition("|")
     # the cell begins with attributes, as in `style="..." | value`
@@ -176,7 +176,7 @@ def _plain(cell: str) -> str:
 
 
 MAX_META: Final = 40_000
-"""The maximum number of characters of a page's metadata."""
+"""How many characters the metadata of a wiki page may have at most."""
 
 _FENCE: Final = re.compile(r"---[ \t]*\r?\n")
 _CLOSING_FENCE: Final = re.compile(r"^---[ \t]*(?:\r?\n|\Z)(?:\r?\n)?", re.MULTILINE)
@@ -191,7 +191,7 @@ _META_HEADING: Final = re.compile(r"=+[ \t]*metadata[ \t]*=+", re.I)
 
 
 class MarkupError(EvenniaAIError):
-    """A text cannot be read as a page. `line` is None if the message itself names the line."""
+    """The error for a text that is no valid page. `line` is None if the message names it."""
 
     def __init__(self, problem: str, *, line: int | None = None) -> None:
         self.problem = problem
@@ -200,7 +200,7 @@ class MarkupError(EvenniaAIError):
 
 
 class MetadataBlock(NamedTuple):
-    """A block of metadata: its source, its first line, its values, and the text that remains."""
+    """The metadata of a page's text: its source, its first line, its values, and the other text."""
 
     source: str
     line: int
@@ -214,7 +214,7 @@ class MetadataBlock(NamedTuple):
 
 
 def parse_metadata_block(text: str) -> MetadataBlock | None:
-    """Return the metadata block of a text, or None.
+    """Return the block of metadata in a page's text, or None.
 
     Raises:
         MarkupError: The block is invalid.
@@ -306,7 +306,7 @@ def _object(values: Any, *, line: int) -> Mapping[str, Any]:
 
 
 MAX_TEXT: Final = 400_000
-"""The maximum number of characters of a page."""
+"""How many characters the text of a wiki page may have at most."""
 
 _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>\n]{1,600})(?:\|([^\[\]\n]{0,600}))?\]\]")
 # Prefixes of links that show a file or set a category. These links do not lead to a page, so they
@@ -316,7 +316,7 @@ _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def read_page(name: PageName, text: str) -> Page:
-    """Read a text as a page.
+    """Read a text with its metadata as the wiki page of this name.
 
     Raises:
         MarkupError: The text or its metadata is too long, or the metadata is wrong.
@@ -338,7 +338,7 @@ def read_page(name: PageName, text: str) -> Page:
 
 
 def build_page(name: PageName, values: Mapping[str, Any], body: str) -> Page:
-    """Return a page with this metadata and text.
+    """Return a wiki page with these metadata values and this text.
 
     Raises:
         MetaError: A metadata field is wrong.
@@ -348,7 +348,7 @@ def build_page(name: PageName, values: Mapping[str, Any], body: str) -> Page:
 
 
 def write_page(page: Page) -> str:
-    """Return a page as text with YAML front matter.
+    """Return a wiki page as text with YAML front matter, from which `read_page` reads it again.
 
     `read_page` reads the same page from this text.
     """
@@ -362,7 +362,7 @@ def write_page(page: Page) -> str:
 
 
 def write_wikitext(page: Page) -> str:
-    """Return a page as wikitext for MediaWiki, with its metadata as JSON in `<nowiki>`.
+    """Return a wiki page as wikitext for MediaWiki, with its metadata as JSON in `<nowiki>`.
 
     A page that only redirects is written as a MediaWiki redirect.
     """
@@ -377,7 +377,7 @@ def write_wikitext(page: Page) -> str:
 
 
 def find_links(body: str) -> tuple[PageName, ...]:
-    """Return the pages that a text links to, without duplicates, in order."""
+    """Return the pages to which a wiki text links, in order and without duplicates."""
     found: dict[PageName, None] = {}
     for link in _LINK.finditer(blank_code(body)):
         target = link[1].partition("#")[0].strip()
@@ -392,5 +392,5 @@ def find_links(body: str) -> tuple[PageName, ...]:
 
 
 def strip_links(text: str) -> str:
-    """Return the text as readers see it: links are replaced by their label, or by their title."""
+    """Return a wiki text as readers see it: each link is replaced by its label or title."""
     return _LINK.sub(lambda link: (link[2] or "").strip() or link[1].strip(), text)

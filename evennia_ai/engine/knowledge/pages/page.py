@@ -1,4 +1,4 @@
-"""Pages of a knowledge base: names, metadata, and the backends that store them.
+"""Wiki pages of a knowledge base: names, metadata, and the backends that store them.
 
 A page is a value: its text without the metadata block, the metadata, and its revision. `markup.py`
 reads the notations of texts. Known metadata fields are checked here, and all others are kept
@@ -25,7 +25,7 @@ NAMESPACES: Final[tuple[Namespace, ...]] = get_args(Namespace)
 MAX_TITLE_BYTES: Final = 255
 """The maximum length of a title in bytes of UTF-8, as in MediaWiki."""
 
-# A text with more characters exceeds the limit in any script, so it is refused at once.
+# A text with more characters than this exceeds the limit in any script.
 _MOST_READ: Final = 4 * MAX_TITLE_BYTES
 
 _NAMED: Final[dict[str, Namespace]] = {one.casefold(): one for one in NAMESPACES}
@@ -35,29 +35,29 @@ _FORBIDDEN: Final = re.compile(
 
 
 class TitleError(EvenniaAIError):
-    """A text is not a valid page title."""
+    """The error for a text that is not a valid page title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PageName:
-    """A namespace and a title within it, both as displayed."""
+    """The name of a wiki page: a namespace and a title within it, both as displayed."""
 
     namespace: Namespace
     title: str
 
     @property
     def full(self) -> str:
-        """Return the title with its namespace; encyclopedia titles have no namespace."""
+        """Return the page's title with its namespace. Encyclopedia titles have no namespace."""
         return self.title if self.namespace == "Main" else f"{self.namespace}:{self.title}"
 
     @property
     def folded(self) -> str:
-        """Return the title in the form that look-ups compare, which ignores letter case."""
+        """Return the page's title in the form that look-ups compare, which ignores letter case."""
         return self.title.casefold()
 
     @property
     def talk(self) -> "PageName":
-        """Return the name of the page's talk page."""
+        """Return the name of the talk page that belongs to this page."""
         return self if self.namespace == "Talk" else PageName(namespace="Talk", title=self.full)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class PageName:
 
 
 def page_name(text: str, *, default: Namespace = "Main") -> PageName:
-    """Parse the name of a page.
+    """Parse the name of a wiki page.
 
     Args:
         text: The name, with or without a namespace.
@@ -99,7 +99,7 @@ def _too_long(text: str) -> TitleError:
 
 
 def _split_namespace(title: str) -> tuple[Namespace | None, str]:
-    """Return the namespace before the colon of a title, or None, and the remaining title."""
+    """Return the namespace before the colon of a title, or None, and the rest of the title."""
     head, colon, rest = title.partition(":")
     namespace = _NAMED.get(head.strip().casefold()) if colon else None
     return namespace, rest.strip() if namespace else title
@@ -107,14 +107,14 @@ def _split_namespace(title: str) -> tuple[Namespace | None, str]:
 
 MediationKind = Literal["summary", "hints"]
 MEDIATIONS: Final[tuple[MediationKind, ...]] = get_args(MediationKind)
-"""The kinds of results that a search of a restricted base can return."""
+"""The kinds of answers that a search of a restricted knowledge base can give."""
 
 NO_FIELDS: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMeta:
-    """The metadata that the author of a page wrote."""
+    """The metadata that the author of a wiki page wrote."""
 
     summary: str = ""
     """A description that, together with the topics, says what the page is about."""
@@ -124,14 +124,14 @@ class PageMeta:
     requires: tuple[PageName, ...] = ()
     """Pages that must be read together with this page, in order."""
     redirect: PageName | None = None
-    """The page that readers are redirected to, or None."""
+    """The page to which readers are redirected, or None."""
     fields: Mapping[str, Any] = field(default_factory=lambda: NO_FIELDS)
     """All further fields, such as `type`, `task_type` or `reliability`, as JSON values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page of a knowledge base."""
+    """A page of a knowledge base, with its text, its metadata and its version."""
 
     name: PageName
     body: str
@@ -139,15 +139,15 @@ class Page:
     links: tuple[PageName, ...] = ()
     """The pages that this page links to, in the order of their first link."""
     base: str = ""
-    """The key of the base that the page belongs to, or ""."""
+    """The key of the knowledge base to which the page belongs, or ""."""
     revision: str = ""
     """The backend's id for this version of the text, or "" if the page is not stored."""
     locks: str = ""
-    """An Evennia lock string, or ""."""
+    """An Evennia lock string that says who may read the page, or ""."""
 
     @cached_property
     def sha256(self) -> str:
-        """Return the hash of everything an author wrote: name, text and metadata."""
+        """Return the hash of everything that the page's author wrote: name, text and metadata."""
         meta = self.meta
         written = [
             *(self.name.full, self.body, meta.summary, meta.topics, meta.aliases, meta.tags),
@@ -164,7 +164,7 @@ class BaseInfo:
     """Facts about a knowledge base, without its pages."""
 
     key: str
-    """The id that tools and commands use for the base."""
+    """The id by which tools and commands refer to the knowledge base."""
     name: str
     summary: str = ""
     """A summary, visible like the topics to everybody who may search the base."""
@@ -178,7 +178,7 @@ class BaseInfo:
     restricted: bool = False
     keeps_chunks: bool = True
     direct_characters: int = 0
-    """The maximum number of characters of a base whose pages are all included in the prompt.
+    """The largest size, in characters, at which all pages of the base are put into the prompt.
 
     0 means that the base is only searched.
     """
@@ -189,21 +189,21 @@ class BaseInfo:
     """An Evennia lock string with the access types `view`, `search` and `restricted`."""
     backend: str = "database"
     mediation: MediationKind = "summary"
-    """The kind of result that a search of the restricted base returns.
+    """The kind of answer that a search of the base gives if it is restricted.
 
-    It is a summary by a mediator, or hints that the authors wrote.
+    It is a summary by a second model, or hints that the authors wrote.
     """
 
 
 MAX_ITEMS: Final = 200
-"""The maximum number of items in a list: requires, aliases, topics or tags."""
+"""How many items a list in metadata may have: requires, aliases, topics or tags."""
 
 LIST_FIELDS: Final = ("topics", "aliases", "tags", "requires")
 KNOWN_FIELDS: Final = frozenset({"summary", "redirect", "locks", *LIST_FIELDS})
 
 
 class MetaError(EvenniaAIError):
-    """A metadata field has an invalid value."""
+    """The error for a metadata field of a page with an invalid value."""
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -238,9 +238,9 @@ def parse_locks(values: Mapping[str, Any]) -> str:
 
 
 def meta_values(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str, Any]:
-    """Return the metadata as values without empty fields.
+    """Return the metadata of a page as a dict without empty fields.
 
-    `parse_meta` reads the same metadata from these values.
+    `parse_meta` reads the same metadata from it.
     """
     said = {
         "summary": meta.summary,
@@ -277,7 +277,7 @@ def _home(name: PageName) -> Namespace:
 
 
 def _written(target: PageName, name: PageName) -> str:
-    """Return how the metadata of the page `name` refers to the page `target`.
+    """Return how the metadata of the page `name` writes the name of the page `target`.
 
     The namespace is left out if it is the default there.
     """
@@ -296,7 +296,7 @@ def _text(values: Mapping[str, Any], field: str) -> str:
 
 
 def _texts(values: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """Return the texts of a list without duplicates; a single text counts as a list of one."""
+    """Return the texts in a metadata list, each once. A single text counts as a list of one."""
     value = values.get(field)
     listed: Sequence[Any] = [value] if isinstance(value, str) else value or []
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
@@ -323,7 +323,7 @@ class BackendError(EvenniaAIError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A page that a search found.
+    """A wiki page that a search of a knowledge base found.
 
     `passage` is the part of its text that matches best, with at most
     `relevance.MAX_CHUNK_CHARACTERS` characters. A higher `score` is a better match; scores of
@@ -337,7 +337,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageDraft:
-    """A page that a backend is asked to write.
+    """A new version of a wiki page that a backend is asked to write.
 
     `was` is the revision that the draft was based on, or "" for a new page. If the page has another
     revision by now, the backend writes nothing.
@@ -350,10 +350,10 @@ class PageDraft:
 
 
 class Backend(Protocol):
-    """The interface of a knowledge base. Every method or awaited answer may raise BackendError."""
+    """The interface of a knowledge base. All methods and awaited answers may raise BackendError."""
 
     def fetch(self, names: Sequence[PageName]) -> "Answer[Sequence[Page | None]]":
-        """Return the pages with these names; the result has None for each missing page.
+        """Return the wiki pages with these names; the result has None for each missing page.
 
         Aliases and one redirect are followed, and the returned page has its own name.
         """
@@ -361,7 +361,7 @@ class Backend(Protocol):
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> "Answer[Sequence[Hit]]":
-        """Return the pages that match the words of a query, best first.
+        """Return the wiki pages that match the words of a query, best first.
 
         Pages that have more of the words, rarer words, or the words in their title come first. The
         query is not interpreted as query syntax. Equal queries give equal hits.
@@ -373,16 +373,16 @@ class Backend(Protocol):
         """
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> "Answer[Sequence[PageName]]":
-        """Return the pages of a namespace whose titles begin with this prefix, ordered by title."""
+        """Return the pages of a namespace whose titles begin with a prefix, ordered by title."""
 
     def linking(self, names: Sequence[PageName]) -> "Answer[Sequence[Sequence[PageName]]]":
-        """Return for each of these pages the list of pages that it links to."""
+        """Return for each of these pages the list of pages to which it links."""
 
     def pages(self, *, most_characters: int) -> "Answer[Sequence[Page] | None]":
-        """Return all pages of the base.
+        """Return all pages of the knowledge base.
 
         Return None if they have more than `most_characters` characters.
         """
 
     def write(self, draft: PageDraft) -> "Answer[Page]":
-        """Write an approved page, and return the page as stored."""
+        """Write a page that was approved, and return it as stored."""

@@ -1,1 +1,1 @@
-"""Restricted knowledge: safe summaries instead of pages, and the check for leaks in summaries."""
+"""Restricted knowledge bases: safe summaries instead of pages, and a check for leaked secrets."""

@@ -1,4 +1,4 @@
-"""Hints: the answers of a base that reveals only hints which its authors wrote for this purpose.
+"""Hints: the answers of a knowledge base that reveals only what its authors wrote as hints.
 
 No text of a page goes to any model. A model that selects hints gets the question and the numbered
 hints, and answers with numbers. No text that it writes is passed on, and an answer that is anything
@@ -27,7 +27,7 @@ from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.text.words import COMMON_WORDS
 
 HINTS_FIELD: Final = "hints"
-"""The name of the metadata field that lists the hints of a page."""
+"""The name of the metadata field that lists the hints of a wiki page."""
 MOST_HINT: Final = 400
 """The maximum number of characters of a hint."""
 MOST_OFFERED: Final = 40
@@ -43,7 +43,7 @@ TASK: Final = (
 
 
 class HintChoice(BaseModel):
-    """The answer of the model that selects hints: only numbers of hints."""
+    """The answer of the model that selects hints: their numbers and nothing else."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,7 +51,7 @@ class HintChoice(BaseModel):
 
 
 def page_hints(page: Page) -> tuple[str, ...]:
-    """Return the hints of a page, given as a text or a list of texts.
+    """Return the hints in a wiki page's metadata, given as a text or a list of texts.
 
     Other values are ignored.
     """
@@ -64,27 +64,27 @@ def page_hints(page: Page) -> tuple[str, ...]:
 
 
 def set_hints(fields: Mapping[str, Any], hints: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a page with its hints replaced."""
+    """Return the metadata fields of a wiki page with its hints replaced."""
     others = {key: value for key, value in fields.items() if key != HINTS_FIELD}
     return {**others, HINTS_FIELD: list(hints)} if hints else others
 
 
 def rank_hints(query: str, hints: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
-    """Return the hints to offer; those that share the most words with the query come first."""
+    """Return the hints to offer to a model; those with the most words of the query come first."""
     return tuple(sorted(hints, key=lambda one: -_count_shared_words(query, one))[:MOST_OFFERED])
 
 
 def choose_by_words(query: str, hints: Sequence[PagePassage]) -> SafeSummary:
-    """Return the hints that share the most words with the query.
+    """Return the hints that share the most words with the query, as a safe answer.
 
-    If no hint shares a word, return a refusal.
+    If no hint shares a word, the answer is a refusal.
     """
     fitting = [one for one in rank_hints(query, hints) if _count_shared_words(query, one)]
     return _summarize_hints(fitting[:MOST_CHOSEN])
 
 
 def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ...]:
-    """Return the messages that ask a model to choose hints."""
+    """Return the messages that ask a model to choose the hints that answer a query."""
     payload = {
         "question": query,
         "hints": {str(number): one.content for number, one in enumerate(hints, start=1)},
@@ -96,7 +96,7 @@ def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ..
 
 
 def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeSummary:
-    """Return the hints that a model selected by number.
+    """Return the hints that a model selected by number, as a safe answer.
 
     A number that no hint has makes the answer a refusal.
     """
@@ -107,7 +107,7 @@ def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeS
 
 
 def merge_summaries(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
-    """Merge a summary and hints, for a search in bases of both kinds.
+    """Merge the answers of a search in bases with summaries and bases with hints.
 
     If only one of the two is a refusal, the other is the result.
     """
@@ -130,6 +130,6 @@ def _summarize_hints(hints: Sequence[PagePassage]) -> SafeSummary:
 
 
 def _count_shared_words(query: str, hint: PagePassage) -> int:
-    """Return how many words of the query the hint contains, ignoring common words."""
+    """Return how many words of the query a hint contains, ignoring common words."""
     wanted = {word for word in query_weights(query) if word not in COMMON_WORDS}
     return len(wanted.intersection(index_text(hint.content).split()))

@@ -1,9 +1,9 @@
-"""Leaks: detect protected content in a text.
+"""Leaks: detect in a text what a restricted knowledge base must not reveal.
 
 A text leaks if it has any of these: eight words in a row of a protected text; a whole short
-sentence of a protected text, also with other words in between; forty letters in a row, however they
-are divided into words, also shifted in the alphabet; one of the protected numbers in any form; a
-title or a term; or a long piece that nobody can read.
+sentence of a protected text, also with other words in between; forty letters in a row, however
+they are divided into words, also shifted in the alphabet; one of the protected numbers in any
+form; a title or a term; or a long run of characters that nobody can read.
 
 The text is compared in each of its readings (`readings.py`). The words of each reading are compared
 as they are, each reversed, in reverse order, and all reversed. Titles and terms are also searched
@@ -32,16 +32,16 @@ from evennia_ai.engine.knowledge.restricted.readings import decode_readings, squ
 from evennia_ai.engine.text.words import fold_letters, script_ranges
 
 PASSAGE_WORDS: Final = 8
-"""The number of words in a row that counts as a passage."""
+"""How many words in a row of a protected text count as a leak."""
 
 SHORTEST_SENTENCE: Final = 4
-"""The number of words from which a whole sentence is protected."""
+"""How many words a sentence must have for the whole sentence to be protected."""
 
 PASSAGE_LETTERS: Final = 40
-"""The number of letters in a row, without blanks and other signs, that counts as a passage."""
+"""How many letters in a row of a protected text count as a leak, without blanks and signs."""
 
 LETTERS_OF_NAME: Final = 7
-"""The number of letters from which a title or term is also found inside and across words."""
+"""How many letters a title or term must have to be found inside and across words, too."""
 
 LeakKind = Literal["", "words", "letters", "number", "title", "term", "opaque"]
 
@@ -52,18 +52,18 @@ _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _ALPHABET: Final = 26
 
 TELLING_WORDS: Final = 5
-"""The number of distinctive words, in their order, that counts as a passage.
+"""How many distinctive words of a protected text, in their order, count as a leak.
 
-Any other words may stand between them.
+Any other words may be between them.
 """
 
 _TELLING_OF_SENTENCE: Final = 4
 _DISTINCTIVE_LETTERS: Final = 4  # the minimum number of letters of a distinctive word
-# the maximum average number of words of an answer for each distinctive word
+# The maximum average number of words in an answer for each distinctive word
 _MOST_BETWEEN: Final = 8
 
-# The number of letters from which a number word is also found reversed or shifted. Shorter ones
-# would match ordinary words: `net` is `ten` reversed.
+# How many letters a number word must have to be found reversed or shifted, too. Shorter ones would
+# match ordinary words: `net` is `ten` reversed.
 _DISGUISED_NUMBER: Final = 5
 
 _SCATTERED_DIGITS: Final = 4
@@ -72,13 +72,13 @@ _HALF: Final = PASSAGE_LETTERS // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """Protected content in the forms that texts are compared with."""
+    """Protected texts, titles and terms in the forms with which other texts are compared."""
 
     passages: frozenset[tuple[str, ...]]
     distinctive: frozenset[tuple[str, ...]]
-    """Sequences of distinctive words, with the common words between them left out."""
+    """Sequences of distinctive words of protected texts, without the common words in between."""
     letters: frozenset[str]
-    """Distances between neighbouring letters (`_steps`) of passages and of half passages."""
+    """Distances in the alphabet between neighbouring letters of protected runs of letters."""
     numbers: Numbers
     titles: frozenset[tuple[str, ...]]
     terms: frozenset[tuple[str, ...]]
@@ -106,7 +106,7 @@ def protect_texts(
     terms: Collection[str] = (),
     public: str = "",
 ) -> Protected:
-    """Return texts, titles and terms in the forms that other texts are compared with.
+    """Return texts, titles and terms in the forms with which other texts are compared.
 
     Args:
         texts: Texts to protect, including their numbers.
@@ -145,7 +145,7 @@ def protect_texts(
 
 
 def find_leak(text: str, secret: Protected, *, before: str = "") -> LeakKind:
-    """Return the kind of the first leak in a text, or "".
+    """Return the kind of the first leak of protected content in a text, or "".
 
     Args:
         text: The text to check.
@@ -164,10 +164,10 @@ def find_leak(text: str, secret: Protected, *, before: str = "") -> LeakKind:
 
 
 def find_all_leaks(text: str, secret: Protected) -> Iterator[FoundLeak]:
-    """Yield all leaks in a text. Passages come first."""
+    """Yield all leaks of protected content in a text, each with its kind. Passages come first."""
     readings = list(decode_readings(text))
     rows = [row for reading in readings for row in _rows(_words(reading))]
-    # the search by letters needs no ROT13, because the distances between letters stay the same
+    # The search by letters needs no ROT13, because the distances between letters stay the same.
     moved = _words(codecs.encode(readings[0], "rot13"))
     for words in (*(row.words for row in rows), moved):
         yield from _passages_in(words, secret)
@@ -186,7 +186,7 @@ def find_all_leaks(text: str, secret: Protected) -> Iterator[FoundLeak]:
 
 
 def _rows(words: list[str]) -> Iterator[_Row]:
-    """Yield the words in four variants.
+    """Yield the words of a text in four variants.
 
     They are unchanged, each word reversed, in reverse order, and both.
     """
@@ -229,7 +229,7 @@ def _passages(plain: str) -> Iterator[tuple[str, ...]]:
 
 
 def _distinctive_runs(plain: str) -> Iterator[tuple[str, ...]]:
-    """Yield runs of distinctive words.
+    """Yield runs of distinctive words (long and rare ones) in a text.
 
     Also yield the distinctive words of each whole sentence that is short.
     """
@@ -258,7 +258,7 @@ def _windows(steps: str) -> Iterator[str]:
 
 
 def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
-    """Yield the protected passages in the words, also those with other words in between."""
+    """Yield the protected passages in some words, also those with other words in between."""
     known = [(place, word) for place, word in enumerate(words) if word in secret.vocabulary]
     if len(known) < SHORTEST_SENTENCE:
         return
@@ -275,7 +275,7 @@ def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
 
 
 def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[FoundLeak]:
-    """Yield the protected passages that are found by their letters.
+    """Yield the protected passages that are found in a text by their letters.
 
     Every passage contains a half that starts at a multiple of the length of a half. So only these
     halves are searched first.
@@ -290,7 +290,7 @@ def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[FoundLeak]:
 
 
 def _runs_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the runs of words that are in `wanted`."""
+    """Yield the runs of consecutive words that are in `wanted`."""
     for length in {len(one) for one in wanted}:
         yield from (run for run in _runs(words, length) if run in wanted)
 
@@ -318,14 +318,14 @@ def _numbers_in(plain: str, wanted: Numbers) -> Iterator[FoundLeak]:
 
 
 def _long_words(words: list[str]) -> str:
-    """Join the words that may be numbers, with "-" in place of words that are too short."""
+    """Join the words that may be numbers. "-" stands for each word that is too short."""
     return " ".join(
         [word if len(word) >= _DISGUISED_NUMBER and word.isalpha() else "-" for word in words]
     )
 
 
 def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the names that a row contains as words or, if they are long enough, inside words."""
+    """Yield the protected names that a text contains as words or, if long enough, inside words."""
     long = {name: joined for name in wanted if len(joined := _letters(name)) >= LETTERS_OF_NAME}
     yield from _runs_in(row.words, wanted if row.is_as_written else frozenset(long))
     if not long:
@@ -340,10 +340,10 @@ def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[s
 
 
 def _acrostics(words: list[str], letters: str) -> Iterator[str]:
-    """Yield the letter sequences in which a name may be hidden.
+    """Yield the letter sequences of a text in which a name may be hidden.
 
-    These are the first and the last letters of words, each second and third letter, and all letters
-    with repeated ones removed.
+    These are the first and the last letters of words, each second and third letter, and all
+    letters with repeated ones removed.
     """
     yield "".join([word[0] for word in words])
     yield "".join([word[-1] for word in words])

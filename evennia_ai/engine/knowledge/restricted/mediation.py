@@ -1,8 +1,9 @@
-"""Mediation: a second model summarises protected passages so that they may be revealed, or refuses.
+"""Mediation: a second model summarises protected text so that it may be revealed, or refuses.
 
-This module builds the request to the mediator and parses its answer. An answer that is not clear is
-a refusal. No text of the mediator is passed on unchecked: its reason becomes one of a closed list,
-and a summary that leaks a passage is withheld. The code here has no side effects.
+This module builds the request to that model (the mediator) and parses its answer. An answer that
+is not clear is a refusal. No text of the mediator is passed on unchecked: its reason becomes one
+of a closed list, and a summary that leaks a protected passage is withheld. The code here has no
+side effects.
 """
 
 import hashlib
@@ -49,7 +50,7 @@ WITHHELD: Final[MediationReason] = "safe_summary_withheld"
 NO_CHUNKS: Final[MediationReason] = "no_summary_chunks"
 NO_HINT: Final[MediationReason] = "no_hint_fits"
 
-# Reasons that a model may give. All other reasons are only set by this module.
+# Reasons that the mediator model may give. All other reasons are only set by this module.
 _OF_MODELS: Final[tuple[MediationReason, ...]] = (
     *("answerable", "policy_inventory", "policy_extraction", "policy_meta"),
     UNCLASSIFIED,
@@ -87,7 +88,7 @@ ANSWERED_MESSAGE: Final = "This may be told, in your own words."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePassage:
-    """A passage of a protected page.
+    """A passage of a page in a restricted knowledge base.
 
     `title` and `revision` never leave the server of the game.
     """
@@ -107,7 +108,7 @@ class PagePassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafeSummary:
-    """A summary of protected passages that may be revealed, or a refusal."""
+    """A summary of protected text that may be revealed, or a refusal to give one."""
 
     decision: Decision
     reason: MediationReason
@@ -124,18 +125,18 @@ class SafeSummary:
         return " ".join(self.summary.split())[:PREVIEW_CHARACTERS]
 
     def values(self) -> dict[str, Any]:
-        """Return the fields as JSON."""
+        """Return the fields of the summary as JSON values."""
         fields = asdict(self)
         return {name: list(one) if isinstance(one, tuple) else one for name, one in fields.items()}
 
 
 def refuse_answer(reason: MediationReason) -> SafeSummary:
-    """Return a refusal for a reason that this module sets."""
+    """Return a refusal to summarise, with a reason that this module sets."""
     return SafeSummary(decision="refuse", reason=reason)
 
 
 def _lines(value: Any) -> Any:
-    """Return a list of texts. Models also write a single line as a text, and no lines as null."""
+    """Return a list of texts. Models also write one line as a text, and no lines as null."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
@@ -150,7 +151,7 @@ _Text = Annotated[str, BeforeValidator(_nothing)]
 
 
 class MediatorAnswer(BaseModel):
-    """The answer of a mediator. The defaults are the most cautious values."""
+    """The answer of the mediator model. The defaults are the most cautious values."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -165,7 +166,7 @@ class MediatorAnswer(BaseModel):
 
 
 def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
-    """Return the parts of a raw mediator answer that may be logged: none of its free text.
+    """Return what may be logged of a mediator model's raw answer: none of its free text.
 
     Choices from closed lists are kept. Unknown fields are only counted. The result is {} if the
     answer decides nothing.
@@ -192,7 +193,7 @@ def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -
 
 
 def _closed(name: str, value: Any) -> str:
-    """Return the value if it is in the closed list of the field `name`, else "other"."""
+    """Return a field's value if it is in the closed list of that field, else "other"."""
     word = value.strip().casefold() if isinstance(value, str) else ""
     return word if word in _CHOICES[name] else "other"
 
@@ -200,10 +201,10 @@ def _closed(name: str, value: Any) -> str:
 def select_passages(
     chunks: Iterable[PagePassage], *, most_characters: int = MOST_IN_ALL
 ) -> tuple[PagePassage, ...]:
-    """Return the passages to send to the mediator, cut to the limits, without blank ones.
+    """Return the protected passages to send to the mediator model, cut to the limits.
 
-    Only the first passage may be shortened to fit. The list ends before the first later passage
-    that does not fit.
+    Blank passages are left out. Only the first passage may be shortened to fit. The list ends
+    before the first later passage that does not fit.
     """
     kept: list[PagePassage] = []
     left = min(MOST_IN_ALL, most_characters)
@@ -220,7 +221,7 @@ def select_passages(
 
 
 def mediator_messages(query: str, chunks: Sequence[PagePassage]) -> tuple[Message, ...]:
-    """Return the messages that ask the mediator about passages from `select_passages`."""
+    """Return the messages that ask the mediator model for a summary of protected passages."""
     bases = {chunk.base: chunk.base_name for chunk in chunks}
     payload = {
         "query": query,
@@ -249,7 +250,7 @@ def protect_passages(
     terms: Iterable[str] = (),
     public: str = "",
 ) -> Protected:
-    """Return the protected content of passages, with the names of their pages."""
+    """Return passages and the names of their pages as content that must not leak."""
     listed = list(chunks)
     return protect_texts(
         [chunk.content for chunk in listed],
@@ -262,7 +263,7 @@ def protect_passages(
 def read_mediator_answer(
     answer: MediatorAnswer, secret: Protected, *, before: str = ""
 ) -> SafeSummary:
-    """Return the safe summary in a mediator's answer, cut to the limits, or a refusal.
+    """Return the safe summary in a mediator model's answer, cut to the limits, or a refusal.
 
     Args:
         answer: The answer.
@@ -293,7 +294,7 @@ def build_envelope(
     total: int,
     external: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the result of a search in restricted bases for the NPC's model, without any passage.
+    """Return what the NPC's model gets from a search in restricted bases, without any passage.
 
     Args:
         summary: The safe summary or refusal.
@@ -324,7 +325,7 @@ def build_envelope(
 
 
 def summary_words(result: str) -> str:
-    """Return all words of the safe summary in a search result, or "" for any other result."""
+    """Return all words of the safe summary in a search result; "" for any other result."""
     try:
         envelope = json.loads(result)
         inner = envelope.get("restricted_internal", envelope)["restricted_safe_summary"]
@@ -338,7 +339,7 @@ def _cut_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_words(summary: SafeSummary) -> str:
-    """Return all texts of a summary, joined, because a secret may be split between fields."""
+    """Return all texts of a summary, joined, because a secret may be split between them."""
     parts = (
         summary.summary,
         *summary.observations,

@@ -24,19 +24,19 @@ Kind = Literal["digits", "value", "times"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberPart:
-    """A part of a number.
+    """A part of a written number, such as "forty" in "forty-seven".
 
     It is a sequence of digits, a value, or a factor that multiplies the part before it.
     """
 
     kind: Kind
     value: str
-    """The value in digits."""
+    """The value of the part in digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberWord:
-    """A word that is a number."""
+    """A word that means a number, with the parts of that number."""
 
     parts: tuple[NumberPart, ...]
     is_sure: bool = True
@@ -77,7 +77,7 @@ _TIMES: Final = {
     **dict.fromkeys(("million", "millionth"), 1_000_000),
 }
 AFTER_A_NUMBER: Final = frozenset({"score"})
-"""Words that are numbers only after another number, as in `three score`."""
+"""Words that are numbers only after another number, as in `three score`"""
 _UNSURE: Final = frozenset({"one", "first", "second", "once", "single", "double", "treble"})
 
 _UNITS: Final = (
@@ -88,9 +88,9 @@ _UNITS: Final = (
     *("stair", "door", "man", "men", "way", "part", "side", "sided", "times", "pin", "piece"),
     *("gram", "kilo", "kg", "cm", "mm", "km", "litre", "liter", "metre", "meter", "percent"),
 )
-# Words that begin like a number but are not numbers.
+# Words that begin like a number but are not numbers
 _OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
-# Roman numerals that are just as often words or units, so they are unsure numbers.
+# Roman numerals that are just as often words or units, so they are unsure numbers
 _ROMAN_TOO: Final = frozenset(
     {
         *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
@@ -129,7 +129,7 @@ def _part(word: str) -> NumberPart:
 
 
 def _joined_parts(word: str) -> tuple[NumberPart, ...]:
-    """Return the parts of joined number words, which a counted thing may follow."""
+    """Return the number parts of a joined word such as `fortyseven`; a noun may follow them."""
     words: list[str] = []
     at = 0
     while word[at:] not in _VALUES and (found := _WORD.match(word, at)):
@@ -164,11 +164,11 @@ def _roman(word: str) -> NumberWord | None:
 
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
-# Matches three or more single letters with few other characters between them: `f o u r`.
+# Matches three or more single letters with few other characters between them: `f o u r`
 _APART: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[\W_]{1,3}[^\W\d_](?![^\W_])){2,}")
 _BETWEEN: Final = re.compile(r"[\W_]+")
 _LONGEST: Final = 400  # the maximum number of digits of one number; longer numbers are cut
-# how many words before and after a number are searched for the thing that it counts
+# How many words before and after a number are searched for the thing that it counts
 _BESIDE: Final = 3
 MORE_COMMON_WORDS: Final = COMMON_WORDS | {
     *("above", "again", "although", "always", "another", "behind", "being", "below", "beside"),
@@ -182,7 +182,7 @@ MORE_COMMON_WORDS: Final = COMMON_WORDS | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNumber:
-    """A number that was found in a text."""
+    """A number that was found in a text, with its possible values and the words near it."""
 
     start: int
     end: int
@@ -198,29 +198,29 @@ class FoundNumber:
 
     @property
     def counted(self) -> frozenset[tuple[str, str]]:
-        """Return each possible value paired with each of the nearby words."""
+        """Return each possible value of the number paired with each of the nearby words."""
         return frozenset((value, word) for value in self.values for word in self.near)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The numbers of a text, grouped by how sure they are."""
+    """The numbers of a text in groups: sure ones (long or short), and all that count something."""
 
     long: frozenset[str]
-    """Sure numbers with two or more digits."""
+    """Numbers with two or more digits, except unsure ones such as "mix"."""
     short: frozenset[str]
-    """Sure numbers with one digit."""
+    """Numbers with one digit, except unsure ones such as "one"."""
     counted: frozenset[tuple[str, str]]
     """All numbers, including unsure ones, each paired with a word that says what is counted."""
 
 
 def numbers_in_text(text: str) -> Numbers:
-    """Return the numbers of a normalised text, grouped by how sure they are."""
+    """Return the numbers of a normalised text in groups: sure ones, and all with counted words."""
     return group_numbers(find_numbers(text))
 
 
 def group_numbers(found: Sequence[FoundNumber]) -> Numbers:
-    """Group numbers by how sure they are."""
+    """Put found numbers into groups: sure ones by length, and all with what they count."""
     sure = {value for place in found if place.is_sure for value in place.values}
     return Numbers(
         long=frozenset(one for one in sure if len(one) > 1),
@@ -230,12 +230,12 @@ def group_numbers(found: Sequence[FoundNumber]) -> Numbers:
 
 
 def join_spelled_letters(text: str) -> str:
-    """Return the text with words joined that are spelled in single letters (`f o u r`)."""
+    """Return a text in which words that are spelled in single letters (`f o u r`) are joined."""
     return _APART.sub(lambda apart: f" {_BETWEEN.sub('', apart[0])} ", text)
 
 
 def find_numbers(text: str) -> tuple[FoundNumber, ...]:
-    """Find the numbers in a text, in order."""
+    """Return the numbers in a text, in any form and in order."""
     pieces: list[_Piece] = []
     for match in _PIECE.finditer(text):
         word = match[0]
@@ -248,7 +248,7 @@ def find_numbers(text: str) -> tuple[FoundNumber, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """A run of digits or letters, and the number that it means, if any."""
+    """A run of digits or letters in a text, and the number that it means, if any."""
 
     text: str
     start: int
@@ -261,7 +261,7 @@ class _Piece:
 
 
 def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
-    """Yield the indices of pieces that are numbers; consecutive numbers form a group.
+    """Yield groups of consecutive number words, each as a list of indices of `pieces`.
 
     An "and" inside a number does not end the group. A Roman numeral that may be a word is a
     separate group. Right after digits, as in `9d`, it is a unit and not a number.
@@ -275,7 +275,7 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
                 yield group
             group = []
             said = piece.said
-            # after a number it is a unit: `5 cm`
+            # After a number, such a numeral is a unit: `5 cm`.
             after_number = place > 0 and pieces[place - 1].is_sure
             if said is not None and said.is_roman and not said.is_sure and not after_number:
                 yield [place]
@@ -284,7 +284,7 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
 
 
 def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
-    """True if a piece is a number that begins a group or continues this one."""
+    """True if the piece at `place` is a number that begins a group or continues this one."""
     piece = pieces[place]
     if piece.said is None or (piece.text in AFTER_A_NUMBER and not group):
         return False
@@ -296,11 +296,11 @@ def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
 
 
 def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
-    """Return the number that a group of pieces means."""
+    """Return the number that a group of consecutive number words means."""
     first, last = group[0], group[-1]
     parts = [part for place in group if (said := pieces[place].said) for part in said.parts]
     values = set(_readings(parts))
-    # `thirty second` may mean 30 seconds or the 32nd, so both values are possible
+    # `thirty second` may mean 30 seconds or the 32nd, so both values are possible.
     if len(group) > 1 and pieces[last].text == "second":
         values |= set(_readings(parts[:-1]))
     # Two unsure words, as in `one second` or `first one`, remain unsure together. Three words, or
@@ -324,10 +324,10 @@ def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
 def _near(
     pieces: Sequence[_Piece], first: int, last: int, *, is_sure: bool, is_pronoun: bool
 ) -> frozenset[str]:
-    """Return the words that may say what is counted.
+    """Return the words near a number that may say what it counts.
 
-    For an unsure number these are only the adjacent words. The word after the pronoun `I` is a verb
-    and does not count.
+    For an unsure number these are only the adjacent words. The word after the pronoun `I` is a
+    verb and does not count.
     """
     before = pieces[max(0, first - _BESIDE) : first][::-1]
     after = pieces[last + 1 : last + 1 + _BESIDE]
@@ -346,14 +346,14 @@ def _nouns(pieces: Sequence[_Piece]) -> list[str]:
 
 
 def _readings(parts: Sequence[NumberPart]) -> Iterator[str]:
-    """Yield the possible values of a group: each number in it, and all digits joined."""
+    """Yield the possible values of a written number: each number in it, and all digits joined."""
     digits = _spell_out(parts)
     for one in (*digits, "".join(digits)[:_LONGEST]):
         yield one.lstrip("0") or "0"
 
 
 def _spell_out(parts: Sequence[NumberPart]) -> list[str]:
-    """Return the numbers of a group in order, as digits; number words are converted."""
+    """Return the numbers in a group of number parts, in order, as digits."""
     found: list[str] = []
     words: list[NumberPart] = []
     following = [*parts[1:], None]
@@ -376,7 +376,7 @@ def _word_values(words: Sequence[NumberPart]) -> list[str]:
     thousands, below, takes_any = 0, None, False
     for word in words:
         value = int(word.value)
-        # a factor multiplies the value before it; "hundred" at the beginning means 100
+        # A factor multiplies the value before it; "hundred" at the beginning means 100.
         if word.kind == "times":
             below = (1 if below is None else below) * value
             if value >= 1000:

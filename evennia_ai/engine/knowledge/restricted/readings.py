@@ -1,4 +1,4 @@
-"""Readings: decode the texts that may be hidden in a text, in the ways in which people hide them.
+"""Readings: decode texts that are hidden in a text, in the ways in which people hide them.
 
 Each reading is a normalised text that is compared like the text itself. The decoders replace
 look-alike signs with letters (`h4rb0ur`), doubled letters with single letters, and upside-down
@@ -22,7 +22,7 @@ from evennia_ai.engine.text.words import fold_letters
 
 MOST_READINGS: Final = 24
 SHORTEST_READING: Final = 6
-"""The minimum number of characters of a decoded run that counts as a reading."""
+"""How many characters a decoded run must have to count as a hidden text."""
 
 _UPSIDE_DOWN: Final = (
     "\u0250q\u0254p\u01dd\u025f\u0183\u0265\u1d09\u027e\u029el\u026f"
@@ -47,7 +47,7 @@ _MOST_ALONE: Final = 8
 
 
 def decode_readings(text: str) -> Iterator[str]:
-    """Yield the normalised text and its other readings, without duplicates."""
+    """Yield a text in normalised form, then each text decoded from it, without duplicates."""
     plain = fold_letters(text)
     found = dict.fromkeys(islice(_all_readings(text, plain), MOST_READINGS))
     yield from found
@@ -68,7 +68,7 @@ def _all_readings(text: str, plain: str) -> Iterator[str]:
 
 
 def _visible(text: str) -> str:
-    """Return the text without invisible characters. Letter case is not changed."""
+    """Return a text without invisible characters. Letter case is not changed."""
     if text.isascii():
         return text
     kept = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
@@ -76,7 +76,7 @@ def _visible(text: str) -> str:
 
 
 def _decode_runs(text: str) -> Iterator[str]:
-    """Yield the decoded bits, numbers, hexadecimal, base64 and base32 in a text.
+    """Yield the texts decoded from bits, numbers, hexadecimal, base64 and base32 in a text.
 
     Codes that are written backwards are decoded too.
     """
@@ -100,7 +100,7 @@ def _decode_runs(text: str) -> Iterator[str]:
 def _from_base(
     run: str, others: str, decode: Callable[[str], bytes], *, group: int
 ) -> Iterator[str]:
-    """Yield the decoded text of a run, once for each possible start of the first code group.
+    """Yield the decoded text of a run of code, for each possible start of its first group.
 
     Someone may put a few characters in front of a code, which shifts the groups.
     """
@@ -118,7 +118,7 @@ def _from_base(
 
 
 def _readable(made: bytes) -> Iterator[str]:
-    """Yield the text of these bytes if most of its characters are readable."""
+    """Yield the decoded bytes as text if most of its characters are readable."""
     if len(made) < SHORTEST_READING:
         return
     text = made.decode("utf-8", "ignore")
@@ -128,5 +128,5 @@ def _readable(made: bytes) -> Iterator[str]:
 
 
 def squeeze_letters(text: str) -> str:
-    """Return the text with each run of the same letter reduced to a single letter."""
+    """Return a text with each run of the same letter reduced to a single letter."""
     return _SEVERAL.sub(r"\1", text)

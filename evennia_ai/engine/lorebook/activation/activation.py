@@ -27,8 +27,9 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.trace import Called, Stage, Verdict
 
-# The verdict on a judged entry, after the values it was rendered from: the judgement, the ruling,
-# and the names and places that the verdict mentions. Equal values allow the verdict to be reused.
+# Cached value of one verdict. It has the judgement and the ruling on an entry, the names and
+# places that the verdict mentions, and the verdict. The verdict is reused while the first three
+# are equal.
 _KnownVerdict = tuple[Judgement, Ruling, object, Verdict]
 _LAST_VERDICTS: Final = Slot[dict[int, _KnownVerdict]]("last verdicts")
 
@@ -56,7 +57,7 @@ class Activation:
         self._called = called
 
     def calling(self, called: Called) -> "Activation":
-        """Return a copy of this activation whose verdicts name messages by calling `called`."""
+        """Return a copy whose verdicts name each message by what `called` returns for its index."""
         books, work = self._books, self.work
         return Activation(
             self.entries, after=self.after, active_books=books, called=called, work=work
@@ -64,7 +65,7 @@ class Activation:
 
     @cached_property
     def causes(self) -> dict[str, str]:
-        """Why each entry is active, by the identity of the entry. Messages appear by number."""
+        """The reason why each active entry is active, by the identity of the entry."""
         return {
             book.identities[index]: book.judgements[index].cause
             for book in self._books
@@ -74,12 +75,12 @@ class Activation:
 
     @cached_property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts on the entries that this run judged."""
+        """The verdicts on the entries that were judged one by one in this turn."""
         return tuple([known[-1] for book in self._books for known in self._known(book).values()])
 
     @cached_property
     def silent(self) -> tuple[Unmatched, ...]:
-        """The entries that this run did not judge, grouped by book and by shared reason."""
+        """The entries with no key in the conversation, grouped by book and shared reason."""
         return tuple(
             group
             for book in self._books
@@ -98,7 +99,7 @@ class Activation:
         return tuple(made)
 
     def _known(self, book: ActiveBook) -> dict[int, _KnownVerdict]:
-        """Return the verdicts on the judged entries of a book, by index.
+        """Return the verdicts on the entries of a book that were judged, by index of the entry.
 
         A verdict of the previous turn is reused if nothing that it says has changed. Most verdicts
         do not change.
@@ -137,7 +138,7 @@ class Activation:
 
 
 def _given_up(book: ActiveBook, index: int) -> tuple[EntryReason, ...]:
-    """Return where the search for an entry's patterns was given up: the first few places."""
+    """Return reasons that name the texts in which an entry's regular expressions were given up."""
     places = book.window.given_up
     if not places:
         return ()
@@ -154,12 +155,12 @@ def _given_up(book: ActiveBook, index: int) -> tuple[EntryReason, ...]:
 
 _Made = TypeVar("_Made")
 # The reasons in verdicts on unmatched entries depend only on the scan depth, on recursion, and on
-# the number of patterns that cannot run. So these three are the key of the cache.
+# the number of regular expressions that cannot run. So these three are the key of the cache.
 _State = tuple[int, bool, int]
 _VERDICTS: Final = Slot[dict[_State, list[Verdict]]]("verdicts on unmatched entries")
 _UNMATCHED: Final = Slot[dict[_State, tuple[Unmatched, ...]]]("unmatched entries")
-# A widened scan passes through many depths, and each cached result of a large book is large. So the
-# cache of a book is cleared when it has this many results.
+# A scan that is widened for minimum activations passes through many depths, and each cached result
+# of a large book is large. So the cache of a book is cleared when it has this many results.
 _MOST_KEPT: Final = 16
 _NOTHING: Final = Scan(history=History())
 
@@ -170,7 +171,7 @@ def _kept_with_index(
     """Return the result of `make`, cached in the book's index for each recent scan depth."""
     known = book.key_index.memo.setdefault(slot, {})
     state = (book.depth_in_pass, book.recursive, book.key_index.troubles)
-    # Read the cache only once: another thread may clear it between a test and a second read.
+    # Read the cache only once: another thread may clear it between two reads.
     made = known.get(state)
     if made is None:
         if len(known) >= _MOST_KEPT:
@@ -212,7 +213,8 @@ def _unmatched_reasons(book: ActiveBook) -> list[str]:
         facts={},
         replies=0,
     )
-    # All entries in `alike` get the same reason, so this judges only one of them.
+    # All entries in `alike` get the same reason for "no key found", so this judges only one of
+    # them.
     alike = book.key_index.alike
     reason = str(book.judge(next(iter(alike)), view).reason) if alike else ""
     reasons = [reason] * len(book.entries)

@@ -1,4 +1,4 @@
-"""The books of one activation run in reading order, and their caches across runs.
+"""The books that activation reads in one turn, in reading order, and what is cached about them.
 
 An `ActiveBook` exists for one run. Values that stay valid longer are cached elsewhere. The texts
 and labels of a book are cached in the book, for all NPCs. Candidates and matches are cached with
@@ -43,28 +43,28 @@ from evennia_ai.engine.prompt.templates.template import Template
 from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT, Meter, OutOfWorkError
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
-# More than the entries of any book. Rank of the book times this, plus the index of the entry, gives
-# each entry a number that no entry of another book has.
+# More than the entries of any book. An entry's number is the rank of its book times this, plus its
+# index, so no entry of another book has the same number.
 _MOST_ENTRIES: Final = 10**9
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
 
 
 class _EntryText(NamedTuple):
-    """The text of an entry with expanded macros, its tokens, and the work of expanding it."""
+    """The text of an entry with expanded macros, its tokens, and the work of its expansion."""
 
     made_with: object
-    """The values and the counter that the text was made with; if they change, it is outdated."""
+    """The macro values and the token counter of the text. If they change, the text is outdated."""
     text: str
     tokens: int
     work: int
 
 
-# The expanded texts of a book's entries, by the index of the entry.
+# The texts of a book's entries with expanded macros, by index of the entry.
 _TEXTS: Final = Slot[dict[int, _EntryText]]("texts")
 
 
 class ActiveBook:
-    """One book in one run.
+    """One lorebook during the activation of one turn, with the decisions on its entries.
 
     `rank` is the position of the book among all books. `sort_key` sorts its entries against those
     of other books. `marked` has the indexes of the entries that the next pass judges. `judgements`
@@ -124,7 +124,7 @@ class ActiveBook:
 
     @property
     def delay_levels(self) -> tuple[int, ...]:
-        """The delay levels of the book's entries, in ascending order."""
+        """The delay levels that the book's entries set for recursion, in ascending order."""
         known = self.lorebook.memo.get(_LEVELS)
         if known is None:
             found = {entry.recursion.delay_level for entry in self.entries} - {0}
@@ -132,11 +132,11 @@ class ActiveBook:
         return known
 
     def mark(self, indexes: Iterable[int]) -> None:
-        """Mark these entries, so that the next pass judges them."""
+        """Mark entries, given by index, so that the next activation pass judges them."""
         self.marked.update(indexes)
 
     def mark_owners(self, keys: Iterable[int]) -> None:
-        """Mark the entries that these keys may activate, so that the next pass judges them."""
+        """Mark the entries that one of these keys may activate: the next pass judges them."""
         owners = self.key_index.owners
         for key in keys:
             self.marked.update(owners.get(key, ()))
@@ -149,22 +149,22 @@ class ActiveBook:
                 self.marked.add(index)
 
     def judge(self, index: int, view: PassView) -> Judgement:
-        """Judge the entry with this index by its conditions and keys."""
+        """Decide whether the entry with this index meets its conditions and has a found key."""
         keys = self.key_index.entry_keys[index]
         return judge_entry(self.entries[index], keys, view, identity=self.identities[index])
 
     def report(self, index: int, judgement: Judgement) -> None:
-        """Set the judgement on an entry that did not become a candidate, and drop its ruling."""
+        """Store the judgement on an entry that is no candidate, and delete its ruling."""
         self.judgements[index] = judgement
         self.rulings.pop(index, None)
 
-    # Making candidates and expanding their texts
+    # Making candidates (entries whose conditions are met) and expanding their texts
 
     def candidate(self, index: int, judgement: Judgement) -> Candidate | None:
-        """Return the entry as a candidate; None if its text is empty and the rules forbid that.
+        """Return the entry as a candidate; None if the rules refuse an entry with an empty text.
 
         Raises:
-            OutOfWorkError: The macros of the entry need more work than is left.
+            OutOfWorkError: Expanding the entry's macros needs more work than the turn has left.
         """
         sticky, counter = judgement.sticky, self._counter
         known = self._candidates.get(index)
@@ -203,7 +203,7 @@ class ActiveBook:
             work=work,
             counter=counter,
             lacking=() if book.grants == ALL_GRANTS else missing_grants(entry, book.grants),
-            is_lasting=not entry.timing.cooldown,  # a cooldown changes `rests` between turns
+            is_lasting=not entry.timing.cooldown,  # a running cooldown ends in a later turn
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
             is_remembered=is_remembered(entry),
@@ -211,11 +211,11 @@ class ActiveBook:
         return made
 
     def _text(self, index: int) -> tuple[str, int, int]:
-        """Return an entry's expanded text, its tokens, and the work of expanding it.
+        """Return an entry's text with expanded macros, its tokens, and the work of expanding it.
 
-        The text is cached in the book for as long as its macros read equal values. A run charges
-        the same work for a cached text as for a new one. So the same turn leaves out the same texts
-        in every process, whatever is cached there.
+        The text is cached in the book for as long as its macros read equal values. A cached text
+        costs the turn as much work as a new one. So a turn that runs out of work leaves out the
+        same texts in every process, whatever is cached there.
         """
         template, meter, counter = self.entries[index].template, self._meter, self._counter
         made_with: object = counter
@@ -253,10 +253,10 @@ class ActiveBook:
         self._meter.pay(len(text) // COUNTED_A_UNIT)
         return text
 
-    # Reusing the matches of earlier turns
+    # Reusing the entries whose keys were found in earlier turns
 
     def use_matches(self, made_for: object) -> None:
-        """Reuse the matches of the previous turn if they were made for the same inputs."""
+        """Reuse the cached matches (entries with found keys) if they were made for equal inputs."""
         known = self.window.memo.get(_MATCHES)
         if (
             known is None
@@ -267,23 +267,23 @@ class ActiveBook:
         self._matches = known
 
     def drop_matches(self) -> None:
-        """Stop using matches in this run: mark all entries that have a found key."""
+        """Ignore the cached matches in this turn, and mark all entries that have a found key."""
         self._matches = None
         self.mark_owners(self.window.found_keys())
         self.mark_owners(self.window.fed)
 
     def forget_matches(self) -> None:
-        """Delete the cached matches, so that the next run starts without them."""
+        """Delete the cached matches (entries with found keys), so that none are reused."""
         self.window.memo.pop(_MATCHES, None)
 
     def update_matches(
         self, number: int, view: PassView, *, most_judged: int
     ) -> "PassMatches | None":
-        """Update and return the matches of a pass, judging only entries whose keys moved.
+        """Update and return the matches of an activation pass: the entries whose keys are found.
 
-        Entries that have a found key but depend on more than keys are marked. Returns None if the
-        matches cannot be used. Then the caller must also mark the entries whose keys are in texts
-        of other entries.
+        Only entries with a key whose place has changed are judged. Entries that have a found key
+        but depend on more than keys are marked. Returns None if the cached matches cannot be used.
+        Then the caller must also mark the entries whose keys are in texts of other entries.
         """
         if self._matches is None:
             return None
@@ -298,7 +298,7 @@ class ActiveBook:
             matches.stale.update(owners.get(key, ()))
         while matches.stale:
             self._update_match(matches.stale.pop(), number, view)
-        if kept := matches.works:  # charge cached texts like new ones
+        if kept := matches.works:  # a cached text costs the turn as much work as a new one
             unpaid = kept.keys() - self._paid.keys() if self._paid else kept
             self._meter.pay(sum(map(kept.__getitem__, unpaid)))
             self._paid.update(kept)
@@ -312,7 +312,7 @@ class ActiveBook:
         return matches
 
     def _update_match(self, index: int, number: int, view: PassView) -> None:
-        """Judge an entry again because one of its keys moved.
+        """Judge an entry again because the place of one of its keys has changed.
 
         If the entry joins or leaves the matches of this pass, later passes must judge it again.
         """
@@ -373,7 +373,7 @@ class PassMatches:
         None in the first turn."""
 
     def moved_keys(self, window: Window) -> set[int]:
-        """Return the keys whose place in the conversation changed since the previous turn."""
+        """Return the keys whose place in the conversation has changed since the previous turn."""
         newest, changed = window.newest, window.hits.changed
         moved = window.found_keys() if self.seen is None else {*changed, *newest, *self.seen}
         changed.clear()
@@ -381,13 +381,13 @@ class PassMatches:
         return moved
 
     def moved_keys_in_fed(self, window: Window) -> set[int]:
-        """Return the keys whose place in texts of entries changed since the previous turn."""
+        """Return the keys whose place in texts of active entries changed since the last turn."""
         before, fed = self.seen or {}, window.fed
         self.seen = fed
         return set() if before is fed else {number for number, _ in before.items() ^ fed.items()}
 
     def put(self, index: int, judgement: Judgement, candidate: Candidate | None) -> None:
-        """Store a judged entry: as a candidate with its text, or else among `others`."""
+        """Store a judged entry: among `candidates` if it is one, or else among `others`."""
         if judgement.is_candidate and candidate is not None:
             self._has_newcomers |= index not in self.candidates
             self.judgements[index] = judgement
@@ -420,10 +420,10 @@ class PassMatches:
 
 
 class KeyMatches:
-    """The cached matches of a book in one conversation, pass by pass.
+    """The cached matches of a book in one conversation: which entries each pass activates by keys.
 
-    With them the next turn does not judge entries again whose keys have not moved. `made_for` are
-    the inputs for which the matches are valid.
+    The next turn reuses the judgement on an entry if the places of its keys have not changed. The
+    matches are valid while the inputs in `made_for` are equal.
     """
 
     __slots__ = ("made_for", "passes", "values")
@@ -436,13 +436,13 @@ class KeyMatches:
 
 
 _MATCHES: Final = Slot[KeyMatches]("key matches")
-# Matches are kept for this many passes at most. Runs with more passes are rare, so later passes
-# judge their entries without a cache.
+# The most activation passes for which matches are cached. Turns with more passes are rare, so
+# later passes judge their entries without a cache.
 _MOST_PASSES_KEPT: Final = 8
 
 
 def is_decided_by_keys(entry: LoreEntry, keys: EntryKeys) -> bool:
-    """True if an entry depends only on its keys, in the texts that its whole book searches."""
+    """True if only keys decide about an entry, and it searches the same texts as its whole book."""
     return (
         keys.keys_decide
         and not keys.patterns
@@ -473,7 +473,7 @@ def active_books_of(
     timers: Timers,
     meter: Meter,
 ) -> tuple[ActiveBook, ...]:
-    """Prepare ordered books for one run.
+    """Prepare books, which are in reading order, for activation in one turn.
 
     Books with regular expressions divide the search steps of the turn among themselves.
     """
@@ -499,7 +499,7 @@ def active_books_of(
 
 
 def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]:
-    """Return a function that finds the entry with an identity, or None, in these books."""
+    """Return a function from an entry's identity to the entry, or to None if no book has it."""
 
     def find(identity: str) -> LoreEntry | None:
         for book in books:
@@ -512,14 +512,14 @@ def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]
 
 
 def _sort_key(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
-    """Return two sort values of a book: before and after the order of an entry in its sort key."""
+    """Return two numbers that sort a book's entries: one before their own order, one after it."""
     rank = ATTACH_RANK[book.attach]
     narrow_first = PRESET_FLAGS[rules.rules].ties_narrow_first
     return _STRATEGY_RANKS[rules.strategy](rank), rank if narrow_first else -rank
 
 
-# For each strategy, the sort value of a book's attachment rank. Books of the chat (rank 0) come
-# first in every strategy.
+# For each strategy for reading several books: a function from the rank of a book's attachment to a
+# sort number. Books of the chat (rank 0) come first in every strategy.
 _STRATEGY_RANKS: Mapping[str, Callable[[int], int]] = {
     "evenly": lambda rank: min(rank, 1),
     "character_first": lambda rank: rank,

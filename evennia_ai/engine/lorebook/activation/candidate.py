@@ -1,4 +1,4 @@
-"""The values of an activation run: judgements and rulings, candidates, and active entries."""
+"""The values of lore activation: judgements and rulings on entries, candidates, active entries."""
 
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -18,11 +18,11 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @typed_frozen_row
 class ActiveEntry:
-    """An active entry with what the prompt needs. Later turns reuse the object if it is equal."""
+    """An active lorebook entry: its text, its place in the prompt, and what to report about it."""
 
     origin: str
     label: str
-    """The name of the entry in verdicts, `book#uid`."""
+    """The name of the entry in verdicts, written `book#uid`."""
     book: str
     uid: str
     name: str
@@ -40,16 +40,16 @@ class ActiveEntry:
     order: float
     """The order that the author gave the entry."""
     sort_key: tuple[float, str]
-    """The sort key of the entry among texts at the same place: an order, then a text."""
+    """The sort key among texts at one place of the prompt: an order number, then a text."""
     priority: float
     constant: bool
     revision: int
     depends_on_speech: Dependence | None = None
-    """Why the text of the entry depends on what is said; None if it does not."""
+    """Why the text of the entry depends on what is said in the chat; None if it does not."""
     identity: str = ""
-    """The name of the entry in timers, equal in all turns."""
+    """The name by which timers remember the entry. It is the same in all turns."""
     frozen: bool = False
-    """True if the book of the entry has the mode "frozen"."""
+    """True if the book is "frozen": its active entries stay in the prompt where they are."""
     keeps_role: bool = False
     """True if the entry must not be merged into a message of another role."""
     beside: Beside | None = None
@@ -59,7 +59,7 @@ class ActiveEntry:
 
 @dataclass(slots=True)
 class Judgement:
-    """The decision whether an entry is a candidate, with the reason.
+    """The decision whether an entry meets its conditions and has a found key, with the reason.
 
     `found` is the key that activates the entry, None if no key does.
     """
@@ -72,28 +72,28 @@ class Judgement:
 
     @property
     def cause(self) -> str:
-        """The reason as text, rendered on the first use."""
+        """The reason of the judgement as text, rendered on the first use."""
         if not self._cause:
             self._cause = str(self.reason)
         return self._cause
 
 
-# The last judgement on the entries that a key activates, by the text of the key.
+# The last judgement on the entries that a key activates, by the text of that key.
 JUDGED: Final = Slot[dict[str, Judgement]]("judged")
 
 
-# The tokens left in the budget before and after an entry was admitted. A new entry changes the
-# charges of all entries after it, so this is a plain tuple, which is fast to create.
+# The tokens left in the lore budget before and after an entry was admitted. A new entry changes
+# these numbers for all entries after it, so this is a plain tuple, which is fast to create.
 Charge = tuple[int, int]
 
 
 @dataclass(slots=True, eq=False)
 class Ruling:
-    """The decision whether a judged entry becomes active.
+    """The decision whether an entry that met its conditions becomes active.
 
-    `details` are further reasons for the verdict, about the entry and the run but never about
-    messages. `charge` has the tokens left in the budget before and after the entry was admitted. An
-    entry that was no candidate has neither.
+    `details` are further reasons for the verdict, about the entry and the turn but never about
+    messages. `charge` has the tokens left in the lore budget before and after the entry was
+    admitted. It is None for an entry without a charge.
     """
 
     kept: bool
@@ -102,7 +102,7 @@ class Ruling:
     charge: Charge | None = None
 
     def render(self, cause: str) -> str:
-        """Render the reason of a verdict: cause, details and charge, separated by semicolons."""
+        """Render the reason of a verdict: `cause`, the details and the charge, with semicolons."""
         words = "; ".join([cause, *map(str, self.details)]) if self.details else cause
         if self.charge is None:
             return words
@@ -115,19 +115,19 @@ NO_CANDIDATE: Final = Ruling(False)
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Candidate:
-    """An entry whose conditions and keys are met, with its text.
+    """An entry whose conditions and keys are met, with its expanded text.
 
-    Later turns reuse the object if its text is unchanged and nothing else about it can change. The
-    cause is in the judgement on the entry.
+    A candidate becomes active unless a group, chance or the budget refuses it. Later turns reuse
+    the candidate if its text is unchanged and nothing else about it can change.
     """
 
     number: int
-    """The number of the entry among the entries of all books."""
+    """The number of the entry, unique among the entries of all books of the turn."""
     place: tuple[float, ...]
-    """The sort key of the candidate in the processing order."""
+    """The sort key by which the candidates of one activation pass are processed."""
     tier: int
     yields: float
-    """The rank in the budget: low tiers are offered room first, and in a tier low `yields`."""
+    """The rank of the entry inside its budget tier. Low ranks get tokens of the budget first."""
     rank: int
     """The position of the candidate's book among all books."""
     book: Lorebook
@@ -139,18 +139,18 @@ class Candidate:
     sticky: bool
     """True if the entry stays active because an earlier turn activated it."""
     rests: bool
-    """True if the cooldown of the entry is running."""
+    """True if the entry is inactive because its cooldown is running."""
     text: str
     searched: str
     """The text that recursion searches for keys: the entry's own text and its hidden keys."""
     tokens: int
     work: int
-    """The work of expanding the macros in the text, 0 if it has none."""
+    """The work units that expanding the macros of the text costs, 0 without macros."""
     counter: TokenCounter
     lacking: tuple[Grant, ...]
     """The grants that the book lacks for the place and role of the entry."""
     is_lasting: bool
-    """True if nothing but the text of the candidate can change from turn to turn."""
+    """True if only the text of the candidate can change from turn to turn."""
     is_constant_text: bool
     """True if the text has no macros that read values or roll dice."""
     is_steady: bool
@@ -161,7 +161,7 @@ class Candidate:
     """The active entry with its place in the last prompt; None before the first."""
 
     def is_for(self, book: Lorebook, *, rank: int, counter: TokenCounter, sticky: bool) -> bool:
-        """True if a new candidate for the same entry would equal this one, except for its text."""
+        """True if a new candidate for this entry would equal this one, except for its text."""
         return (
             self.is_lasting
             and self.book is book
@@ -172,5 +172,5 @@ class Candidate:
 
 
 PLACE: Final = attrgetter("place")
-# The last candidate made for an entry, by the index of the entry.
+# The last candidate made for each entry, by index of the entry.
 CANDIDATES: Final = Slot[dict[int, Candidate]]("candidates")

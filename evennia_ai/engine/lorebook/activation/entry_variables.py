@@ -1,7 +1,8 @@
 """Variables and outlets: values that lore entries provide to the components of the prompt.
 
-Activation must know the texts of entries, because texts of entries activate other entries. It is
-finished before any component is expanded. So an entry can only read variables that it sets itself.
+Activation must know the texts of entries, because texts of entries activate other entries. It ends
+before any component of the prompt is expanded. So an entry can only read variables that it sets
+itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ from evennia_ai.engine.prompt.templates.variables import NOTHING_SET, Variable, 
 _SAID_SOURCES: Final = Slot[SpeechSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
 # A variable can carry an entry's text to any place and role of the prompt. So variables set by a
-# book without both of these grants are marked as contained, and only some texts may read them.
+# book without both of these grants are contained: only some texts of the prompt may read them.
 _VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
 
 
@@ -47,7 +48,7 @@ def variables_of(
     values: Mapping[str, str],
     dice: Dice,
 ) -> MacroState:
-    """Return `before` plus the variables that the active entries of the books set."""
+    """Return the variables in `before` plus those that the active entries set."""
     setters = {
         (book.label, uid): _Setter(template, not book.grants >= _VOUCHED)
         for book in books
@@ -70,7 +71,7 @@ def variables_of(
 
 
 def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
-    """Return the outlets and variables of the books whose values depend on what is said."""
+    """Return the outlets and variables of the books whose contents depend on what is said."""
     found = NO_SOURCES
     for book in books:
         known = book.memo.get(_SAID_SOURCES)
@@ -105,7 +106,7 @@ def _waits_for_keys(entry: LoreEntry) -> bool:
 
 
 def _said_sources_of(book: Lorebook) -> SpeechSources:
-    """Return the outlets and variables of one book whose values depend on what is said."""
+    """Return the outlets and variables of one book whose contents depend on what is said."""
     outlets: dict[str, Dependence] = {}
     variables: dict[Variable, Dependence] = {}
     any_variable: Dependence | None = None
@@ -135,7 +136,7 @@ def _worse(known: Dependence | None, why: Dependence) -> Dependence:
 
 
 def _setters_of(book: Lorebook) -> Mapping[str, Template]:
-    """Return the entry texts of a book that set variables, by the uid of the entry."""
+    """Return the texts of a book's entries that set variables, by the uid of the entry."""
     known = book.memo.get(_SETTING)
     if known is None:
         known = {

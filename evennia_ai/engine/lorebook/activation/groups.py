@@ -1,4 +1,4 @@
-"""Inclusion groups: among the candidates of one pass, at most one member of each group wins.
+"""Inclusion groups: at most one member of each group becomes active in an activation pass.
 
 These rules decide a group, in this order:
 
@@ -21,14 +21,14 @@ from evennia_ai.engine.lorebook.book import in_javascript_order
 from evennia_ai.engine.lorebook.rules import ActivationRules
 
 _MOST_NAMED: Final = 6
-# JavaScript iterates over keys of an object that are whole numbers before all others. Numbers from
-# this bound on are treated as ordinary names.
+# JavaScript iterates over the keys of an object that are whole numbers first. Numbers from this
+# bound on count as ordinary names.
 _NO_INDEX: Final = 10**10
 
 
 @dataclass(frozen=True, slots=True)
 class ContestOutcome:
-    """Why each loser lost and how each winner won. Both are by the `id` of the candidate."""
+    """The reason why each loser lost and how each winner won, both by the candidate's `id()`."""
 
     lost: dict[int, str]
     won: dict[int, str]
@@ -42,13 +42,13 @@ def contest_groups(
     roll: Callable[[str], float],
     score: Callable[[Candidate], int],
 ) -> ContestOutcome:
-    """Choose among the candidates of a pass, group by group.
+    """Choose which candidates of an activation pass win in their inclusion groups.
 
     Args:
         candidates: The candidates in processing order.
         rules: The rules of activation.
         active: The entries that became active in earlier passes.
-        roll: Returns the roll of a group, from 0 up to 1.
+        roll: Returns the random number for a group with this name, from 0 up to 1.
         score: Counts the found keys of a candidate.
     """
     outcome = ContestOutcome({}, {})
@@ -92,7 +92,7 @@ def _contest_group(
 
 
 def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Return the members of each group by its name, in JavaScript's order of object keys."""
+    """Return the members of each inclusion group by its name, in JavaScript's key order."""
     groups: dict[str, list[Candidate]] = {}
     for one in candidates:
         for name in dict.fromkeys(one.entry.grouping.names):
@@ -101,7 +101,7 @@ def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 
 
 def _served_groups(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, str]:
-    """Return the groups that already have an active entry, each with the label of that entry.
+    """Return the groups that already have an active entry: its label by the group's name.
 
     SillyTavern compares the whole group field of the active entry with the name of the group.
     """
@@ -121,7 +121,7 @@ def _drop_by_score(
     rules: ActivationRules,
     score: Callable[[Candidate], int],
 ) -> list[Candidate]:
-    """Drop the scored members with fewer found keys than the best; return the other members."""
+    """Drop the scored members of a group with fewer found keys than the best; return the rest."""
     if not (rules.group_scoring or any(one.entry.grouping.scored for one in members)):
         return members
     scores = {id(one): score(one) for one in members}
@@ -139,7 +139,7 @@ def _drop_by_score(
 
 
 def _draw_winner(members: list[Candidate], roll: float) -> tuple[Candidate, str]:
-    """Return the winner of a group and how it won.
+    """Return the winner of an inclusion group and a text about how it won.
 
     A preferred member with the highest order wins. Without one, `roll` draws by weight.
     """
@@ -160,7 +160,7 @@ def _draw_winner(members: list[Candidate], roll: float) -> tuple[Candidate, str]
 def _drop(
     members: Iterable[Candidate], outcome: ContestOutcome, stay: Collection[Candidate], why: str
 ) -> None:
-    """Record that all members except `stay` lost. A reason recorded earlier is kept."""
+    """Record in `outcome` that all members except `stay` lost. An earlier reason is kept."""
     staying = set(map(id, stay))
     for one in members:
         if id(one) not in staying:

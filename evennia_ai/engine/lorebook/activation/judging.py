@@ -1,4 +1,4 @@
-"""The judgement of one entry in one pass: may it be active, and why.
+"""The judgement of one entry in one activation pass: may it be active, and why.
 
 `judge_entry` tests the conditions in one fixed order. All of them must hold, also for constant
 entries (Card V3, "Decorators"). Four settings decide before all conditions, in this order:
@@ -39,11 +39,11 @@ PassKind = Literal["first", "recursion", "widened"]
 
 @typed_frozen
 class PassView:
-    """The inputs for judging the entries of one book in one pass."""
+    """What is known when the entries of one book are judged in one activation pass."""
 
     window: Window
     judged: dict[str, Judgement]
-    """The last judgement for each key. All entries that the key activates share the object."""
+    """The last judgement for each key. All entries that the key activates share it."""
     kind: PassKind
     level: int
     """The delay level that recursion has reached."""
@@ -68,7 +68,7 @@ _BLIND: Final = Judgement(False, plain_reason("scan depth is 0: nothing is scann
 
 
 def judge_entry(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -> Judgement:
-    """Decide whether an entry may become active in this pass, and why.
+    """Decide whether an entry may become active in this activation pass, and why.
 
     `identity` is the name by which timers remember the entry.
     """
@@ -92,7 +92,7 @@ def judge_entry(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: 
 
 
 def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> Judgement | None:
-    """Return the judgement that a setting such as `@@activate` forces; None if no setting does."""
+    """Return the judgement that a setting such as `@@activate` forces on an entry, or None."""
     if not entry.enabled:
         return Judgement(False, plain_reason("disabled"))
     if entry.refused:
@@ -165,12 +165,12 @@ def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
 
 
 def _scan_depth(entry: LoreEntry, view: PassView) -> int:
-    """Return the scan depth of an entry: how many of the newest messages it sees."""
+    """Return the scan depth of an entry: in how many of the newest messages its keys count."""
     return view.depth if entry.scan_depth is None else entry.scan_depth
 
 
 def _find_key(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
-    """Find the key with this number in the texts that an entry sees."""
+    """Find the key with this number in the texts that an entry searches; None if not found."""
     depth = _scan_depth(entry, view)
     if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
         return None
@@ -236,7 +236,7 @@ def _running_timer(
 
 
 def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
-    """Return why the entry's recursion settings keep it out of this pass; None if they do not."""
+    """Return the recursion setting that keeps an entry out of this pass; None if none does."""
     recursion = entry.recursion
     level = recursion.delay_level
     if level and (view.kind != "recursion" or level > view.level):
@@ -248,7 +248,7 @@ def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
 
 
 def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> EntryReason | None:
-    """Return the first `@@additional_keys` or `@@exclude_keys` line that is not met, or None."""
+    """Return the first unmet `@@additional_keys` or `@@exclude_keys` line, or None."""
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
         if not any(_find_key(entry, number, view) for number in numbers):
             return plain_reason(f"@@additional_keys: none of {quote_keys(texts)} was found")

@@ -1,4 +1,4 @@
-"""The lore budget: how many tokens lore may take, and which candidates fit.
+"""The lore budget: how many tokens lore may take, and which entries fit.
 
 In our own preset, constant entries are offered room before entries with matched keys, and a high
 priority before a low one. Entries of a book that lacks the grant "lore_budget" follow after all
@@ -33,7 +33,7 @@ def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
 
 
 class Spent(NamedTuple):
-    """The state of the budgets after all passes so far."""
+    """The state of the lore budgets after all activation passes so far."""
 
     room: Mapping[Lorebook | None, int]
     """The tokens left in each budget. The key is a book with a budget of its own, or None for the
@@ -45,13 +45,13 @@ class Spent(NamedTuple):
     by_speaker: Mapping[str, tuple[int, int]] = MappingProxyType({})
     """For each speaker, the tokens and the number of the entries that the speaker activated."""
     passed_on: str = ""
-    """The spent texts joined into one, if the rules count texts together."""
+    """The texts that count as spent, joined into one, if the rules count texts together."""
     passed_on_tokens: int = 0
-    """An upper bound of the tokens of `passed_on`."""
+    """An upper bound of the tokens of the text in `passed_on`."""
 
 
 class LoreBudget:
-    """The budgets of one pass. The caller offers entries in the order of `by_survival`.
+    """The lore budgets of one activation pass. Offer candidates in the order of `by_survival`.
 
     A book's own budget replaces the budget of the rules. If the book lacks the grant "lore_budget",
     both budgets apply. If `is_shared`, several people speak, and each of them has a share.
@@ -84,7 +84,7 @@ class LoreBudget:
             )
 
     def offer(self, one: Candidate, *, speaker: str | None = None) -> Charge | str:
-        """Admit an entry that `speaker` activated and return its charge, or why it does not fit."""
+        """Admit an entry that `speaker` activated. Return its charge, or why it does not fit."""
         budgets = _RULES_ONLY if one.book.token_budget is None else self._budgets_of(one)
         ignores = one.entry.ignore_budget and _ignores_budget(one)
         if not ignores:
@@ -106,7 +106,7 @@ class LoreBudget:
         """Admit candidates one after another while they surely fit; return their charges.
 
         This stops at the first candidate that needs the exact checks of `offer`. With one budget,
-        no shares and enough room, no candidate needs them.
+        no shares of speakers and enough tokens left, no candidate needs them.
         """
         charges: list[Charge] = []
         if self._full or self.is_shared:
@@ -127,7 +127,7 @@ class LoreBudget:
 
     @property
     def spent(self) -> Spent:
-        """The state of the budgets after this pass."""
+        """The state of the lore budgets after this pass."""
         return self._before._replace(
             room=self._room,
             full=frozenset(self._full),
@@ -136,7 +136,7 @@ class LoreBudget:
         )
 
     def after(self, passed_on: Sequence[Candidate]) -> Spent:
-        """Return the budgets for the next pass.
+        """Return the state of the lore budgets for the next activation pass.
 
         In SillyTavern, only the texts that recursion searches next (`passed_on`) count as spent.
         """
@@ -153,14 +153,14 @@ class LoreBudget:
         )
 
     def is_closed_to(self, one: Candidate) -> bool:
-        """True if an entry before this one did not fit and the rules say to stop."""
+        """True if the rules say to stop at the first entry that does not fit, and one did not."""
         full = self._full
         return (
             bool(full) and not _ignores_budget(one) and not full.isdisjoint(self._budgets_of(one))
         )
 
     def _budgets_of(self, one: Candidate) -> tuple[Lorebook | None, ...]:
-        """Return the keys of the budgets that apply to an entry; None is that of the rules."""
+        """Return the keys of the budgets that apply to an entry. None is the rules' budget."""
         book = one.book
         if book.token_budget is None:
             return _RULES_ONLY
@@ -174,7 +174,7 @@ class LoreBudget:
     def _cost(
         self, one: Candidate, budgets: tuple[Lorebook | None, ...], together: "CountedAsOne"
     ) -> int:
-        """Return how many tokens an entry adds to the admitted texts.
+        """Return how many tokens an entry adds to the entries already admitted.
 
         The result is exact if it decides whether the entry fits, else an upper bound.
         """
@@ -198,7 +198,7 @@ class LoreBudget:
             self._by_speaker[speaker] = tokens + cost, woken + 1
 
     def _over_share(self, one: Candidate, speaker: str | None) -> str:
-        """Return why an entry exceeds the share of its speaker; "" if it does not."""
+        """Say why an entry exceeds the budget share of its speaker; "" if it does not."""
         if speaker is None or one.entry.constant:
             return ""
         rules, shown = self._rules, speaker or "somebody"
@@ -216,13 +216,13 @@ class LoreBudget:
 def in_processing_order(
     candidates: Iterable[Candidate], rules: ActivationRules
 ) -> Sequence[Candidate]:
-    """Sort the candidates of a pass into the order in which groups and recursion process them."""
+    """Sort the candidates of a pass into the order in which groups and recursion take them."""
     placed = sorted(candidates, key=PLACE)
     return placed if PRESET_FLAGS[rules.rules].tiers else by_survival(placed)
 
 
 def by_survival(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Sort candidates by who is offered room in the budget first; equals keep their order.
+    """Sort candidates by which gets tokens of the budget first. Equal ones keep their order.
 
     Two sorts by a single number are much faster than one sort by tuples.
     """
@@ -232,7 +232,7 @@ def by_survival(candidates: Sequence[Candidate]) -> list[Candidate]:
 def survival_rank(
     entry: LoreEntry, *, vouched: bool, sticky: bool, rules: ActivationRules
 ) -> tuple[int, float]:
-    """Return the tier of an entry and its rank in the tier. Low values are offered room first.
+    """Return the budget tier of an entry and its rank in it. Low values get tokens first.
 
     `vouched` is True if the book has the grant "lore_budget".
     """
@@ -248,15 +248,15 @@ def _ignores_budget(one: Candidate) -> bool:
 
 
 class CountedAsOne:
-    """The texts that a pass admits, counted together (preset `sillytavern`).
+    """The texts that an activation pass admits, counted as one text (preset `sillytavern`).
 
     For each new text, SillyTavern counts all texts of a pass again as one text (`checkWorldInfo` in
     its world-info.js). That is quadratic work. The tokens that a text adds to others differ from
     its own tokens by at most one separator. So this class uses that bound, and counts texts
     together only if the exact number decides whether an entry fits.
 
-    `before` is the text that recursion passed on to this pass. `tokens` is the cost of all texts:
-    exact after `count`, else an upper bound.
+    `before` is the text that the pass before left for recursion to search. `tokens` is the cost of
+    all texts: exact after `count`, else an upper bound.
     """
 
     __slots__ = (
@@ -278,15 +278,15 @@ class CountedAsOne:
         self.tokens = before_tokens
 
     def at_most(self, tokens: int) -> int:
-        """Return the most tokens that a text of `tokens` tokens adds to the others."""
+        """Return the most tokens that a text of `tokens` tokens adds to the admitted texts."""
         return tokens + self._counter.per_separator
 
     def at_least(self, tokens: int) -> int:
-        """Return the fewest tokens that a text of `tokens` tokens adds to the others."""
+        """Return the fewest tokens that a text of `tokens` tokens adds to the admitted texts."""
         return tokens - self._counter.per_separator
 
     def add(self, texts: Iterable[str], *, tokens: int) -> None:
-        """Admit texts that together add at most `tokens` tokens."""
+        """Admit texts that together add at most `tokens` tokens to the count."""
         was_counted, self._counted_with = self._counted_with, None
         added = [*texts]
         self._is_counted = self._is_counted and added == [was_counted]
@@ -294,7 +294,7 @@ class CountedAsOne:
         self.tokens += tokens
 
     def count(self) -> int:
-        """Count the texts exactly; return by how much `tokens` shrinks."""
+        """Count the admitted texts exactly; return how many tokens the count had been too high."""
         at_most = self.tokens
         if not self._is_counted:
             self._before_tokens = self._counter.count(self._before) if self._before else 0
@@ -303,7 +303,7 @@ class CountedAsOne:
         return at_most - self.tokens
 
     def cost(self, text: str) -> int:
-        """Return exactly how many tokens a text adds. Call `count` before."""
+        """Return exactly how many tokens a text adds to the admitted texts. Call `count` before."""
         self._counted_with = text
         return self._counted(text) - self.tokens
 

@@ -99,7 +99,7 @@ def activate_lore(
         limit_tokens: The limit of the whole prompt; `rules` give lore a share of it.
         counter: Counts the tokens of entries.
         values: The values that macros in keys and texts read.
-        dice: The dice that roll for chances and groups.
+        dice: The random numbers for chances and inclusion groups.
         state: The timers and memory of lore after the previous turn.
         clock: The current time in turns, messages and game seconds.
         facts: Facts of the game that conditions of entries read.
@@ -115,8 +115,8 @@ def activate_lore(
         rules=rules,
         entry_of=entry_finder(ordered),
     )
-    # If a run uses up its work, repeat it as a short run, which leaves out the texts that come
-    # after the work is used up.
+    # If the first attempt uses up its work, repeat it as a short run. A short run leaves out the
+    # texts that come after the work is used up.
     for is_short in (False, True):
         meter = Meter(work)
         active_books = active_books_of(
@@ -146,7 +146,8 @@ def activate_lore(
             break
         except OutOfWorkError:
             for book in active_books:
-                # The run stopped while it updated the cached matches, so they may be wrong.
+                # The run stopped while it updated the cached matches of keys, so they may be
+                # wrong.
                 book.forget_matches()
     remembered = {one.identity: one.entry for one in run.remembered}
     return Activation(
@@ -158,7 +159,7 @@ def activate_lore(
 
 
 class PassOutcome:
-    """The decisions of one pass about its candidates.
+    """The decisions of one activation pass about its candidates.
 
     The keys of `rulings` and `final` are the rank of a book, then the index of an entry. An entry
     in `final` is not judged again.
@@ -179,26 +180,26 @@ class PassOutcome:
 
     @cached_property
     def passed_on_numbers(self) -> frozenset[int]:
-        """The numbers of the candidates in `passed_on`."""
+        """The numbers of the candidates whose texts the next pass searches."""
         return frozenset([one.number for one in self.passed_on])
 
     @cached_property
     def passed_on_texts(self) -> list[tuple[str, str]]:
-        """The label of each candidate in `passed_on`, and its text to search."""
+        """The label of each candidate in `passed_on`, and its text that the next pass searches."""
         return [(one.label, one.searched) for one in self.passed_on]
 
     def rule(self, one: Candidate, ruling: Ruling) -> None:
-        """Set a ruling on a candidate. A later pass may change it."""
+        """Store the decision about a candidate. A later pass may change it."""
         self.rulings[one.rank][one.entry.index] = ruling
 
     def rule_finally(self, one: Candidate, ruling: Ruling) -> None:
-        """Set the final ruling on a candidate, so that later passes do not judge it again."""
+        """Store the final decision about a candidate. Later passes do not judge it again."""
         self.rulings[one.rank][one.entry.index] = ruling
         self.final[one.rank].add(one.entry.index)
 
 
 class _KeptPass(NamedTuple):
-    """The outcome of a pass of the previous turn, reused for equal inputs and candidates."""
+    """The decisions of an activation pass of the previous turn, reused if its inputs are equal."""
 
     made_for: object
     candidates: list[Candidate]
@@ -206,13 +207,13 @@ class _KeptPass(NamedTuple):
 
 
 _NOTHING_DECIDED: Final = PassOutcome()
-# The cached outcome of each pass, by the number of the pass.
+# The cached decisions of each activation pass, by number of the pass.
 _PASSES: Final = Slot[dict[int, _KeptPass]]("passes")
 
 
 @dataclass(slots=True, kw_only=True)
 class ActivationRun:
-    """One activation run over the books of a turn.
+    """The activation of lore in one turn, over all its books.
 
     Call `make_passes` once, then read the results.
     """
@@ -236,13 +237,14 @@ class ActivationRun:
     remembered: list[Candidate] = field(default_factory=list, init=False)
     _passed_on: set[int] = field(default_factory=set, init=False)
     _lost: set[int] = field(default_factory=set, init=False)
-    """The numbers of the candidates that lost in a group."""
+    """The numbers of the candidates that lost in an inclusion group."""
     _speakers: dict[str, str | None] = field(default_factory=dict, init=False)
     """The speaker that activated each active entry, by the label of the entry."""
     _now: dict[tuple[int, int], Judgement] = field(default_factory=dict, init=False)
-    """The judgements of this pass, by the rank of the book and the index of the entry.
+    """The judgements of this pass, by rank of the book and index of the entry.
 
-    They are copied to the books once the pass has a ruling on the entry."""
+    They are copied to the books once the pass has decided about the entry.
+    """
     _judged: int = field(default=0, init=False)
     _spent: Spent | None = field(default=None, init=False)
     _flags: PresetFlags = field(init=False)
@@ -268,7 +270,7 @@ class ActivationRun:
             self._speaker_count = len(names)
 
     def make_passes(self) -> None:
-        """Make all passes of the run.
+        """Make all activation passes of the turn.
 
         Raises:
             OutOfWorkError: The texts need more work than allowed, and the run is not short.
@@ -287,7 +289,7 @@ class ActivationRun:
                 return
             self._pass_texts_on(outcome)
 
-    # Step 1: mark entries
+    # 1: mark entries
 
     def _mark_first_entries(self) -> None:
         """Mark entries that need no key, sticky entries, and entries with a key in a source."""
@@ -298,8 +300,8 @@ class ActivationRun:
             in_sources, deepest = book.window.search_sources(), book.key_index.deepest
             book.mark_owners(in_sources)
             book.window.reach(max(book.depth, deepest))
-            # Cached matches assume that all entries of a book see the same messages. If an entry
-            # sees more or fewer, judge the entries without the cache.
+            # Cached matches of keys assume that all entries of a book see the same messages. If an
+            # entry sees more or fewer, judge the entries without the cache.
             is_widened = in_sources or deepest > book.depth or rules.min_activations
             if is_widened or not book.depth or self.is_short:
                 book.drop_matches()
@@ -307,7 +309,7 @@ class ActivationRun:
                 made_for = (book.lorebook, book.rank, book.depth, self.counter, rules)
                 book.use_matches(made_for)
 
-    # Step 2: judge the marked entries
+    # 2: judge the marked entries
 
     def _find_candidates(self) -> list[Candidate]:
         """Judge the marked entries; return those whose conditions are met as candidates."""
@@ -358,7 +360,7 @@ class ActivationRun:
         return candidates
 
     def _view(self, book: ActiveBook) -> PassView:
-        """Return the inputs for judging a book in this pass; widen its scan in a widened pass."""
+        """Return what judging a book's entries in this pass needs; widen its scan if required."""
         schedule = self._schedule
         is_widened = schedule.kind == "widened"
         depth = book.depth + schedule.widened
@@ -386,10 +388,10 @@ class ActivationRun:
         """
         return book.recursive or self._flags.counts_what_recursed
 
-    # Steps 3 to 5: decide about the candidates by groups, chance and budget
+    # 3 to 5: decide about the candidates by groups, chance and budget
 
     def _outcome_of(self, candidates: list[Candidate]) -> PassOutcome:
-        """Return the decisions on the candidates of a pass.
+        """Return the decisions about the candidates of an activation pass.
 
         The decisions of the previous turn are reused if the inputs and candidates are equal.
         """
@@ -422,7 +424,8 @@ class ActivationRun:
         offered = [one for one in candidates if id(one) not in lost] if lost else candidates
         ordered = by_survival(offered)
 
-        # Most candidates need neither a roll nor a share and surely fit, so charge them together.
+        # Most candidates need no random number and no share of a speaker, and surely fit into the
+        # budget. So charge them together.
         charges = budget.offer_in_a_row(ordered)
         in_a_row = ordered[: len(charges)]
         rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
@@ -463,7 +466,7 @@ class ActivationRun:
         outcome.active = [one for one in offered if id(one) in admitted]
         outcome.remembered = [one for one in outcome.active if one.is_remembered]
         outcome.spent = budget.spent
-        if flags.counts_what_recursed:  # SillyTavern also searches texts that had no room
+        if flags.counts_what_recursed:  # SillyTavern also searches texts without room
             passed_on = [one for one in offered if id(one) not in unlucky]
         else:
             passed_on = [one for one in outcome.active if self.books[one.rank].recursive]
@@ -471,7 +474,7 @@ class ActivationRun:
         return outcome
 
     def _contest(self, candidates: Sequence[Candidate], outcome: PassOutcome) -> ContestOutcome:
-        """Choose among candidates by their groups, in processing order; rule on the losers."""
+        """Choose winners of inclusion groups, and store the decision about each loser."""
         if not any(one.entry.grouping.names for one in candidates):
             return _NO_CONTEST
         contested = contest_groups(
@@ -511,7 +514,7 @@ class ActivationRun:
         return self.dice.roll("lore", *purpose) if fixed is None else fixed
 
     def _score(self, one: Candidate) -> int:
-        """Count the found keys of a candidate, for its groups."""
+        """Count the found keys of a candidate, as its score in inclusion groups."""
         book = self.books[one.rank]
         return count_found_keys(
             one.entry, book.key_index.entry_keys[one.entry.index], self._view(book)
@@ -542,7 +545,7 @@ class ActivationRun:
         return speaker
 
     def _apply(self, outcome: PassOutcome) -> None:
-        """Add the decisions of a pass to the results of the run and of its books."""
+        """Add the decisions of an activation pass to the results of the turn and of its books."""
         self.active += outcome.active
         self.remembered += outcome.remembered
         self._spent = outcome.spent or self._spent
@@ -557,7 +560,7 @@ class ActivationRun:
             if index in outcome.rulings.get(rank, ()):
                 self.books[rank].judgements[index] = judgement
 
-    # Step 6: prepare the next pass
+    # 6: prepare the next pass
 
     def _count_new_texts(self, outcome: PassOutcome) -> int:
         """Count the texts that recursion will search for the first time."""
@@ -568,7 +571,7 @@ class ActivationRun:
         return len(self._passed_on) - known
 
     def _pass_texts_on(self, outcome: PassOutcome) -> None:
-        """Add the texts of active entries to later scans, and set the budgets of the next pass."""
+        """Let later passes search the texts of new active entries, and set up the next budgets."""
         for book in self.books:
             if self._sees_texts(book):
                 book.window.feed(outcome.passed_on_texts)
@@ -583,7 +586,7 @@ class ActivationRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """The numbers of one pass by which the schedule chooses the next pass."""
+    """The numbers of one activation pass that decide which kind of pass comes next."""
 
     passed_on: int
     """The number of entries whose text recursion will search for the first time."""
@@ -593,7 +596,7 @@ class PassResult:
 
 
 class PassSchedule:
-    """The current pass of a run, with the rules that choose the next pass.
+    """The current activation pass of a turn, with the rules that choose the next pass.
 
     Args:
         rules: The rules of activation.
@@ -635,7 +638,7 @@ class PassSchedule:
         return True
 
     def _next_kind(self, result: PassResult) -> PassKind | None:
-        """Choose the kind of the next pass; None ends the run.
+        """Choose the kind of the next activation pass; None if there is none.
 
         Recursion comes first, then widening, then the next delay level.
         """
@@ -655,7 +658,8 @@ class PassSchedule:
         if lacks_entries and not result.budget_is_full and self._can_widen():
             self.widened += 1
             return "widened"
-        # Delay levels begin only after a recursion pass, unless the preset always reaches them.
+        # Delay levels begin only after a recursion pass, unless the preset reaches them without
+        # one.
         has_begun = self.recursive and self._recursions > 0
         if not self._levels or not (has_begun or self._flags.levels_are_walked):
             return None
@@ -673,7 +677,7 @@ class PassSchedule:
         return not (limit and depth >= limit) and depth < self._length
 
     def _is_limit_reached(self, kind: PassKind) -> bool:
-        """True if the limit of steps forbids another pass of this kind."""
+        """True if the limit of recursion steps forbids another pass of this kind."""
         limit = self._rules.max_recursion_steps
         if self.number >= MOST_PASSES:
             return True

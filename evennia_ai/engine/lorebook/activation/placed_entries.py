@@ -61,7 +61,7 @@ from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 
-# The last fragment of an entry, after the inputs it was made for. Equal inputs reuse the fragment.
+# The last fragment made for an entry, with the inputs it was made for. Equal inputs reuse it.
 _FRAGMENT: Final = Slot[
     tuple[tuple[SharedMessage | None, Layout, TokenCounter], Fragment | Verdict]
 ]("fragment")
@@ -76,7 +76,7 @@ _ANCHORS: Final[Mapping[Position, Anchor]] = {
 }
 _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
-# Prefixes of sort keys: with them, texts above the note sort before it, texts below it after it.
+# Prefixes of sort keys: entries above the author's note sort before it, entries below after it.
 _ABOVE, _BELOW = "!", "~"
 
 
@@ -158,7 +158,7 @@ def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> t
 
 
 def _restrict(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """Return the entry with its place and role changed to what its book's grants allow."""
+    """Return the entry with the place and role that the grants of its book allow."""
     if grants == ALL_GRANTS:
         return entry
     if is_moved(entry.position, grants):
@@ -199,12 +199,12 @@ def _make_active(one: Candidate) -> ActiveEntry:
 
 
 def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
-    """Sort the entries of one place from top to bottom."""
+    """Sort the entries at one place of the prompt from top to bottom."""
     return sorted(entries, key=lambda entry: entry.sort_key)
 
 
 def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
-    """Return the entries of each outlet from top to bottom."""
+    """Return the entries of each outlet from top to bottom, by name of the outlet."""
     outlets: dict[str, list[ActiveEntry]] = {}
     for entry in in_output_order(entries):
         if entry.position == "outlet":
@@ -220,10 +220,10 @@ def lore_fragments(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """Make the fragments of all entries, except those around the note and in outlets.
+    """Make a fragment or a verdict for each entry, except entries at the note and in outlets.
 
-    `shared_messages` are the messages before and after the character, by the keys of their
-    components.
+    `shared_messages` are the messages before and after the character's description, by the keys of
+    their components.
     """
     own = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
     made = [_entry_fragment(entry, components, shared_messages, layout, counter) for entry in own]
@@ -241,7 +241,7 @@ def lore_fragments(
 
 
 def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
-    """Return the value of each outlet for templates: the joined texts of its entries."""
+    """Return the text of each outlet for templates, by its name: its entries' texts, joined."""
     return {
         OUTLET + name: _SEPARATOR.join(entry.text for entry in members)
         for name, members in outlets_of(entries).items()
@@ -249,7 +249,7 @@ def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
 
 
 def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
-    """Return a verdict on each entry in an outlet: which components read it, or that none does."""
+    """Return a verdict on each entry in an outlet: which components name the outlet, if any."""
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
@@ -270,11 +270,11 @@ def note_fragments(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """Make the fragments of notes, and of the entries above and below the first note.
+    """Make the fragments of author's notes, and of the entries above and below the first note.
 
-    The first note and the entries around it share a message. If that note is not due, its entries
-    are left out. If the note is empty and `keeps_blank` is True, a blank line stays in its place.
-    Without any note, the entries are placed where a note would be.
+    The first note and the entries around it share a message. If that note is not due in this turn,
+    its entries are left out. If the note is empty and `keeps_blank` is True, a blank line stays in
+    its place. Without any note, the entries are placed where a note would be.
     """
     made = [one.made for one in notes]
     around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
@@ -315,7 +315,7 @@ def _first_note(
         return [*own, *made]
     if (
         fragment is not None and fragment.claim.shared is DYNAMIC
-    ):  # the note depends on what is said, so it moved to the dynamic message
+    ):  # such a note is in the dynamic message, because it depends on what is said
         return [*made, fragment]
     claim = Claim(
         origin=note_origin(note, 0),
@@ -334,7 +334,7 @@ def _first_note(
 
 
 def _note_depth(note: AuthorsNote, shared: SharedMessage) -> int | None:
-    """Return the depth of a note's message; None if the message is next to a component."""
+    """Return the depth of an author's note; None if it is next to a component."""
     return note.injection_depth if shared.block == "history" else None
 
 
@@ -366,7 +366,7 @@ def _in_note(
 def _resolve(
     entry: ActiveEntry, claim: Claim, layout: Layout, counter: TokenCounter, note: str = ""
 ) -> Fragment | Verdict:
-    """Return an entry's fragment at the claimed place, or a verdict that no place is allowed."""
+    """Return an entry's fragment at the place in `claim`, or a verdict that it may not be there."""
     why = entry.depends_on_speech
     settled = restrict_claim(claim, why, layout=layout)
     if settled is None:
@@ -386,7 +386,7 @@ def _entry_fragment(
     layout: Layout,
     counter: TokenCounter,
 ) -> Fragment | Verdict:
-    """Return the fragment of an entry, reused from the last turn if nothing has changed."""
+    """Return the fragment of an entry, reused from the last turn if nothing about it changed."""
     shared, note = _shared_message(entry, components, shared_messages)
     if shared is not None and (key := _disabled_component(entry, components)):
         return _verdict(entry, f"component {key} is disabled")
@@ -419,7 +419,7 @@ def _entry_fragment(
 def _own_message(
     fragment: Fragment, *, number: int, identity: str, counter: TokenCounter
 ) -> Fragment:
-    """Return the fragment as a separate message, number `number` before the dynamic message."""
+    """Return the fragment as a separate message. `number` counts back from the dynamic message."""
     claim = replace(
         fragment.claim,
         id=DYNAMIC.id,
@@ -465,7 +465,7 @@ def _shared_message(
 
 
 def _disabled_component(entry: ActiveEntry, components: ComponentSet) -> str:
-    """Return the component at whose place an entry is, if that component is disabled, else ""."""
+    """Return the component next to which an entry is placed, if that is disabled, else ""."""
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key

@@ -1,7 +1,7 @@
-"""Reasons: why entries are active or not, as values that are rendered when they are read.
+"""Reasons why entries are active or not, stored as values and rendered only when they are read.
 
-Most reasons are never read. So a reason stores a function and its arguments, and the text is only
-rendered on demand. Modules with rare reasons write them as plain text.
+Most reasons are never read. So a reason stores a function and its arguments. Modules with rare
+reasons write them as plain text.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _MOST_PROBLEMS_SHOWN: Final = 3
 
 
 class EntryReason(NamedTuple):
-    """A reason, rendered by calling `words` with `facts`. Reasons with the same text are equal."""
+    """A reason for a verdict, rendered by calling `words` with `facts`. Equal texts are equal."""
 
     words: Callable[..., str]
     facts: tuple[object, ...] = ()
@@ -27,7 +27,7 @@ class EntryReason(NamedTuple):
         return self.words(*self.facts)
 
     def calling(self, called: Called) -> "EntryReason":
-        """Return this reason with messages named by calling `called`."""
+        """Return this reason with each message named by what `called` returns for its index."""
         facts = (_rename_message(fact, called) for fact in self.facts)
         return EntryReason(self.words, tuple(facts))
 
@@ -38,7 +38,7 @@ def _rename_message(fact: object, called: Called) -> object:
 
 
 def plain_reason(text: str) -> EntryReason:
-    """Return a reason with a constant text."""
+    """Return a reason whose text is given."""
     return EntryReason(str, (text,))
 
 
@@ -46,7 +46,7 @@ def plain_reason(text: str) -> EntryReason:
 
 
 def key_found_reason(text: str, found: FoundKey) -> str:
-    """Say which key was found, and where."""
+    """Say which key was found and in which text."""
     place, (start, end), of = found
     if place >= 0 <= start:  # a fast path: most keys are in the content of a message
         where = of or f"message {place + 1}"
@@ -76,14 +76,14 @@ def logic_unmet_reason(
 
 
 def no_key_reason(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
-    """Say that no key was found in `depth` messages, and which keys can never be found."""
+    """Say that no key was found in the newest `depth` messages, and which keys can never be."""
     none = f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
     problems = [pattern.trouble for pattern in patterns if pattern.trouble][:_MOST_PROBLEMS_SHOWN]
     return "; ".join(filter(None, (none, refused, *problems)))
 
 
 def given_up_reason(pattern: str, where: FoundKey, why: str) -> str:
-    """Say that the search for a pattern in one text was given up, and why."""
+    """Say that the search for a regular expression in one text was given up, and why."""
     return f"pattern '{pattern[:40]}' was given up {_render_text(where)}: {why}"
 
 
@@ -104,7 +104,7 @@ def movement_only_reason(found: FoundKey) -> str:
 
 
 def delay_reason(count: float, needed: int, clock: str) -> str:
-    """Say until when a delay keeps an entry inactive."""
+    """Say until when the delay of an entry keeps it inactive."""
     return f"delay: inactive until {needed} {clock}, {count:g} so far"
 
 
@@ -124,7 +124,7 @@ def _render_left(left: float, clock: str) -> str:
     return f"1 more {clock.removesuffix('s')}" if left == 1 else f"{left:g} more {clock}"
 
 
-# Reasons about passes
+# Reasons about chance and about activation passes
 
 
 def chance_reason(roll: float, chance: float) -> str:
@@ -133,7 +133,7 @@ def chance_reason(roll: float, chance: float) -> str:
 
 
 def pass_reason(number: int, kind: str) -> str:
-    """Say in which pass an entry became active."""
+    """Say in which activation pass an entry became active."""
     return f"pass {number} ({kind})"
 
 
@@ -141,7 +141,7 @@ def pass_reason(number: int, kind: str) -> str:
 
 
 def render_place(found: FoundKey) -> str:
-    """Render where a key was found, with its span."""
+    """Render in which text a key was found, and at which characters."""
     place, (start, end), of = found
     if place in (NOTE, SOMEWHERE):
         return _render_text(found)
@@ -151,7 +151,7 @@ def render_place(found: FoundKey) -> str:
 
 
 def _render_text(found: FoundKey) -> str:
-    """Render in which text a key was found."""
+    """Render the name of the text in which a key was found."""
     if found.place == NOTE:
         return "in a note"
     if found.place == SOMEWHERE:
@@ -164,7 +164,7 @@ def _render_text(found: FoundKey) -> str:
 
 
 def name_message(place: int) -> str:
-    """Return the name of the message at a place: its number, counted from 1, or the event."""
+    """Return a name for a message by its index: its number from 1, or "the event"."""
     return "the event" if place == EVENT else f"message {place + 1}"
 
 

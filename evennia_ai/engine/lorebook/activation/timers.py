@@ -16,7 +16,7 @@ from evennia_ai.engine.lorebook.rules import ActivationRules, ClockName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """The time in a conversation, on each of its three clocks.
+    """The time in a conversation, measured in turns, in messages and in seconds of the game.
 
     `turns` counts the NPC's own turns, including this one. `messages` counts the messages that the
     NPC perceived, including the event. `seconds` is the game time since the conversation began.
@@ -27,16 +27,16 @@ class Clock:
     seconds: float = 0
 
     def read(self, name: ClockName) -> float:
-        """Return the time on the clock with this name."""
+        """Return the time that the clock with this name shows."""
         return {"turns": self.turns, "messages": self.messages, "seconds": self.seconds}[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A period in which a timer runs, from `start` up to `end` on one clock.
+    """A period in which a timer of an entry runs, from `start` up to `end` on one clock.
 
-    A spell is `settled` if it is a cooldown that followed a sticky spell. Rewinding the chat does
-    not undo a settled spell.
+    `settled` marks a cooldown that followed a sticky period. Going back to an earlier message of
+    the chat does not undo it.
     """
 
     start: float
@@ -46,7 +46,7 @@ class Spell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreState:
-    """The state of lore in one conversation. Entries are stored by identity, groups by name.
+    """The timers of lore in one conversation: of entries by identity, of groups by name.
 
     The identity of an entry is its label (`book#uid`), or longer if another book could have the
     same label (`lorebook.book`).
@@ -58,7 +58,7 @@ class LoreState:
     matched: frozenset[str] = frozenset()
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the state as sorted JSON values, which `state_from` reads."""
+        """Return the state of the timers as sorted JSON values, which `state_from` reads."""
         spells = {
             name: {
                 identity: [spell.start, spell.end, spell.settled]
@@ -70,7 +70,7 @@ class LoreState:
 
 
 def state_from(plain: Mapping[str, Any]) -> LoreState:
-    """Return the state for the JSON values that `to_plain` returned."""
+    """Return the state of the timers from JSON values that `to_plain` returned."""
     spells = {
         name: {identity: Spell(*values) for identity, values in plain.get(name, {}).items()}
         for name in ("sticky", "cooldown", "groups")
@@ -96,10 +96,11 @@ def is_remembered(entry: LoreEntry) -> bool:
 
 
 class Timers:
-    """The timers that run in one turn, read from the state before the first pass.
+    """The timers of lore that run in one turn, read before the first activation pass.
 
-    `sticky` and `resting` have the running sticky spells and cooldowns by the identity of an entry.
-    `resting_groups` has the cooldowns of groups by name. The state itself is not changed.
+    `sticky` and `resting` have the running sticky periods and cooldowns by identity of an entry.
+    `resting_groups` has the cooldowns of inclusion groups by name. The stored state is not
+    changed.
     """
 
     __slots__ = ("_before", "_clock", "_rules", "_state", "resting", "resting_groups", "sticky")
@@ -128,7 +129,7 @@ class Timers:
         self.resting_groups: Mapping[str, Spell] = groups
 
     def now(self, timing: Timing) -> float:
-        """Return the time on the clock that these timers of an entry use."""
+        """Return the time on the clock that an entry with this timing uses."""
         return self._clock.read(timing.clock or self._rules.clock)
 
     def matched(self, identity: str) -> bool:
@@ -136,9 +137,9 @@ class Timers:
         return identity in self._before.matched
 
     def after(self, active: Mapping[str, LoreEntry]) -> LoreState:
-        """Return the state after a turn with these active entries.
+        """Return the state of the timers after a turn in which these entries are active.
 
-        Returns the old object if the state did not change.
+        Returns the old state itself if nothing changed.
         """
         state = self._state
         sticky, cooldown = dict(state.sticky), dict(state.cooldown)
@@ -166,10 +167,11 @@ class Timers:
         spells: Mapping[str, Spell],
         entry_of: Callable[[str], LoreEntry | None],
     ) -> tuple[dict[str, Spell], list[str]]:
-        """Return the spells that still run, and the identities of the spells that are over.
+        """Return the timer periods that still run, and the identities of entries with ended ones.
 
-        Both leave out spells that rewinding the chat undoes, and spells whose entry no longer has
-        this kind of timer. A spell of a missing entry keeps running, because its book may return.
+        Both leave out periods that rewinding the chat undoes, and periods of entries that no
+        longer have this kind of timer. The period of a missing entry keeps running, because its
+        book may return.
         """
         going: dict[str, Spell] = {}
         over: list[str] = []
@@ -189,7 +191,7 @@ class Timers:
     def _cooldowns_after_sticky(
         self, over: Iterable[str], entry_of: Callable[[str], LoreEntry | None]
     ) -> dict[str, Spell]:
-        """Return the cooldowns that begin now because a sticky spell of their entry is over."""
+        """Return the cooldowns that begin now, by identity of an entry whose sticky time ended."""
         settled: dict[str, Spell] = {}
         for identity in over:
             entry = entry_of(identity)
@@ -202,5 +204,5 @@ class Timers:
 def _spells_of_books(
     spells: Mapping[str, Spell], entry_of: Callable[[str], LoreEntry | None]
 ) -> dict[str, Spell]:
-    """Return the spells whose entries are still in the books."""
+    """Return the timer periods of those entries that are still in the books."""
     return {identity: spell for identity, spell in spells.items() if entry_of(identity) is not None}

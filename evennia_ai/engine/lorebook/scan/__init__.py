@@ -1,1 +1,1 @@
-"""Scanning: preparing the keys of a book for search, and finding them in a conversation."""
+"""Scanning: preparing the keys of a lorebook for search, and finding them in a conversation."""

@@ -1,7 +1,7 @@
-"""The hit cache: which keys of a book were found in which messages of a conversation.
+"""The hit cache: which keys of a lorebook were found in which messages of a conversation.
 
-A message is searched once, when it is new. So the time of a turn depends on its new messages and on
-the hits in its window, not on the length of the chat or the size of the book.
+A message is searched once, when it is new. So the time of a turn depends on its new messages and
+on the keys found in the newest messages, not on the length of the chat or the size of the book.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ SOMEWHERE: Final = -5
 
 
 class FoundKey(NamedTuple):
-    """The place where a key was found: a message and the span in it.
+    """The place where a key of an entry was found: a message and the characters in it.
 
     `place` is the index of the message in the history, or a negative number such as `EVENT`. `of`
     names a text that is not a message: the label of an entry, or a source.
@@ -46,16 +46,16 @@ class FoundKey(NamedTuple):
 ANYWHERE: Final = FoundKey(SOMEWHERE, Span(0, 0))
 """The place of a key that is always found."""
 
-# The place of each found key, by the number of the key.
+# The place where each found key was found, by number of the key
 Places = Mapping[int, FoundKey]
 
 
-# Pairs of the label of an entry and its text.
+# Pairs of the label of an entry and its text
 Texts = Sequence[tuple[str, str]]
 
 
 class Feed(NamedTuple):
-    """Entry texts that were searched together, with the places of keys before and after.
+    """Texts of active entries that were searched together, with the keys found before and after.
 
     `steps` is the number of search steps that regular expressions took in these texts.
     """
@@ -67,7 +67,7 @@ class Feed(NamedTuple):
 
 
 class FedText(NamedTuple):
-    """The text of an active entry, the keys found in it, and the search steps of its patterns."""
+    """The text of an active entry, the keys in it, and the steps of its regular expressions."""
 
     text: str
     places: Places
@@ -75,9 +75,9 @@ class FedText(NamedTuple):
 
 
 class HitCache:
-    """The hits of one key table in the messages of one conversation.
+    """The keys of one lorebook that were found in the messages of one conversation.
 
-    The stretch is the range of messages that `reach` was last called for.
+    The stretch is the range of messages for which `reach` was last called.
 
     - `moved` has the last place of each key in movement messages of the stretch: messages about a
       character who arrives or leaves. `said` has the last place of each key in all other messages.
@@ -96,10 +96,10 @@ class HitCache:
         self.said: dict[int, FoundKey] = {}
         self.moved: dict[int, FoundKey] = {}
         self.changed: set[int] = set()
-        self._hits: dict[int, tuple[bool, Places]] = {}  # True for a movement message
+        self._hits: dict[int, tuple[bool, Places]] = {}  # True for an arrival or departure
         self._given_up: dict[int, GivenUp] = {}
-        # The steps that patterns took in each message, by its index; None if the message was not
-        # searched for patterns.
+        # The steps that regular expressions took in each message, by its index; None if the
+        # message was not searched for them.
         self._steps: dict[int, int | None] = {}
         self._searched = (at, at)  # the range of searched messages
         self._stretch = (at, at)
@@ -107,11 +107,11 @@ class HitCache:
     def reach(
         self, history: History, *, first: int, stop: int, steps: int = TURN_STEPS
     ) -> set[int]:
-        """Set the stretch to the messages from `first` up to `stop`; return the keys that moved.
+        """Search messages from `first` up to `stop`; return the keys whose last place changed.
 
-        Only messages that enter or leave the stretch are processed. Patterns may take `steps` in
-        all messages together, newest messages first. Once the steps are used up, the remaining
-        messages are not searched for patterns.
+        Only messages that enter or leave this range are processed. Regular expressions may take
+        `steps` in all messages together, newest messages first. Once the steps are used up, the
+        remaining messages are not searched for them.
         """
         if self._search(history, first, stop, steps):
             self._stretch = (-1, -1)  # results for known messages changed, so build it again
@@ -132,14 +132,14 @@ class HitCache:
         return fresh
 
     def _enter(self, index: int) -> None:
-        """Add a message that is newer than the stretch, so it is the last place of its keys."""
+        """Add the next newer message to the range: it becomes the last place of its keys."""
         if index in self._hits:
             moves, places = self._hits[index]
             (self.moved if moves else self.said).update(places)
             self.changed.update(places)
 
     def _enter_oldest(self, index: int) -> None:
-        """Add a message older than the stretch: keys that have a later place keep that place."""
+        """Add the next older message to the range: keys that have a later place keep that place."""
         if index in self._hits:
             moves, places = self._hits[index]
             newest = self.moved if moves else self.said
@@ -149,7 +149,7 @@ class HitCache:
                     self.changed.add(number)
 
     def _leave(self, index: int) -> None:
-        """Remove the oldest message of the stretch."""
+        """Remove the oldest message from the range, with the places of keys in it."""
         if index in self._hits:
             moves, places = self._hits[index]
             newest = self.moved if moves else self.said
@@ -159,14 +159,14 @@ class HitCache:
                     self.changed.add(number)
 
     def given_up(self, *, first: int, stop: int) -> Iterator[tuple[int, GivenUp]]:
-        """Yield the index and the given-up patterns of each message that has some, newest first."""
+        """Yield the index and the given-up regular expressions of messages, newest first."""
         indexes = sorted((i for i in self._given_up if first <= i < stop), reverse=True)
         return ((index, self._given_up[index]) for index in indexes)
 
     def _search(self, history: History, first: int, stop: int, steps: int) -> bool:
-        """Search the new messages; forget the known messages if the stretch is not next to them.
+        """Search new messages; forget the known ones if the range is not next to them.
 
-        Returns True if the search for patterns in a known message was now added or dropped.
+        Returns True if a known message is now searched for regular expressions, or no longer is.
         """
         known_first, known_stop = self._searched
         if first > known_stop or stop < known_first:
@@ -181,7 +181,7 @@ class HitCache:
         return False
 
     def _search_patterns(self, history: History, first: int, stop: int, steps: int) -> bool:
-        """Search the new messages for patterns, newest first, while steps are left.
+        """Search the new messages for regular expressions, newest first, while steps are left.
 
         The steps of known messages count as if they were searched now. So every process searches
         the same messages, whatever it has cached from earlier turns.
@@ -202,7 +202,7 @@ class HitCache:
         return has_changed
 
     def _keep(self, index: int, message: Message, scanned: Scanned) -> None:
-        """Store the result of searching the message with this index."""
+        """Cache what was found in the message with this index."""
         self._hits.pop(index, None)
         self._given_up.pop(index, None)
         if scanned.hits:
@@ -212,12 +212,12 @@ class HitCache:
             self._given_up[index] = scanned.given_up
 
     def of(self, message: Message, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Search one message; return its keys and the patterns that were given up in it."""
+        """Search one message; return its keys and the regular expressions given up in it."""
         text = make_searchable(message, self.with_names, self.table.fold)
         return self.table.scanned(text, steps=steps)
 
     def text_of(self, message: Message) -> str:
-        """Return the text of a message that is searched, with the speaker's name if names count."""
+        """Return the text of a message to search for keys, with its speaker if names count."""
         return make_searchable(message, self.with_names, self.table.fold).written
 
 
@@ -227,7 +227,7 @@ _HIT_CACHES: Final = Slot[dict[tuple[str, ...], HitCache]]("hit caches")
 def hit_cache_of(
     history: History, table: KeyTable, *, of: tuple[str, ...], with_names: bool
 ) -> HitCache:
-    """Return the hit cache of a book in a conversation. `of` identifies the book."""
+    """Return the found keys of a lorebook in a conversation. `of` identifies the book."""
     caches = history.memo.setdefault(_HIT_CACHES, {})
     known = caches.get(of)
     if known is None or known.table is not table or known.with_names is not with_names:
@@ -238,8 +238,8 @@ def hit_cache_of(
 MOST_SEARCHABLE: Final = 2048
 """How many messages are cached in their prepared form, each eight times as large as its text.
 
-A message is rarely searched again, because a conversation keeps its hits: only for a new book, for
-a pattern, or in recursion.
+A message is rarely searched again, because its found keys are cached. Only a new book, a regular
+expression or recursion searches it again.
 """
 
 

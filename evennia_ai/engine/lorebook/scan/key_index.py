@@ -1,4 +1,4 @@
-"""The index of a book's keys: the keys of all entries as numbers, prepared for scanning once.
+"""The index of a lorebook's keys: the keys of all entries as numbers, prepared for scanning.
 
 Equal keys of different entries share a number. Four things decide how a key is searched: its text,
 the flags of its entry, the flags of the rules, and the values of macros in it. Most keys are plain
@@ -42,14 +42,14 @@ from evennia_ai.engine.prompt.templates.template import Template, compile_templa
 from evennia_ai.engine.prompt.templates.work import KEYS_WORK, Meter
 from evennia_ai.engine.text.normal_form import normal_form
 
-# Numbers of keys that are not in the table: a key that is always found, and a key that never is.
+# Numbers of keys that no search looks for: a key that is always found, and one that never is.
 ALWAYS: Final = -1
 NEVER: Final = -2
 
 
 @typed_frozen
 class EntryKeys:
-    """The keys of one entry: as numbers for searching, and as texts for the reasons of verdicts."""
+    """The keys of one entry, as numbers for searching and as texts for the reasons of verdicts."""
 
     primary: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
@@ -64,9 +64,9 @@ class EntryKeys:
     scored_secondary: tuple[int, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     barred: bool = False
-    """True if one of its patterns is refused. Then the entry never becomes active."""
+    """True if a regular expression of the entry cannot be used. Then it never becomes active."""
     keys_decide: bool = False
-    """True if only keys decide whether the entry is a candidate (the function `keys_decide`)."""
+    """True if nothing but keys decides about the entry (the function `keys_decide`)."""
     hidden: str = ""
     """The keys hidden in the text of the entry for recursion to find, each after a line break."""
 
@@ -81,7 +81,7 @@ class EntryKeys:
 
 
 def keys_decide(entry: LoreEntry) -> bool:
-    """True if only its keys decide whether an entry is a candidate, provided that it has keys.
+    """True if an entry becomes a candidate for activation by its keys, and nothing else matters.
 
     `judge_entry` checks nothing but the keys of such an entry. So every attribute that can keep an
     entry inactive must be tested here.
@@ -99,10 +99,10 @@ def keys_decide(entry: LoreEntry) -> bool:
 
 
 class BookKeys(NamedTuple):
-    """The keys of all entries of a book."""
+    """The keys of all entries of a lorebook, as numbers."""
 
     made: dict[int, EntryKeys]
-    """The keys of each entry that is not in `plain`, by index. Others are made when needed."""
+    """The keys of each entry outside `plain`, by index. The others are made when needed."""
     owners: dict[int, tuple[int, ...]]
     """The indexes of the entries that each key may activate, by the number of the key."""
     plain: Sequence[int]
@@ -143,7 +143,7 @@ class KeysOfEntries:
 
 @dataclass(frozen=True, slots=True)
 class BookIndex:
-    """The keys of a book prepared for scanning. Entries are given by their index in the book."""
+    """The keys of a lorebook prepared for scanning. Entries are given by index in the book."""
 
     entry_keys: KeysOfEntries
     table: KeyTable
@@ -156,24 +156,24 @@ class BookIndex:
     deepest: int
     """The greatest scan depth that an entry of the book sets."""
     sources: tuple[SourceName, ...]
-    """The sources that at least one entry asks for."""
+    """The sources besides the conversation that at least one entry asks to search."""
     patterns: Mapping[int, Pattern]
-    """The patterns that are searched in the whole window as one text, by number of the key."""
+    """The regular expressions that search all messages as one text, by number of the key."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     """Cached results that depend only on this index."""
 
     def pattern_of(self, number: int) -> Pattern:
-        """Return the pattern with this number of a key."""
+        """Return the regular expression of the key with this number."""
         return (self.patterns or self.table.patterns)[number]
 
     @property
     def has_patterns(self) -> bool:
-        """True if any key is a regular expression."""
+        """True if any key of the book is a regular expression."""
         return bool(self.patterns or self.table.patterns)
 
     @property
     def troubles(self) -> int:
-        """How many patterns of the book cannot run."""
+        """Return how many regular expressions of the book cannot run."""
         running = self.patterns or self.table.patterns
         return sum(bool(pattern.problem) for pattern in running.values())
 
@@ -188,13 +188,13 @@ _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
 def book_index_of(
     book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
 ) -> BookIndex:
-    """Return the index of a book for these rules and values. It is made once and then cached.
+    """Return the index of a lorebook for these rules and macro values. It is made once and cached.
 
     Args:
         book: The lorebook. It caches the index.
         rules: The rules that decide how keys are searched.
         values: The values that macros in keys read.
-        dice: The dice that macros in keys roll.
+        dice: The random numbers for macros in keys.
     """
     by_rules = book.of_entries.setdefault(INDEXES, {})
     indexes = by_rules.setdefault(
@@ -213,13 +213,13 @@ def book_index_of(
 
 
 def prepare_index(book: Lorebook, *, rules: ActivationRules) -> None:
-    """Make a book's index for these rules in advance, unless its keys need values of a turn."""
+    """Make a lorebook's index for these rules in advance, unless its keys have macros."""
     if not _keys_with_macros(book):
         book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
 
 
 def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
-    """Return the compiled templates of all keys of a book that have macros, by the key."""
+    """Return the compiled templates of all keys that have macros, by the key as written."""
     known = book.of_entries.get(_KEY_MACROS)
     if known is None:
         lists = (
@@ -234,7 +234,7 @@ def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
 
 
 def _values_read(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
-    """Return the values that macros in keys read. Nearly all books have no macros in keys."""
+    """Return the values that macros in keys read; nearly all books have no macros in keys."""
     names = {name for template in macros.values() for name in template.names}
     rolls = any(template.rolls for template in macros.values())
     return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
@@ -290,7 +290,7 @@ def _build_index(
 
 
 def _is_silent_as_others(entry: LoreEntry) -> bool:
-    """True if an entry that has words as keys gets the most common reason when none is found."""
+    """True if an entry without found keys gets the same reason as most entries of the book."""
     return bool(entry.keys) and entry.scan_depth is None and keys_decide(entry)
 
 
@@ -303,7 +303,7 @@ def _sources(book: Lorebook) -> tuple[SourceName, ...]:
 
 
 def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
-    """True if something other than a key of the table may activate an entry."""
+    """True if an entry may become active even if no key in the index is found."""
     gates = entry.gates
     by_itself = entry.constant or gates.forced or gates.kept_after_match or ALWAYS in keys.primary
     if by_itself or patterns:
@@ -313,8 +313,8 @@ def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pat
 
 # Giving numbers to keys
 
-# A placeholder for the number of a key that must be read singly, because its text and the flags
-# do not decide how it is searched.
+# A placeholder for the number of a key that must be read by itself, because more than its text and
+# flags decides how it is searched.
 _TO_READ: Final = -3
 _SHOWN_REFUSALS: Final = 3
 
@@ -327,7 +327,7 @@ _as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
 
 
 class _Numbers(dict[str, int]):
-    """A mapping from keys as written to their numbers, for entries with equal flags."""
+    """The numbers of keys, by the key as written, for entries with equal flags."""
 
     def __init__(
         self,
@@ -349,7 +349,7 @@ class _Numbers(dict[str, int]):
         return self[written]
 
     def take_in(self, written: Iterable[str]) -> None:
-        """Give all these keys their numbers in bulk: each step processes all keys at once."""
+        """Give numbers to all these keys at once: each step processes all keys."""
         fresh = [one for one in dict.fromkeys(written) if one not in self]
         texts = list(map(str.strip, fresh))
         if not self._are_plain(texts):
@@ -368,7 +368,7 @@ class _Numbers(dict[str, int]):
         self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
 
     def _are_plain(self, texts: Sequence[str]) -> bool:
-        """True if the texts of keys and the flags alone decide how the keys are searched."""
+        """True if these keys are searched as their texts and flags say, without further rules."""
         together = "\n".join(["", *texts])
         return (
             all(texts)
@@ -378,12 +378,12 @@ class _Numbers(dict[str, int]):
         )
 
     def has_words_of(self, entry: LoreEntry) -> bool:
-        """True if all keys of an entry are words and phrases. Call `take_in` with them before."""
+        """True if all keys of an entry are words or phrases that `take_in` has numbered."""
         return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
 
 
 def _normal_forms(texts: list[str]) -> list[str]:
-    """Return the normal form of each key. The keys are joined and normalised as one text."""
+    """Return the normal form of each key. All keys are normalised as one joined text."""
     together = "\n".join(texts)
     if "_" not in together and together.isascii():
         return texts
@@ -419,7 +419,7 @@ class KeyReader:
                 yield number, key
 
     def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
-        """Return the keys of all entries of a book. Plain words get their numbers in bulk."""
+        """Return the keys of all entries of a lorebook. Plain words get their numbers in bulk."""
         alike: defaultdict[object, list[int]] = defaultdict(list)
         others: list[int] = []
         for at, entry in enumerate(entries):
@@ -448,7 +448,7 @@ class KeyReader:
         return BookKeys(made, group_items(numbers, owners), plain)
 
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
-        """Return the keys of an entry. An entry that can never be active gets no keys."""
+        """Return the keys of an entry; no keys if the entry can never be active."""
         if not entry.is_usable:
             return _NO_KEYS
         written, second = entry.keys, entry.secondary_keys
@@ -481,7 +481,7 @@ class KeyReader:
         return numbers
 
     def _read_entry(self, entry: LoreEntry) -> EntryKeys:
-        """Return the keys of an entry with patterns, macros, gates or groups."""
+        """Return the keys of an entry with regular expressions, macros, gates or groups."""
         refused: list[str] = []
         keys = self._number_keys(entry, entry.keys, refused)
         secondary = self._number_keys(entry, entry.secondary_keys, refused)
@@ -515,7 +515,7 @@ class KeyReader:
     def _number_keys(
         self, entry: LoreEntry, written: Iterable[str], refused: list[str]
     ) -> list[tuple[str, int]]:
-        """Return the text and the number of each key. Blank keys count only if the rules say so."""
+        """Return the text and the number of each key. The rules decide whether blank keys count."""
         numbered: list[tuple[str, int]] = []
         for raw in written:
             number = self._number_key(entry, raw, refused)
@@ -602,7 +602,7 @@ class KeyReader:
         return self._rules.match_whole_words if whole is None else whole
 
     def _hows(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
-        """Return how each of these keys is searched: as a whole word, or as part of a word."""
+        """Return how each of these keys is searched: as a whole word, or also inside a word."""
         if not whole:
             return repeat("part", len(texts))
         if not self._flags.ascii_words:

@@ -1,4 +1,4 @@
-"""Key matching: which keys of a book are in a text, and where.
+"""Key matching: which keys of a lorebook are in a text, and where.
 
 All keys of a book are searched together. Each key is listed under a short part of itself that every
 text with the key must contain. A text is split into such parts once, and only keys listed under
@@ -29,7 +29,7 @@ from evennia_ai.engine.text.words import (
 
 _MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
-"""The most characters, over all texts, for which a table caches its hits."""
+"""The most characters, over all texts, for which a key table caches what it found."""
 
 
 class Span(NamedTuple):
@@ -42,24 +42,24 @@ class Span(NamedTuple):
     end: int
 
 
-# The first place of each key in a text, by the number of the key.
+# The first place of each key in a text, by number of the key
 Hits = Mapping[int, Span]
-# Why the search for a pattern was given up in a text, by the number of the pattern.
+# Why the search for a regular expression in a text was given up, by number of the key
 GivenUp = Mapping[int, str]
 _NO_HITS: Final[Hits] = {}
 _NONE_GIVEN_UP: Final[GivenUp] = {}
 
 
 class Scanned(NamedTuple):
-    """The result of searching one text: keys, given-up patterns, and the steps of all patterns."""
+    """The keys found in one text, the given-up regular expressions, and the steps they took."""
 
     hits: Hits
     given_up: GivenUp = _NONE_GIVEN_UP
     steps: int = 0
 
 
-# For each character of a normalised form, its index in the text as written. None if all indexes are
-# the same in both.
+# For each character of a normalised text, its index in the text as written. None if all indexes
+# are the same in both.
 _Places = tuple[int, ...] | None
 
 
@@ -87,7 +87,7 @@ class Searchable:
         return known
 
     def span(self, haystack: str, at: int, end: int) -> Span:
-        """Return the span in the written text for a range of `haystack`, one of the two forms."""
+        """Return where in the written text the range from `at` to `end` of a normalised form is."""
         places = self.places_folded if haystack is self.folded else self.places_cased
         if places is not None:
             # Normalising may split a letter in two or drop its marks. Extend the span so that it
@@ -101,14 +101,14 @@ Fold = Callable[[str], str]
 
 
 def prepare_text(content: str, *, name: str | None = None, fold: Fold = str.casefold) -> Searchable:
-    """Prepare a text for search, after the name of its speaker if it has one."""
+    """Prepare a text for key search. The name of its speaker, if given, comes before it."""
     lead = f"{name}: " if name else ""
     written = lead + content
     is_plain = written.isascii() and "_" not in written  # a fast path
     cased = written if is_plain else normal_form(written)
     folded = fold(cased)
     places_cased = places_folded = None if cased is written else normal_positions(written)
-    if len(folded) != len(cased):  # the end of the text needs a place, too
+    if len(folded) != len(cased):  # also map the end of the text
         origin = range(len(cased) + 1) if places_cased is None else places_cased
         folds = (origin[at] for at, char in enumerate(cased) for _ in fold(char))
         places_folded = (*folds, len(written))
@@ -154,11 +154,11 @@ class KeyTable:
         self._characters = 0
 
     def hits(self, text: Searchable) -> Hits:
-        """Return the first place of each key that is in `text`."""
+        """Return the first place of each key that is in `text`, by number of the key."""
         return self.scanned(text).hits
 
     def scanned(self, text: Searchable, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Search `text` for keys and patterns. All patterns together may take `steps`."""
+        """Search `text` for all keys. All regular expressions together may take `steps`."""
         known = self._known.get((text.written, text.lead)) if steps == TEXT_STEPS else None
         return known or self._search(text, steps)
 
@@ -168,7 +168,7 @@ class KeyTable:
         return known or self._search(prepare_text(text, fold=self.fold), steps)
 
     def _search(self, text: Searchable, steps: int) -> Scanned:
-        """Search a text for all keys. A result found with all steps available is cached."""
+        """Search `text` for all keys. A result that no limit of steps cut short is cached."""
         found: dict[int, Span] = {}
         for shelves, haystack in ((self._folded, text.folded), (self._cased, text.cased)):
             for number, at, end in shelves.places(haystack, partial(text.words, haystack)):
@@ -207,7 +207,7 @@ def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
     return folded, cased
 
 
-# Listing keys under a part of themselves, to search all keys of a book together
+# Listing each key under a part of itself, to search all keys of a lorebook together
 
 # A key in a list: its text, its number, and how it is searched.
 _Needle = tuple[str, int, How]
@@ -219,7 +219,7 @@ _Item = TypeVar("_Item", int, _Needle)
 
 
 def group_items(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
-    """Group items by their name, without duplicates and in ascending order.
+    """Group the items that have the same name, without duplicates and in ascending order.
 
     Most names have only one item. So one fast pass builds a mapping with one item for each name,
     and only names with several items are grouped afterwards.
@@ -269,7 +269,7 @@ class Shelves:
 
 
 def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
-    """Return, for each split function, the parts that keys are listed under, and the keys."""
+    """Return, for each function that splits texts, the keys and the part each is listed under."""
     shelved: defaultdict[Split, _Shelved] = defaultdict(lambda: ([], []))
     for number, (text, _, how) in keys:
         if not text:
@@ -283,7 +283,7 @@ def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
 
 
 def _part_of(text: str, how: How) -> tuple[Split, str]:
-    """Return the split function and the part under which a key is listed."""
+    """Return the part of a key under which it is listed, after the function that finds it."""
     split = _WHOLE.get(how)
     if split is not None and (words := split(text)):
         return split, max(words, key=len)
@@ -301,7 +301,7 @@ _WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
 
 
 def _blanks(text: str, around: int) -> Iterator[str]:
-    """Yield each blank of a text with up to `around` letters of the words on both sides."""
+    """Yield each blank of a text with up to `around` letters of its neighbour words."""
     words = text.split(" ")
     ends, starts = [word[-around:] for word in words], [word[:around] for word in words[1:]]
     return map(" ".join, zip(ends, starts, strict=False))
@@ -327,7 +327,7 @@ def _starts(text: str) -> Iterator[str]:
     yield from map("".join, pairwise(text))
 
 
-# Split functions for phrases. A phrase is listed under the first of them that gives it a part.
+# The functions that split texts for phrases. The first one that yields a part of a phrase is used.
 _BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
 
 _FIRST: Final[Mapping[How, Callable[[str, str, WordStarts], int]]] = {

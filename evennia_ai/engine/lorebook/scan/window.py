@@ -38,12 +38,12 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import (
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 
-# How many messages are searched for the one that an entry at a mention is placed next to.
+# How many messages are searched for the one next to which an entry at a mention is placed.
 MOST_LOOKED_BACK: Final = 1000
-# The most texts that a verdict names in which the search for a pattern was given up.
+# The most texts that a verdict names in which the search for a regular expression was given up.
 MOST_PLACES: Final = 4
-# The character that SillyTavern puts before each text when it searches all texts as one. A pattern
-# may refer to it.
+# The character that SillyTavern puts before each text when it searches all texts as one. A regular
+# expression may refer to it.
 _MARK: Final = "\x01"
 _NOWHERE: Final = Span(0, 0)
 _NONE_FED: Final[Places] = {}
@@ -51,10 +51,10 @@ _NONE_FED: Final[Places] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """The texts of a scan: the history, the event being answered, notes and sources.
+    """The texts in which keys are searched: history, the event to answer, notes and sources.
 
-    `texts` are notes marked as scanned, which count as newest. `sources` are further texts by name,
-    for entries that ask for them.
+    `texts` are author's notes that are marked to be scanned, which count as newest. `sources` are
+    further texts by name, for entries that ask for them.
     """
 
     history: History
@@ -64,7 +64,7 @@ class Scan:
 
     @property
     def length(self) -> int:
-        """The number of messages to scan."""
+        """The number of messages in which keys are searched."""
         history = self.history
         return history.counted(history.earlier) + (self.event is not None)
 
@@ -79,7 +79,7 @@ class Scan:
                 yield index, message
 
     def speaker(self, place: int) -> str | None:
-        """Return the player who said the message at a place; None for the game or an NPC."""
+        """Return the player who said the message with this index; None for the game or an NPC."""
         if place < EVENT:
             return None
         message = self.event if place == EVENT else self.history[place]
@@ -87,14 +87,15 @@ class Scan:
 
 
 class Window:
-    """The places of the keys of one book in a scan. During a run, texts are only added.
+    """The places where the keys of one lorebook were found in a turn. Texts are only added.
 
-    `given_up` has the texts in which the search for a pattern was given up, by its number.
+    `given_up` has the texts in which the search for a regular expression was given up, by its
+    number.
 
-    The patterns of the book may take `steps` in all messages, and as many again in all other texts.
-    The order in which texts are searched depends only on the scan. A text is charged the same steps
-    whether it is searched now or was searched in an earlier turn. So every process that composes
-    the same turn gives up the same patterns in the same texts.
+    The regular expressions of the book may take `steps` in all messages, and as many again in all
+    other texts. The order in which texts are searched depends only on the scan. A text is charged
+    the same steps whether it is searched now or was searched in an earlier turn. So every process
+    that composes the same turn gives up the same searches.
     """
 
     def __init__(
@@ -125,14 +126,14 @@ class Window:
         self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}
         self._texts: list[tuple[str, bool]] = []  # True for messages of arrival or departure
-        self._by_age: list[PatternHits] = []  # the places of patterns in each message, by its age
+        self._by_age: list[PatternHits] = []  # places of regular expressions, by age of the message
         self._scanned: list[Scanned] = []  # the keys found in each message, by its age
         self._fed_texts: list[str] = []
         self._joined: dict[object, PatternHits] = {}
 
     @property
     def newest(self) -> Mapping[int, FoundKey]:
-        """The places of keys in the event and in the notes."""
+        """The places of keys in the event and in the author's notes."""
         return self._newest | self._newest_moved if self._newest_moved else self._newest
 
     @property
@@ -141,7 +142,7 @@ class Window:
         return self._fed
 
     def reach(self, depth: int) -> Collection[int]:
-        """Scan the newest `depth` messages; return keys whose place in the history changed."""
+        """Search the newest `depth` messages; return keys whose place in the history changed."""
         if depth <= self._reached:
             return ()
         history = self._scan.history
@@ -187,11 +188,11 @@ class Window:
             self._give_up(scanned.given_up, FoundKey(NOTE, _NOWHERE))
 
     def found_keys(self) -> set[int]:
-        """Return the keys found in the scanned messages and notes."""
+        """Return the keys found in the searched messages and author's notes."""
         return {*self._newest, *self._newest_moved, *self.hits.said, *self.hits.moved}
 
     def has_any(self, numbers: Collection[int]) -> bool:
-        """True if any of these keys was found in the scanned messages and notes."""
+        """True if any of these keys was found in the searched messages and author's notes."""
         return not (
             self.hits.said.keys().isdisjoint(numbers)
             and self._newest.keys().isdisjoint(numbers)
@@ -200,7 +201,7 @@ class Window:
         )
 
     def search_sources(self) -> list[int]:
-        """Search the sources that entries of the book ask for; return the keys found in them."""
+        """Search the further texts that entries ask for; return the keys found in them."""
         fresh: list[int] = []
         for name in self._key_index.sources:
             text = self._scan.sources.get(name)
@@ -230,7 +231,7 @@ class Window:
                     yield age, place
 
     def feed(self, texts: Texts) -> None:
-        """Search these texts of active entries. The result of an equal list is reused."""
+        """Search these texts of active entries for keys. The result of equal texts is reused."""
         self._feeds += 1
         known = self.hits.feeds.get(self._feeds)
         if (
@@ -260,7 +261,7 @@ class Window:
             self.hits.feeds[self._feeds] = Feed(texts, before, after, steps)
 
     def _fed_by(self, of: str, text: str) -> FedText:
-        """Search the text of an entry; cache the result if no pattern was given up."""
+        """Search the text of an entry for keys; cache the result if no search was given up."""
         scanned = self._in_text(text)
         places = {number: FoundKey(FED, span, of) for number, span in scanned.hits.items()}
         made = FedText(text, places, scanned.steps)
@@ -270,7 +271,7 @@ class Window:
         return made
 
     def feed_as_one(self, texts: Iterable[str]) -> None:
-        """Add the texts of one pass as one text, for patterns that may match across texts."""
+        """Add the texts of one pass as one text, so that a match may extend over several."""
         if self._key_index.patterns:
             self._fed_texts.append("\n".join(texts))
             self._joined = {}
@@ -286,7 +287,7 @@ class Window:
             for at, number in enumerate(numbers):
                 if number in said:
                     return at, said[number]
-                if number < 0:  # `ALWAYS` or `NEVER`, which the second loop handles
+                if number < 0:  # `ALWAYS` or `NEVER`, which the loop below handles
                     break
             else:
                 return None
@@ -318,7 +319,7 @@ class Window:
     ) -> FoundKey | None:
         """Return a key's place in a movement message if the entry ignores such messages, or None.
 
-        A movement message tells that a character arrives or leaves. The place explains why the
+        A movement message says that a character arrives or leaves. The place explains why the
         entry is not active.
         """
         if entry.hears_movement or not (self._newest_moved or self.hits.moved):
@@ -326,7 +327,7 @@ class Window:
         return next(filter(None, (self._moved(number, depth) for number in numbers)), None)
 
     def _in_messages(self, number: int, entry: LoreEntry, depth: int) -> FoundKey | None:
-        """Return the last place of a key in the notes and in the messages that an entry sees."""
+        """Return the last place of a key in author's notes and the messages an entry sees."""
         said = self._within(number, depth, self._newest, self.hits.said)
         if not entry.hears_movement:
             return said
@@ -347,7 +348,7 @@ class Window:
         newest: Mapping[int, FoundKey],
         messages: Mapping[int, FoundKey],
     ) -> FoundKey | None:
-        """Return the last place of a key within the newest `depth` messages, from the mappings."""
+        """Return the last place of a key in the newest `depth` messages, out of these mappings."""
         if newest and number in newest:
             return newest[number] if depth > 0 else None
         found = messages.get(number)
@@ -365,7 +366,7 @@ class Window:
     def _of_pattern(
         self, number: int, entry: LoreEntry, depth: int, sees_fed: bool
     ) -> FoundKey | None:
-        """Return the place of a pattern in all texts that an entry sees, searched as one text.
+        """Return where a regular expression matches in all texts that an entry sees, as one text.
 
         If that text is too long to be searched to its end, each message is searched separately. So
         a long message never hides a match in another message.
@@ -384,7 +385,7 @@ class Window:
     def _in_any(
         self, number: int, pattern: Pattern, entry: LoreEntry, depth: int
     ) -> FoundKey | None:
-        """Return the place of a pattern in the newest message that contains it, or None."""
+        """Return where a regular expression matches in the newest message that has it, or None."""
         hears = entry.hears_movement
         for age, (_, moves) in enumerate(self._texts[:depth]):
             if moves and not hears:
@@ -399,7 +400,7 @@ class Window:
         return None
 
     def _by_itself(self, age: int) -> PatternHits:
-        """Search the message of this age separately; return the places of patterns in it."""
+        """Search the message of this age by itself; return the places of regular expressions."""
         for _, message in islice(self._scan.newest(), len(self._by_age), age + 1):
             found = search_patterns(
                 _MARK + self.hits.text_of(message).strip(),
@@ -411,7 +412,7 @@ class Window:
         return self._by_age[age]
 
     def _scanned_at(self, age: int) -> Scanned:
-        """Search the message of this age, which may be older than the window."""
+        """Search the message of this age for keys. It may be beyond the scan depth."""
         for _, message in islice(self._scan.newest(), len(self._scanned), age + 1):
             scanned = self.hits.of(message, steps=TEXT_STEPS if self._steps_alone > 0 else 0)
             self._scanned.append(scanned)
@@ -419,16 +420,16 @@ class Window:
         return self._scanned[age]
 
     def _in_text(self, text: str) -> Scanned:
-        """Search a text that is not a message. Patterns are skipped if no steps are left."""
+        """Search a text that is not a message. Skip regular expressions if no steps are left."""
         table = self._key_index.table
         scanned = table.scanned_in(text, steps=TEXT_STEPS if self._steps_in_texts > 0 else 0)
         self._steps_in_texts -= scanned.steps
         return scanned
 
     def _give_up(self, given_up: GivenUp, where: FoundKey) -> None:
-        """Record which patterns were not searched to the end of a text, and why.
+        """Record which regular expressions were not searched to the end of a text, and why.
 
-        The verdicts on the entries with these patterns report it.
+        The verdicts on the entries with these keys report it.
         """
         for number, why in given_up.items():
             places = self.given_up.setdefault(number, [])
@@ -436,7 +437,7 @@ class Window:
                 places.append((where, why))
 
     def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> PatternHits:
-        """Return the places of patterns in all texts that an entry sees, searched as one text.
+        """Return where regular expressions match in all texts an entry sees, searched as one text.
 
         The newest message comes first (SillyTavern `WorldInfoBuffer.get`).
         """

@@ -1,9 +1,10 @@
-"""Example dialogue as messages: one for each turn of a speaker, under the heading of its block.
+"""Example dialogue of a card as several messages: one for each turn of a speaker.
 
-A turn begins at a line that starts with the name of the user or the character and a colon. Name and
-colon are removed. Text before the first such line belongs to the first turn. Consecutive lines of
-one speaker are one turn (SillyTavern 1.12). A block without a speaker becomes one message without
-name and heading, so that no text of an author is lost.
+Each block of examples has a heading before its messages. A turn begins at a line that starts with
+the name of the user or the character and a colon. Name and colon are removed. Text before the
+first such line belongs to the first turn. Consecutive lines of one speaker are one turn
+(SillyTavern 1.12). A block without a speaker becomes one message without name and heading, so that
+no text of an author is lost.
 """
 
 import re
@@ -36,14 +37,14 @@ _START: Final = re.compile(r"\s*(?:<START>\s*)+", re.IGNORECASE)
 
 
 class _Speakers(NamedTuple):
-    """The names of the speakers, which begin a turn, and the heading above each block."""
+    """The names of the speakers in example dialogue, and the heading above each block of it."""
 
     user: str
     char: str
     heading: str
 
 
-# Cached in the memo of a message: the values it was split with, and the resulting fragment.
+# Cached with a message: the values by which its examples were split, and the split fragment.
 _APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Fragment]]("examples apart")
 
 
@@ -55,9 +56,10 @@ def split_examples(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """Return the fragments and verdicts, with example dialogue split into several messages.
+    """Return the fragments and verdicts, with each example dialogue split into messages.
 
-    Lore next to the examples of a card is split, too. Examples inside the history stay one message.
+    Lore next to the examples of a card is split, too. Examples placed inside the history stay one
+    message.
     """
     speakers = _speakers(rules, filling, store)
     numbers = dict(_beside(made, components))
@@ -77,7 +79,7 @@ def _is_of_the_card(fragment: Fragment) -> bool:
 def _beside(
     made: Iterable[Fragment | Verdict], components: ComponentSet
 ) -> Iterator[tuple[int, str]]:
-    """Yield the `id` of each lore fragment next to the examples, with its sort key."""
+    """Yield the `id()` of each lore fragment next to the card's examples, with its sort key."""
     fragments = [one for one in made if isinstance(one, Fragment) and one.claim.shared is not None]
     if not fragments:
         return
@@ -106,7 +108,7 @@ def _speakers(rules: AssemblyRules, filling: Filling, store: MacroStore) -> _Spe
 
 
 def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCounter) -> Fragment:
-    """Return the fragment split into messages, one for each turn of a speaker.
+    """Return a fragment of examples split into messages, one for each turn of a speaker.
 
     Args:
         fragment: The examples of the card, or lore next to them.
@@ -140,7 +142,7 @@ def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCoun
 
 
 def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Message]:
-    """Yield the messages of one block: its heading, then one message for each turn."""
+    """Yield the messages of one block of examples: its heading, then one for each turn."""
     begins = _START.match(block)
     turns = list(_turns((block[begins.end() :] if begins else block).strip(), speakers))
     if speakers.heading.strip() and any(name for name, _ in turns):
@@ -157,7 +159,7 @@ def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Messag
 
 
 def _turns(text: str, speakers: _Speakers) -> Iterator[tuple[str | None, str]]:
-    """Yield the speaker's name for the message and the text of each turn."""
+    """Yield the turns in a block of examples: the name for the message, and the text."""
     labels = {f"{speakers.user}:": "example_user", f"{speakers.char}:": "example_assistant"}
     begun: list[str] = []
     speaking = ""

@@ -1,8 +1,8 @@
-"""Formats: text that surrounds a card's scenario, its personality, or the lore at a place.
+"""Formats: text around a card's scenario, its personality, or the lore at one place.
 
-A format and the text inside it are joined and then expanded once, together. A macro cannot begin in
-one of them and end in the other. Formats come from imported presets, so nobody vouches for them: a
-format with macros other than names is only applied to imported texts.
+A format and the text inside it are joined and then expanded once, together. A macro cannot begin
+in one of them and end in the other. Formats come from imported presets, which are not trusted. So
+a format with macros other than names is only applied to imported texts.
 """
 
 import re
@@ -21,8 +21,8 @@ from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict
 
-# For the key of a component: the rule that has its format, and the macro in the format that stands
-# for the component's text.
+# By key of a component: the name of the rule that has its format, and the macro in that format
+# that is replaced by the component's text.
 _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
     {
         key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))
@@ -34,21 +34,21 @@ _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
 )
 
 
-# The rule `names` in words, for the trace.
+# The description of each value of the rule `names`, for the trace.
 _NAMES: Final[Mapping[Names, str]] = MappingProxyType(
     {"field": "", "none": "without names", "content": "names before what users and the NPC said"}
 )
 _QUOTED: Final = ["what users said in quotes"]
 _WHY_NOT: Final = "whose macros are more than names"
-# A text without logic whose macros are only names. It means the same in every template language, so
-# it is safe to join it with texts of any author.
+# Matches a text without logic whose macros are only names. Such a text means the same in every
+# template language, so it is safe to join it with texts of any author.
 _ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
 
 
 def apply_formats(
     components: Iterable[PromptComponent], rules: AssemblyRules
 ) -> tuple[PromptComponent, ...]:
-    """Return the components with formats around their texts.
+    """Return the components with formats from the rules around their texts.
 
     An empty format disables its component.
     """
@@ -56,7 +56,7 @@ def apply_formats(
 
 
 def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
-    """Yield verdicts that tell how the rules changed the history and components with a format."""
+    """Yield verdicts on the history and on components, about what the assembly rules changed."""
     if ways := [_NAMES[rules.names]] * (rules.names != "field") + _QUOTED * rules.quote_user:
         reason = f"sent in another form than it was said: {', '.join(ways)}"
         yield Verdict(stage="expand", item="history", kept=True, reason=reason)
@@ -99,7 +99,7 @@ def format_lore_messages(
     filling: Filling,
     store: MacroStore,
 ) -> Mapping[str, SharedMessage]:
-    """Return the shared messages of lore before the history, with the lore format around each."""
+    """Return the messages for lore before the history, with the lore format around each."""
     form = rules.lore_format
     if form.strip() in ("", LORE):
         return shared_messages

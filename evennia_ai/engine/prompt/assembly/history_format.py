@@ -1,4 +1,4 @@
-"""The format of the history: speakers' names, quotes, and a stand-in for a missing user message.
+"""The format of the history: names of speakers, quotes, and a stand-in for a user message.
 
 Macros in messages of the conversation are never expanded, and the records stay unchanged. A message
 whose form changes becomes a new message without a record. Prompts are rebuilt from stored messages,
@@ -22,26 +22,26 @@ _SPEAKING: Final = ("user", "assistant")
 
 
 class _Way(NamedTuple):
-    """The form in which messages of the history are shown: how names and quotes appear."""
+    """How messages of the history appear: where names go, and whether quotes are added."""
 
     names: Names
     quote_user: bool
 
 
 class _Shown(NamedTuple):
-    """A formatted history, and the form that it was made for."""
+    """A formatted history, together with the format that it was made for."""
 
     way: _Way
     history: History
 
 
-# Caches: a message keeps its formatted form, and a conversation keeps its formatted history.
+# Caches: a message caches its formatted form, and a conversation its formatted history.
 _SHOWN: Final = Slot[tuple[_Way, Message]]("shown")
 _SHOWN_HISTORY: Final = Slot[_Shown]("shown history")
 
 
 def format_history(history: History, rules: AssemblyRules) -> History:
-    """Return the history in the form of the rules, or the same object if nothing changes."""
+    """Return the history in the format of the rules; the given object if nothing changes."""
     if rules.names == "field" and not rules.quote_user:
         return history
     way = _Way(rules.names, rules.quote_user)
@@ -62,14 +62,14 @@ def format_history(history: History, rules: AssemblyRules) -> History:
 
 
 def format_event(event: Message | None, rules: AssemblyRules) -> Message | None:
-    """Return the event in the form of the rules."""
+    """Return the event that the NPC answers, in the format of the rules."""
     if event is None or (rules.names == "field" and not rules.quote_user):
         return event
     return _shown(event, _Way(rules.names, rules.quote_user))
 
 
 def _shown(message: Message, way: _Way) -> Message:
-    """Return a message in this form, or the same object if nothing changes."""
+    """Return a message in this format; the given object if nothing changes."""
     if not message.counted or message.role == "tool":
         return message
     known = message.memo.get(_SHOWN)
@@ -93,7 +93,7 @@ def _shown(message: Message, way: _Way) -> Message:
 def stand_in_message(
     rules: AssemblyRules, history: History, fragments: Iterable[Fragment], *, answers: bool
 ) -> Message | None:
-    """Return a user message to end a history in which the character spoke last; else None.
+    """Return a user message to end a history in which the character spoke last, or None.
 
     Args:
         rules: The rules, which have the text of the message.

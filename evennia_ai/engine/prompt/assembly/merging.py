@@ -1,13 +1,13 @@
-"""Merging: texts of one depth, order and role as one message, and squashed system messages.
+"""Merging: texts at one depth become one message, and neighbouring system messages are joined.
 
 SillyTavern makes one message of all texts with the same depth, order and role. Roles are sorted
 assistant, user, system. Inside the message, components come first, by their IDs. Then come a
-summary, the author's note, the card's depth prompt, the persona, lore, and other notes. A text that
-keeps its place in the history (an anchored note, a persistent text) is never merged, because the
-next prompt must contain it unchanged.
+summary, the author's note, the card's depth prompt, the persona, lore, and other notes. A text
+that keeps its place in the history (an anchored note, a persistent text) is never merged, because
+the next prompt must contain it unchanged.
 
-Squashing merges neighbouring system messages without a name. The lines before and after the history
-and the headings of examples are never squashed.
+Neighbouring system messages without a name are joined ("squashed"). The lines before and after the
+history and the headings of examples are never joined.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +20,15 @@ from evennia_ai.engine.prompt.fragments import Fragment, Rank
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, Part
 
-# The sort key of an injected fragment, with the fragment as its last item: slot, negative depth,
-# rank among texts of that depth, index in the list.
+# The sort key of a fragment in the history, with the fragment as its last item: index of the next
+# message, negative depth, rank among texts of that depth, index in the list.
 Slotted = tuple[int, float, Any, int, Fragment]
-# The rank of a text at one depth: its order, role and kind, then its place inside the kind.
+# The sort key of a text at one depth: its order, role and kind, then its place inside the kind
 RoleRank = tuple[float, int, int, Rank]
 
 _ROLES: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 _COMPONENT, _SUMMARY, _NOTE, _DEPTH_PROMPT, _PERSONA, _LORE, _OTHER = range(7)
-# Components and notes that are sorted as another kind than their origin says.
+# Origins of components and notes that are sorted as another kind than their prefix says
 _KINDS: Final[Mapping[str, int]] = {
     "note:summary": _SUMMARY,
     "component:card_depth_prompt": _DEPTH_PROMPT,
@@ -49,7 +49,7 @@ _SQUASHED: Final = Slot[tuple[list[Message], Message]]("squashed")
 
 
 class RoleTies(NamedTuple):
-    """The rules that sort and merge the texts of one depth by role."""
+    """The rules by which the texts of one depth are sorted by role and merged."""
 
     note: str = ""
     """The origin of the author's note."""
@@ -57,12 +57,12 @@ class RoleTies(NamedTuple):
     """The origins of texts that are never merged because they keep their place in the history."""
 
     def rank(self, fragment: Fragment) -> RoleRank:
-        """Return the sort key of a fragment among the texts of the same slot and depth."""
+        """Return the sort key of a fragment among the texts of the same place and depth."""
         role = _ROLES.get(fragment.message.role, len(_ROLES))
         return fragment.claim.order, role, self.kind(fragment), fragment.rank
 
     def kind(self, fragment: Fragment) -> int:
-        """Return the kind of a text, a number by which the texts of one role are sorted."""
+        """Return a number for the kind of a text. It sorts the texts of one role."""
         claim = fragment.claim
         if (
             claim.shared is not None
@@ -76,7 +76,7 @@ class RoleTies(NamedTuple):
         return _LORE if kind == "lore" else _COMPONENT
 
     def shared(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
-        """Merge sorted fragments of equal slot, depth, order and role; yield all results."""
+        """Merge sorted fragments of equal place, depth, order and role; yield all fragments."""
         for _, group in groupby(slotted, key=self._shares):
             members = list(group)
             fragments = [one[4] for one in members]
@@ -88,7 +88,7 @@ class RoleTies(NamedTuple):
         return slot, depth, order, role, index if alone else -1
 
     def _message(self, fragments: Sequence[Fragment]) -> Message:
-        """Return one message with these fragments. The same fragments reuse the cached message."""
+        """Return one message for these fragments. The same fragments reuse the cached message."""
         given = [fragment.message for fragment in fragments]
         if given[0].stays:
             return given[0]
@@ -110,10 +110,10 @@ def _are_the_same(known: Sequence[Message], given: Sequence[Message]) -> bool:
 
 
 def _joined(given: Sequence[Message], *, first_other: int) -> Message:
-    """Return several messages merged into one.
+    """Return several messages of one role merged into one.
 
-    Texts of components keep the blanks around them. The other texts, and finally the whole message,
-    lose the blanks at their start and end.
+    Texts of components keep the blanks around them. The other texts, and finally the whole
+    message, lose the blanks at their start and end.
 
     Args:
         given: The messages, with components first.
@@ -143,7 +143,7 @@ def _joined(given: Sequence[Message], *, first_other: int) -> Message:
 
 
 def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
-    """Return the parts of a message with offsets shifted by `by` and cut to the kept range."""
+    """Return the parts of a message, cut to the range of kept text and shifted by `by`."""
 
     def inside(at: int) -> int:
         return min(max(at + by, begin), end)
@@ -151,7 +151,7 @@ def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
     return [replace(part, start=inside(part.start), end=inside(part.end)) for part in message.parts]
 
 
-# Cached in the memo of a squashed message: the messages that it was made of.
+# Cached with a joined system message: the messages that it was made of.
 _MEMBERS: Final = Slot[tuple[Message, ...]]("members")
 
 
@@ -168,7 +168,7 @@ def squash_system_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def squashed_members(message: Message) -> tuple[Message, ...]:
-    """Return the messages that a squashed message was made of, or the message itself."""
+    """Return the messages from which a joined system message was made, or the message itself."""
     return message.memo.get(_MEMBERS) or (message,)
 
 
@@ -179,7 +179,7 @@ def _is_squashed(message: Message) -> bool:
 
 
 def _squashed(members: tuple[Message, ...]) -> Message:
-    """Return several messages as one. The same messages reuse the cached result."""
+    """Return several system messages as one. The same messages reuse the cached result."""
     known = members[0].memo.get(_SQUASHED)
     if known is not None and _are_the_same(known[0], members):
         return known[1]

@@ -1,4 +1,4 @@
-"""The rules of an assembly: how texts become messages.
+"""The assembly rules: how the texts of a prompt become messages.
 
 The defaults are this engine's own way. `rules: sillytavern` does what SillyTavern 1.12 does with
 its default settings. Each rule can be overridden. A scenario has its rules in `settings.assembly`,
@@ -28,7 +28,7 @@ LORE: Final = "{0}"
 NEW_CHAT: Final = "new_chat"
 GROUP_NUDGE: Final = "group_nudge"
 ALONE: Final = frozenset({NEW_CHAT, GROUP_NUDGE})
-"""The keys of components that are never squashed: the lines before and after the history."""
+"""The keys of components that are never joined with others: lines around the history."""
 
 _Text = Annotated[str, Field(max_length=MAX_TEXT)]
 _Format = Annotated[
@@ -47,7 +47,7 @@ _LoreFormat = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyRules:
-    """The rules of an assembly. The defaults are this engine's own way."""
+    """The rules by which texts of a prompt become messages. The defaults are this engine's own."""
 
     ties: Ties = "id"
     """How texts with the same depth and order are sorted. `id`: by registry ID, each text as a
@@ -61,7 +61,7 @@ class AssemblyRules:
     """The line above each block of examples, if `examples` is `messages`
     (`new_example_chat_prompt`)."""
     pin_examples: bool = False
-    """If True and room is short, history messages are left out before examples are."""
+    """If True and tokens are short, history messages are left out before examples are."""
     scenario_format: _Format = None
     """The text around the component `scenario`, with `{{scenario}}` as its placeholder. null: no
     text around it. Empty: the component is left out."""
@@ -89,7 +89,7 @@ class AssemblyRules:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The rules that differ from the defaults, by name."""
+        """The names and values of the rules that differ from the defaults."""
         return {
             one.name: getattr(self, one.name)
             for one in fields(self)
@@ -97,12 +97,12 @@ class AssemblyRules:
         }
 
     def with_ties_of(self, preset: AssemblyPreset) -> "AssemblyRules":
-        """Return these rules with the rule `ties` of a preset."""
+        """Return a copy of these rules with the rule `ties` of a preset."""
         return replace(self, ties=PRESETS[preset].ties)
 
 
 PLAIN: Final = AssemblyRules()
-"""The rules of this engine's own way. With them a turn does no extra work."""
+"""The rules of this engine's own assembly, with which a turn needs no extra work."""
 PRESETS: Final[Mapping[AssemblyPreset, AssemblyRules]] = MappingProxyType(
     {
         "evennia_ai": PLAIN,
@@ -121,7 +121,7 @@ PRESETS: Final[Mapping[AssemblyPreset, AssemblyRules]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenAssembly(AssemblyRules):
-    """The rules as they are written in settings: a preset, and overrides of single rules."""
+    """The assembly rules as written in settings: a preset, and overrides of single rules."""
 
     rules: AssemblyPreset = "evennia_ai"
 
@@ -133,7 +133,7 @@ def read_assembly(
     file_rules: AssemblyRules | None = None,
     where: str = WHERE,
 ) -> AssemblyRules:
-    """Read the rules from a mapping: a preset, then overrides.
+    """Read the assembly rules from a mapping: a preset, then overrides of single rules.
 
     Args:
         data: The mapping.
@@ -154,5 +154,5 @@ def read_assembly(
 
 
 def assembly_rules(changed: Mapping[str, Any]) -> AssemblyRules:
-    """Return the rules with these changes to the defaults, as in `AssemblyRules.changed`."""
+    """Return the assembly rules with these changes to the defaults, by name of the rule."""
     return AssemblyRules(**changed) if changed else PLAIN

@@ -1,4 +1,4 @@
-"""Chunks: the parts of a split text (literals and macros), and how each of them is expanded.
+"""Chunks: the literal texts and macros into which a template is split, and their expansion.
 
 Chunks are expanded once, in the order in which they are written: a later chunk can read variables
 that an earlier one set.
@@ -26,26 +26,26 @@ MAX_CHOICES: Final = 1_000
 
 
 class Run(NamedTuple):
-    """The values and tools for expanding one text."""
+    """What a macro can use while one text is expanded: values, variables, dice, clock."""
 
     values: Mapping[str, str]
     dice: Dice
     seed: str
-    """The hash of the text (`seed_of`). Together with the place of a macro it decides its rolls."""
+    """The hash of the text. With the place of a macro it decides the macro's random numbers."""
     variables: Variables
     kept: Mapping[str, str]
-    """The values in the form in which they may be stored in variables."""
+    """The values in the form in which they are stored in variables."""
     meter: Meter
 
 
-# A function that returns the result of a macro for its argument, the key of its place in the text,
-# and the dice. Such a macro reads no values.
+# A function that returns the result of a macro that reads no values. Its arguments are the macro's
+# argument, the key of its place in the text, and the random numbers.
 Roller = Callable[[str, tuple[object, ...], Dice], str]
 
 
 @typed_frozen_row
 class Value:
-    """A macro that stands for a named value. Without a value, its text is `written`."""
+    """A macro that is replaced by a named value. Without a value, it stays as `written`."""
 
     name: str
     written: str
@@ -53,20 +53,20 @@ class Value:
 
 @typed_frozen_row
 class Roll:
-    """A macro computed from its argument and the dice. `place` is its offset in the text."""
+    """A macro whose result depends on its argument and random numbers. `place` is its offset."""
 
     name: str
     argument: str
     place: int
 
     def text(self, run: Run) -> str:
-        """Return the result of the macro, after paying for the work."""
+        """Return the result of the macro, after charging its work."""
         return ROLLERS[self.name](self.argument, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
 class Choice:
-    """A `random` or `pick` among texts that contain macros. All of these texts are expanded."""
+    """A macro `random` or `pick` among texts that contain macros. All texts are expanded."""
 
     name: str
     choices: tuple["Chunks", ...]
@@ -80,7 +80,7 @@ class Choice:
 
 @typed_frozen_row
 class Computed:
-    """A `reverse` or `roll` of a text that contains macros.
+    """A macro `reverse` or `roll` whose argument contains macros.
 
     If an inner macro stays as written, the whole macro does, too. Otherwise the result would show
     the inner macro reversed.
@@ -92,12 +92,12 @@ class Computed:
     written: str
 
     def text(self, run: Run) -> str:
-        """Expand the argument and return the result of the macro for it."""
+        """Expand the macro's argument and return the result for it."""
         for chunk in nested_chunks(self.argument):
             if isinstance(chunk, TimeMacro) and CLOCK not in run.values:
                 return self.written
             if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
-                continue  # an outlet without entries is empty text, not an unknown name
+                continue  # an outlet without entries is an empty text
             if chunk.name not in run.values:
                 return self.written
         argument = join_chunks(self.argument, run)
@@ -116,12 +116,12 @@ class VariableMacro:
 
     @property
     def variable(self) -> Variable | None:
-        """The variable; None if its name contains macros, so it is only known when expanded."""
+        """The variable of the macro; None if its name contains macros, so it is not known yet."""
         is_plain = all(isinstance(chunk, str) for chunk in self.name)
         return Variable("".join(map(str, self.name)).strip(), self.is_global) if is_plain else None
 
     def text(self, run: Run) -> str:
-        """Set or read the variable and return the text that replaces the macro."""
+        """Set or read the variable, and return the text that replaces the macro."""
         kept = run._replace(values=run.kept)
         variable = Variable(join_chunks(self.name, kept).strip(), self.is_global)
         if self.operation == "get":
@@ -138,7 +138,7 @@ class VariableMacro:
 
 @typed_frozen_row
 class TimeMacro:
-    """A macro for the time of the turn in a format. Without a clock it stays as written."""
+    """A macro for the time of the turn in some format. Without a clock it stays as written."""
 
     pattern: str
     utc_hours: int | None
@@ -153,19 +153,19 @@ class TimeMacro:
 
 @typed_frozen_row
 class Trim:
-    """A macro that removes the line breaks around it."""
+    """The macro `{{trim}}`, which removes the line breaks around it."""
 
     def text(self, run: Run) -> str:
-        """Return an empty text: `trim_line_breaks` does the work of the macro."""
+        """Return an empty text; `trim_line_breaks` does the work of `{{trim}}`."""
         return ""
 
 
 @typed_frozen_row
 class Noop:
-    """A macro without a text. A `trim` removes no line breaks across it."""
+    """The macro `{{noop}}`, an empty text. A `{{trim}}` removes no line breaks across it."""
 
     def text(self, run: Run) -> str:
-        """Return an empty text."""
+        """Return the text of `{{noop}}`, which is empty."""
         return ""
 
 
@@ -177,7 +177,7 @@ SPECIAL: Final = (Choice, Computed, VariableMacro, TimeMacro, Trim, Noop)
 
 
 def join_chunks(chunks: Chunks, run: Run) -> str:
-    """Expand the chunks and join them into one text.
+    """Expand the chunks (literal texts and macros) and join them into one text.
 
     Raises:
         TemplateError: the text is too long.
@@ -204,7 +204,7 @@ def join_chunks(chunks: Chunks, run: Run) -> str:
 def trim_line_breaks(
     texts: Iterable[str], trims: Iterable[int], noops: Iterable[int] = ()
 ) -> list[str]:
-    """Return the texts without the line breaks around each `trim`, across empty texts.
+    """Return the texts without the line breaks around each `{{trim}}`, across empty texts.
 
     Args:
         texts: The texts, one for each macro.
@@ -215,7 +215,7 @@ def trim_line_breaks(
     """
     trimming, holding = frozenset(trims), frozenset(noops)
     made: list[str] = []
-    held = 0  # the number of texts that precede a `noop` and keep their line breaks
+    held = 0  # how many texts before a `noop` keep their line breaks
     is_trimming = False
     for at, text in enumerate(texts):
         if at in trimming:
@@ -237,7 +237,7 @@ _BREAKS: Final = "\r\n"
 
 
 def nested_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Yield all chunks, each followed by the chunks inside it, at any depth."""
+    """Yield all chunks (literal texts and macros), each followed by those inside it."""
     for chunk in chunks:
         yield chunk
         if isinstance(chunk, VariableMacro):
@@ -249,7 +249,7 @@ def nested_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             yield from nested_chunks(chunk.argument)
 
 
-# The units of work (module `work`) for expanding each kind of chunk, without the chunks inside it.
+# The units of work (module `work`) for expanding each kind of chunk, without the chunks inside it
 _LITERAL_WORK: Final = 1
 _VALUE_WORK: Final = 2
 _TRIM_WORK: Final = 5
@@ -257,7 +257,7 @@ _MOMENT_WORK: Final = 30
 _FORMATTED_WORK: Final = (
     10  # work for each character of a time format, which may expand to forty characters
 )
-_CHOICE_WORK: Final = 60  # work for each `random`, `pick` or throw of dice
+_CHOICE_WORK: Final = 60  # for each `random`, `pick` or throw of dice
 _DIE_WORK: Final = 7  # work for each further die of a throw
 _REMARK_WORK: Final = 3
 _CHOSEN_FROM_A_UNIT: Final = (
@@ -274,7 +274,7 @@ _CHANGE_WORK: Final[Mapping[Operation, int]] = {
 
 
 def work_of(chunks: Iterable[Chunk]) -> int:
-    """Return the units of work for expanding these chunks, not counting the lengths of values."""
+    """Return the work of expanding these chunks, not counting the lengths of values."""
     work = 0
     for chunk in nested_chunks(chunks):
         if isinstance(chunk, str):
@@ -303,7 +303,7 @@ def _work_of_roll(roll: Roll) -> int:
 
 
 def _choices(argument: str) -> list[str]:
-    """Split the argument `A,B`, or `A::B` as in the example of the card standard, into its values.
+    """Split the argument `A,B` (or `A::B`) of `random` or `pick` into its values.
 
     Blanks around a comma are removed, as in SillyTavern.
     """
@@ -329,7 +329,7 @@ def _pick(argument: str, place: tuple[object, ...], dice: Dice) -> str:
 
 
 def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
-    """Return the sum of the dice in the argument; "" if it names no dice (Card V3, `roll`)."""
+    """Return the sum of the dice in a `roll` macro, such as `2d6`; "" if it names no dice."""
     found = _DICE.fullmatch(argument)
     if not found:
         return ""
@@ -341,7 +341,7 @@ def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
     return str(total + int(found[3] or 0))
 
 
-# The forms of dice in the card standard and in SillyTavern: `6`, `d6`, `2d6`, `d%`, `2d6+1`.
+# The forms of dice in the card standard and in SillyTavern: `6`, `d6`, `2d6`, `d%`, `2d6+1`
 _DICE: Final = re.compile(
     r"\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
 )
@@ -367,5 +367,5 @@ ROLLERS: Final[Mapping[str, Roller]] = {
 REMARKS: Final = frozenset({"//", HIDDEN_KEY, "comment"})
 CHOOSING: Final = frozenset({"random", "pick"})
 ROLLED: Final = CHOOSING | {"roll"}
-# The macros whose dice are rolled again in each turn. A `pick` keeps its result in a conversation.
+# The macros whose random result changes in each turn. A `pick` keeps its result.
 ROLLED_EACH_TURN: Final = ROLLED - {"pick"}

@@ -1,7 +1,7 @@
-"""The clock of macros: the values of `{{time}}` and similar macros for one moment.
+"""The values of `{{time}}`, `{{date}}` and similar macros for one moment.
 
-The moment is a fact of the turn and is recorded with it, in ISO 8601 with the offset of its time
-zone. Formats are those of SillyTavern's `{{datetimeformat}}` (moment.js), always in English.
+The moment is stored with the turn, in ISO 8601 with the offset of its time zone. Formats are those
+of SillyTavern's `{{datetimeformat}}` (moment.js), always in English.
 """
 
 import re
@@ -97,17 +97,17 @@ _PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "X": lambda now: str(int(now.timestamp())),
     "x": lambda now: str(int(now.timestamp()) * 1000 + now.microsecond // 1000),
 }
-# The tokens of a format, longest first, so that `MMMM` is not read as two `MM`. Text in square
-# brackets is copied without the brackets.
+# The parts of a moment.js format, longest first, so that `MMMM` is not read as two `MM`. Text in
+# square brackets is copied without the brackets.
 _PART: Final = re.compile(
     r"\[([^\[\]]*)\]|" + "|".join(sorted((*_PARTS, *_LOCAL), key=lambda part: (-len(part), part)))
 )
 
 
 def format_moment(now: datetime, pattern: str) -> str:
-    """Return the moment in a format of moment.js, in English.
+    """Return a moment in a format of moment.js, in English.
 
-    Letters that are not a token of a format are copied.
+    Letters that are not part of a format are copied.
     """
 
     def part(found: re.Match[str]) -> str:
@@ -121,7 +121,7 @@ def format_moment(now: datetime, pattern: str) -> str:
 
 
 def clock_values(now: str) -> dict[str, str]:
-    """Return the values of the macros for a moment: `time`, `date`, ... and the moment itself.
+    """Return the values of `time`, `date` and similar macros, by name, and the moment itself.
 
     Args:
         now: ISO 8601 with the offset of the time zone. "" if there is no clock; then there are no
@@ -134,7 +134,7 @@ def clock_values(now: str) -> dict[str, str]:
 
 
 def clock_text(now: str, pattern: str, utc_hours: int | None) -> str:
-    """Return the moment in a format, in its own time zone or with this offset from UTC.
+    """Return a moment in a format, in its own time zone or with an offset from UTC.
 
     Raises:
         TemplateError: the time zone moves the moment into a year that Python cannot express.

@@ -1,9 +1,10 @@
 """Logic in builders' texts: conditions, comparisons and filters in the syntax of Jinja2.
 
-When a text is saved, `syntax` refuses most of Jinja2's syntax. Jinja2 renders what is allowed. This
-module refuses texts that are too long to parse. It also replaces each macro that Jinja2 cannot
-parse, such as `{{roll:d6}}`, by a generated name whose value is the result of the macro. If a text
-contains something that is neither a macro nor an expression, the error says how to write it.
+When a text is saved, `syntax` refuses most of Jinja2's syntax. Jinja2 renders what is allowed.
+This module refuses texts that are too long to parse. It also replaces each macro that Jinja2
+cannot parse, such as `{{roll:d6}}`, by a generated name whose value is the result of the macro. If
+a text contains something that is neither a macro nor an expression, the error says how to write
+it.
 """
 
 import re
@@ -52,7 +53,7 @@ MAX_BRACKETS: Final = 20
 MAX_DIGITS: Final = 18
 MAX_NAME: Final = 100
 MAX_SOUGHT: Final = 99
-"""The longest text, in characters, for which `in` may search another text.
+"""The longest text, in characters, that `in` may look for in another text.
 
 Python finds such a short text in one pass. For a longer text, the time may grow with the product of
 both lengths."""
@@ -71,15 +72,15 @@ def _is_in(sought: object, found_in: Container[object]) -> bool:
         TemplateError: the text to search for is too long.
     """
     if isinstance(sought, Undefined):
-        str(sought)  # raises Jinja2's error, which names the undefined value
+        str(sought)  # raises Jinja2's error about an undefined value
     if isinstance(found_in, str) and isinstance(sought, str) and len(sought) > MAX_SOUGHT:
         raise TemplateError(f"'in' looks for at most {MAX_SOUGHT} characters; compare with ==")
     return sought in found_in
 
 
 def _make_environment() -> ImmutableSandboxedEnvironment:
-    # The optimizer is off: it needs a tenth of a second to find that a chain of filters is not
-    # constant.
+    # Jinja2's optimizer is off: it needs a tenth of a second to find that a chain of filters is
+    # not constant.
     environment = ImmutableSandboxedEnvironment(
         keep_trailing_newline=True, undefined=StrictUndefined, optimized=False
     )
@@ -93,7 +94,7 @@ _ENVIRONMENT: Final = _make_environment()
 
 
 class _BoundSearches(NodeTransformer):
-    """A transformer that replaces each `in` by the test `_is_in`, which limits its work."""
+    """Replaces each `in` of a template by the test `_is_in`, which limits its work."""
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802 - Jinja2 defines the name
         self.generic_visit(node)
@@ -105,7 +106,7 @@ class _BoundSearches(NodeTransformer):
 
 
 class CheckedLogic:
-    """A template with logic, checked and compiled."""
+    """A template with logic, checked and compiled by Jinja2."""
 
     __slots__ = ("_passes", "_placed", "_template", "macros", "names", "work")
 
@@ -167,7 +168,7 @@ class CheckedLogic:
 
 
 class _Made:
-    """The output of a rendering so far, and the places of `trim` and `noop` in it."""
+    """The text rendered so far, and the places of `trim` and `noop` macros in it."""
 
     __slots__ = ("length", "noops", "run", "texts", "trims")
 
@@ -219,7 +220,7 @@ def compile_logic(source: str) -> CheckedLogic:
 
 
 # The start of a range in which no macros are searched (raw text, comment, statement), with one
-# group for each kind, and the end of each kind.
+# group for each kind, and the end of each kind
 _OPENING: Final = re.compile(r"(\{%-?\s*raw\s*-?%\})|(\{#)|(\{%)")
 _CLOSINGS: Final = (
     (1, re.compile(r"\{%-?\s*endraw\s*-?%\}")),
@@ -273,7 +274,7 @@ _RAW: Final = re.compile(r"\{%-?\s*raw\b")
 
 
 def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
-    """Return the text with a generated name in place of each macro, and the macro for each name."""
+    """Return the text with a generated name in place of each macro, and the macros by that name."""
     name = "macro_"
     while name in source:
         name += "_"
@@ -289,8 +290,8 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
 
 
 def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
-    """Return the text that Jinja2 parses in place of a chunk, and register its macro."""
-    if chunk == written:  # a literal text or an expression, which Jinja2 can parse
+    """Return the text that Jinja2 parses in place of a chunk, and add its macro to `placed`."""
+    if chunk == written:  # text or expression that Jinja2 can parse
         return written
     if isinstance(chunk, Value) and not chunk.name.startswith(OUTLET):
         return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
@@ -299,7 +300,7 @@ def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> s
     return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
 
 
-# The correct form of each macro, for error messages.
+# How to write each macro correctly, for error messages
 _FORMS: Final = {
     **{
         f"{what}{kind}var": f"{{{{{what}{kind}var::name::value}}}}"
@@ -326,7 +327,7 @@ _CONDITIONS: Final = frozenset({"if", "else", "unless", "each", "with"})
 
 
 def _meant(named: str) -> str:
-    """Suggest the correct form of a wrong macro, for an error message; "" without a suggestion.
+    """Suggest for an error message how to write a wrong macro; "" without a suggestion.
 
     In `named`, all known macros are already replaced by names.
     """
@@ -350,7 +351,7 @@ def _meant(named: str) -> str:
 
 
 def _check_size(source: str) -> None:
-    """Check that the text is short enough to parse. Jinja2 itself has no limits."""
+    """Check that a template is short enough to parse. Jinja2 itself has no limits."""
     words = depth = 0
     for line, kind, written in _ENVIRONMENT.lex(source):
         if kind in _SILENT:

@@ -1,4 +1,4 @@
-"""Macros: a text is split into literal parts and macros, each with a rule for expanding it.
+"""Macros: splitting a text into literal parts and macros, and the rule of each macro.
 
 The known macros are those of the card standard (Card V3, "Curly braced syntaxes", and V1's
 `<USER>`, `<BOT>`, `<CHAR>`) and those of SillyTavern that presets need: variables, `trim`,
@@ -44,15 +44,15 @@ _SIMPLE_OR_V1: Final = re.compile(_SIMPLE.pattern + r"|<(?ai:user|bot|char)>")
 _NAME: Final = re.compile(r"\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}|<.*")
 _REMARK: Final = re.compile(r"\{\{\s*(?://(?:\s*\}\})?|comment\s*\}\})", re.IGNORECASE)
 _REMARK_END: Final = re.compile(r"\{\{\s*/\s*(?://|comment)\s*\}\}", re.IGNORECASE)
-# The blanks around the name are stripped after matching. If the pattern matched them, a long run of
-# blanks would take quadratic time.
+# The blanks around the name of an outlet are removed after matching. If the pattern matched them,
+# a long run of blanks would take quadratic time.
 _OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
 """The deepest nesting of macros. Macros nested deeper stay as written."""
 
 MAX_MACROS: Final = 2_000
-"""The most macros in one text. A text with more is not expanded, because parsing takes long."""
+"""The most macros in one text. A text with more is not expanded, because parsing it is slow."""
 MAX_MACROS_OF_FILE: Final = 10_000
 """The most macros in all texts of one card or preset."""
 MAX_MACROS_OF_BOOK: Final = 100_000
@@ -61,7 +61,7 @@ _V1_MARKS: Final = ("<user>", "<bot>", "<char>")
 
 
 def count_macros(text: str) -> int:
-    """Return an upper bound of the number of macros in a text, without splitting the text."""
+    """Return an upper bound of the number of macros in a text, without splitting it."""
     count = text.count("{{")
     if "<" in text:
         folded = text.lower()
@@ -101,12 +101,12 @@ def check_macros(
             )
 
 
-# Macros that are written as one word but are not names of values.
+# Macros that are one word but not the name of a value
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
 
 
 class Split(NamedTuple):
-    """A text that is split into chunks."""
+    """A text that is split into literal parts and macros, together called chunks."""
 
     chunks: Chunks
     foreign: tuple[str, ...]
@@ -114,7 +114,7 @@ class Split(NamedTuple):
 
 
 def split_macros(text: str, *, v1_names: bool) -> Split:
-    """Split a text into literals, named values and other macros.
+    """Split a text into literal parts, named values and other macros.
 
     Args:
         text: The text.
@@ -136,7 +136,7 @@ _PLAINLY: Final = _Splitting()
 def split_chunks(
     text: str, how: _Splitting = _PLAINLY, *, place: int = 0, level: int = 0
 ) -> list[tuple[str, Chunk]]:
-    """Split a text into chunks; return each after its written form.
+    """Split a text into literal parts and macros; return each after its written form.
 
     Args:
         text: The text.
@@ -172,7 +172,8 @@ class _Span(NamedTuple):
 def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
     """Return the ranges of all macros that are not inside another macro, in one pass."""
     has_names = v1_names and "<" in text
-    # Most texts have no nested macros. For them, one pattern finds all macros in half the time.
+    # Most texts have no nested macros. For them, one regular expression finds all macros in half
+    # the time.
     simple = (_SIMPLE_OR_V1 if has_names else _SIMPLE).finditer(text)
     spans = [_Span(found.start(), found.end()) for found in simple]
     count = sum(text[span.start] == "{" for span in spans) if has_names else len(spans)
@@ -206,10 +207,10 @@ def block_remarks(text: str) -> list[tuple[int, int]]:
 
 
 def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
-    """Return the spans with each block remark merged into one (SillyTavern, Macros 2.0)."""
+    """Return the ranges of macros, each block remark as one (SillyTavern, Macros 2.0)."""
     made: list[_Span] = []
     bare: list[int] = []
-    texts: list[int] = []  # remarks with text, which begin a block only if no bare remark is open
+    texts: list[int] = []  # remarks with text, which open a block only if no bare one is open
     for span in spans:
         opened = bare or texts
         is_end = _REMARK_END.fullmatch(text, span.start, span.end)
@@ -226,7 +227,7 @@ def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
 
 
 def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int) -> Chunk:
-    """Return the chunk of a macro, or its written form if it is unknown."""
+    """Return the chunk of a macro, or its written form if the macro is unknown."""
     if span.is_block:
         return Roll("//", "", place)
     if not span.holds:
@@ -306,7 +307,7 @@ _known_value: Final = lru_cache(maxsize=1024)(_value)  # texts use the same few 
 
 
 def _function(body: str) -> tuple[str, str] | None:
-    """Return the name and the argument of a macro that takes an argument, or None."""
+    """Return the name and the argument of a macro that takes an argument; None otherwise."""
     if body.lstrip().startswith("//"):
         return "//", ""
     if dice := _ROLL.fullmatch(body):
@@ -318,7 +319,7 @@ def _function(body: str) -> tuple[str, str] | None:
 
 
 _ROLL: Final = re.compile(r"\s*roll\s+([^:\s{][^:{]*(?:\{\{.*)?|\{\{.*)", re.IGNORECASE | re.DOTALL)
-# The macros `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}` of SillyTavern.
+# The macros `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}` of SillyTavern
 _MOMENT: Final = re.compile(
     r"\s*datetimeformat(?:\s*::|\s*:(?!:)|\s)(?=.*\S)(.*)"
     r"|\s*time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*",
@@ -357,7 +358,7 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 
 
 def _apart(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
-    """Split a text at separators; yield the offset and the text of each part.
+    """Split a macro's argument at separators; yield the offset and the text of each part.
 
     Separators inside inner macros are ignored, and so is a comma after a backslash. After `most` -
     1 separators, the last part has the rest of the text.

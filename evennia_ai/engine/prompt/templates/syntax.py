@@ -46,7 +46,7 @@ _ONE_AFTER_ANOTHER: Final = "write the values one after the other"
 _NO_CALCULATION: Final = "templates do not calculate; write the result"
 _PLAIN_TEXTS: Final = "values are plain texts without parts; write the name of the value"
 _IN_PLACE: Final = "write its text at that place"
-# For each refused kind of syntax: its name in error messages, and what to use instead.
+# By kind of refused syntax: its name in error messages, and what to use instead
 _REFUSED: Final[Mapping[type[nodes.Node], tuple[str, str]]] = {
     nodes.For: ("a loop ({% for %})", "write each case out, with {% if %} where it depends"),
     nodes.Assign: ("{% set %}", "write {{setvar::name::value}}"),
@@ -126,7 +126,7 @@ def _check(node: nodes.Node, *, level: int) -> None:
 
 
 def _children(node: nodes.Node) -> Iterable[nodes.Node]:
-    """Return the nodes directly below a node. For a list after `in`, return its items."""
+    """Return the nodes directly below a node; for a list after `in`, its items."""
     match node:
         case nodes.Operand(
             op="in" | "notin", expr=nodes.List(items=items) | nodes.Tuple(items=items)

@@ -1,4 +1,4 @@
-"""Templates: the text of a component or an entry, compiled once and rendered over plain values.
+"""Templates: the text of a component or an entry, compiled once and rendered with values.
 
 The trust in a text decides its language. Imported text (cards, lore, presets) only has macros
 (`macros.py`). They are parsed once and expanded in a single pass: the result of a macro is never
@@ -54,7 +54,7 @@ _FEW: Final = 16
 def fill_chunks(
     chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, seed: str
 ) -> str:
-    """Expand the chunks into a text. A name without a value stays as written.
+    """Expand a text that is split into chunks. A name without a value stays as written.
 
     Raises:
         TooLongError: the text would have more than MAX_FILLED characters.
@@ -103,14 +103,14 @@ MAX_SOURCE: Final = 50_000
 
 
 class Uses(NamedTuple):
-    """The values, dice and variables that the chunks of a text use."""
+    """The values, random macros and variables that a text uses."""
 
     names: tuple[str, ...] = ()
     """The names of the values that the text reads, each once."""
     rolls: bool = False
-    """True if the text rolls dice."""
+    """True if the text has random macros."""
     rolls_each_turn: bool = False
-    """True if the text has dice that are rolled again in each turn."""
+    """True if the text has random macros whose result changes in each turn."""
     is_special: bool = False
     """True if the text has macros other than names and dice."""
     reads: frozenset[Variable] = frozenset()
@@ -127,8 +127,8 @@ _NAMES_ALONE: Final = frozenset({str, Value})
 
 
 def uses_of(chunks: Sequence[Chunk]) -> Uses:
-    """Return the values, dice and variables that the chunks use, including chunks inside them."""
-    if _NAMES_ALONE.issuperset(map(type, chunks)):  # a fast path for most texts
+    """Return the values, random macros and variables that these chunks and inner chunks use."""
+    if _NAMES_ALONE.issuperset(map(type, chunks)):  # most texts
         named = [chunk.name for chunk in chunks if isinstance(chunk, Value)]
         return Uses(tuple(dict.fromkeys(named)))
     names: dict[str, None] = {}
@@ -168,20 +168,19 @@ def _variables(changes: Sequence[VariableMacro]) -> dict[str, Any]:
 
 @typed_frozen
 class Template:
-    """A compiled text, ready to be rendered with values."""
+    """The text of a component or entry, compiled and ready to be rendered with values."""
 
     source: str
     uses: Uses = Uses()
-    """The values, dice and variables that the text uses."""
+    """The values, random macros and variables that the text uses."""
     chunks: Chunks = ()
     logic: CheckedLogic | None = None
     is_checked: bool = False
-    """True if a value that does not fit raises an error. In imported text the name stays as
-    written."""
+    """True if a value that does not fit raises an error. If False, its name stays as written."""
     seed: str = ""
-    """The hash of the text, which decides the rolls of its dice; "" without dice."""
+    """The hash of the text, which decides its random numbers; "" without random macros."""
     work: int = 0
-    """The units of work for the macros and the logic, not counting the lengths of values."""
+    """The work of the macros and the logic, not counting the lengths of values."""
 
     # Only lore entries are serialised with templates, and lore is imported text. So the source is
     # enough to make the template again.
@@ -204,7 +203,7 @@ class Template:
 
         Args:
             values: The values that the text may name.
-            dice: The dice of `random`, `pick` and `roll`.
+            dice: The random numbers for `random`, `pick` and `roll`.
             meter: The limit of work that all texts of a turn share. Without a meter, the text has a
                 limit of its own, and imported text that exceeds it stays as written.
             variables: The variables of earlier texts. Variables that this text sets are added to
@@ -247,7 +246,7 @@ class Template:
 
     @property
     def rolls(self) -> bool:
-        """True if the text rolls dice."""
+        """True if the text has random macros."""
         return self.uses.rolls
 
     @property
@@ -272,7 +271,7 @@ class Template:
 def fill_each(
     templates: Mapping[K, Template], values: Mapping[str, str], dice: Dice, meter: Meter
 ) -> dict[K, str]:
-    """Expand several texts for key search. Texts for which no work is left stay as written."""
+    """Expand several texts for key search. If no work is left, texts stay as written."""
     made: dict[K, str] = {}
     for key, template in templates.items():
         try:
@@ -313,7 +312,7 @@ def _compiled(source: str, trust: Trust) -> Template:
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
         )
     if (count := count_macros(source)) > MAX_MACROS:
-        if imported:  # the import refuses such a text; if one is stored anyway, do not expand it
+        if imported:  # imports refuse such a text, so do not expand a stored one
             return Template(source=source, chunks=(source,))
         raise TemplateError(
             f"has {count} macros, and {MAX_MACROS} are the limit; split it into several"

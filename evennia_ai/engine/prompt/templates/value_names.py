@@ -1,4 +1,4 @@
-"""The names of values that texts may use, and their spelling."""
+"""The names of values that templates may use, and their spelling."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,9 +10,9 @@ SPELT: Final[Mapping[str, str]] = {
     "lastusermessage": "lastUserMessage",
     "lastcharmessage": "lastCharMessage",
 }
-"""The spelling of each name that has capital letters, by the name in lower case."""
+"""The spelling of each value's name that has capital letters, by the name in lower case."""
 SAID_LAST: Final = frozenset(SPELT)
-"""The values for the newest message, the newest of a user, and the newest of the character."""
+"""The values for the newest message, and for the newest of a user and of the character."""
 CLOCK: Final = "datetimeformat::"
 """The name of the value that is the time of the turn, which `{{datetimeformat}}` formats."""
 CLOCKED: Final = frozenset({"time", "date", "weekday", "isotime", "isodate", CLOCK})
@@ -31,8 +31,9 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "charinstruction": ("card_post_history", "post_history_instructions"),
     "chardepthprompt": ("card_depth_prompt",),
 }
-"""For the value of each card field: the keys of the components that may have the field, in order
-of precedence."""
+"""By the name of each card field's value: the keys of the components that may have the field, in
+order of precedence.
+"""
 ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
 """The values that every prompt has."""
 KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, CLOCKED, FIELDS)
@@ -40,6 +41,6 @@ KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, CLOCKED, FIELDS)
 
 
 def name_of(written: str) -> str:
-    """Return a name in the spelling of values. Known names are recognised in any case."""
+    """Return the name of a value as values spell it. Known names are recognised in any case."""
     folded = written.lower()
     return folded if folded in KNOWN_NAMES else written

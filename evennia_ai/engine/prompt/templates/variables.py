@@ -16,14 +16,14 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, Meter
 
-MAX_NAME: Final = 200  # the longest name of a variable, in characters
+MAX_NAME: Final = 200  # in characters
 MAX_VALUE: Final = 200_000
 
 Operation = Literal["set", "add", "inc", "dec", "get"]
 
 
 class Variable(NamedTuple):
-    """The name of a variable. `str` returns its name in reports."""
+    """The name of a template variable. `str` returns the name in reports."""
 
     name: str
     is_global: bool = False
@@ -37,7 +37,7 @@ NOTHING_SET: Final[Found] = {}
 
 
 class Variables:
-    """The variables that one text may read, and the changes that the text makes."""
+    """The variables that one text may read, and the changes that the text makes to them."""
 
     __slots__ = ("_found", "_meter", "_under", "changed", "read")
 
@@ -56,7 +56,7 @@ class Variables:
         self.read: dict[Variable, None] = {}
 
     def get(self, variable: Variable) -> str:
-        """Return the value of a variable; "" if no text set the variable."""
+        """Return the value of a variable; "" if no text set it."""
         value = ""
         for known in (self.changed, self._found, self._under):
             if variable in known:
@@ -85,7 +85,7 @@ class Variables:
         self.changed[variable] = value
 
     def add(self, variable: Variable, more: str) -> str:
-        """Add to a variable and return its new value.
+        """Add a text or number to the value of a variable, and return its new value.
 
         Two numbers are added; otherwise `more` is appended as text.
         """
@@ -101,7 +101,7 @@ def _clipped(variable: Variable) -> str:
 
 _NUMBER: Final = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _LONGEST_NUMBER: Final = 100
-_WHOLE_BELOW: Final = 1e21  # larger numbers are written with an exponent, as in JavaScript
+_WHOLE_BELOW: Final = 1e21  # JavaScript writes larger numbers with an exponent
 
 
 def _sum(before: str, more: str) -> str | None:

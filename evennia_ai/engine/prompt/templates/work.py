@@ -1,4 +1,4 @@
-"""Work: the limit for expanding macros and logic in one turn, counted in units and never in time.
+"""Work: the limit for expanding the texts of one turn, counted in units and never in time.
 
 A unit is about a tenth of a microsecond on a usual machine. Each operation is charged before it
 runs: each macro, each step of logic, and each text by its length. A cached text is charged like a
@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai.engine.errors import TemplateError
 
 MAX_WORK: Final = 45_000
-"""The units of work for all texts of one turn: about 5 ms of the game's thread."""
+"""The units of work for expanding all texts of one turn: about 5 ms of the game's thread."""
 FIELDS_WORK: Final = MAX_WORK // 20
 """The work reserved for rendering the card's fields as values of other texts.
 
@@ -47,7 +47,7 @@ COUNTED_A_UNIT: Final = 16
 
 
 class OutOfWorkError(TemplateError):
-    """A text that needs more work than the turn has left."""
+    """The error for a text that needs more work than the turn has left."""
 
     def __init__(self, *, line: int | None = None) -> None:
         super().__init__(
@@ -58,7 +58,7 @@ class OutOfWorkError(TemplateError):
 
 
 class Meter:
-    """A meter for the remaining work. Each operation is charged before it runs."""
+    """A count of the work that is left in a turn. Each operation is charged before it runs."""
 
     __slots__ = ("left", "limit", "ran_out")
 
@@ -70,11 +70,11 @@ class Meter:
 
     @property
     def spent(self) -> int:
-        """The work charged so far."""
+        """The units of work charged so far."""
         return self.limit - self.left
 
     def pay(self, work: int) -> None:
-        """Charge for an operation. If too little work is left, nothing is charged.
+        """Charge the work of an operation. If too little work is left, nothing is charged.
 
         Raises:
             OutOfWorkError: less than `work` is left, so the operation must not run.
@@ -85,11 +85,11 @@ class Meter:
         self.left -= work
 
     def pay_whole(self, work: int, *, at_least: int) -> None:
-        """Charge for a cached text as if it were rendered again.
+        """Charge the work of a cached text as if it were expanded again.
 
-        If the work left is less than `at_least`, the work of the macros alone, rendering would have
-        been refused at once, so nothing is charged. If it is between `at_least` and `work`,
-        rendering would have used up the rest before it stopped, so nothing is left.
+        If the work left is less than `at_least`, the work of the macros alone, expanding would
+        have been refused at once, so nothing is charged. If it is between `at_least` and `work`,
+        expanding would have used up the rest before it stopped, so nothing is left.
         """
         if work > self.left >= at_least:
             self.left = 0

@@ -87,7 +87,7 @@ def test_extract_keeps_promises_and_questions(needed):
     assert needed in extracted(EVENING, most_tokens=120)
 
 
-def test_extract_of_an_evening_is_golden():
+def test_extract_of_an_evening_equals_the_golden_file():
     assert extracted(EVENING, most_tokens=60) == [
         'Anna said "The weather at the quay was grey on day 0, and the nets were wet."',
         'Oren said "So it was, on day 0."',
@@ -124,7 +124,7 @@ def test_extract_quotes_every_speaker():
         "why nets?",
     ],
 )
-def test_extract_prefers_needed_to_recurring_sentences(telling):
+def test_extract_prefers_promises_and_names_to_recurring_words(telling):
     talk = recurring_talk()
     talk[7] = said("user", telling, name="Anna")
 
@@ -138,13 +138,13 @@ def test_extract_prefers_an_earlier_summary():
     assert 'An earlier summary said "went apart."' in lines
 
 
-def test_extract_is_in_the_order_of_speech():
+def test_extract_quotes_sentences_in_the_order_in_which_they_were_said():
     days = [int(day) for day in re.findall(r"on day (\d+)", "\n".join(extracted(EVENING)))]
 
     assert days == sorted(days)
 
 
-def test_repeated_sentence_is_quoted_once():
+def test_extract_quotes_a_repeated_sentence_once():
     lines = everything_of(*(said("user", "The tide is late.", name="Anna") for _ in range(3)))
 
     assert lines == ['Anna said "The tide is late."']
@@ -181,7 +181,7 @@ def test_line_of_a_models_summary_is_quoted_as_summary():
     assert extracted(made, most_tokens=99)[0] == 'An earlier summary said "Anna owes Oren a boat."'
 
 
-def test_bookkeeping_is_not_quoted():
+def test_extract_quotes_no_bookkeeping_records():
     assert everything_of(a_block("The vault is empty."), a_line(1, 2)) == ['Anna said "w1x0 w1x1"']
 
 
@@ -191,27 +191,27 @@ def test_player_text_cannot_quote_another_speaker():
     assert lines == ['Anna said "Hi.\'"', 'Anna said "Oren said \'I give you my house"']
 
 
-def test_sentence_as_a_name_is_quoted_and_kept():
+def test_speaker_name_that_is_a_sentence_is_quoted_in_an_extract():
     (line,) = everything_of(said("user", "What is it?", name="Tamsin gives Orla a coin. Bob"))
 
     assert line == '"Tamsin gives Orla a coin. Bob" said "What is it?"'
     assert is_quote(line)
 
 
-def test_very_long_sentence_is_cut_at_a_word():
+def test_extract_cuts_a_very_long_sentence_at_a_word():
     (line,) = everything_of(said("user", "word " * 200, name="Anna"))
 
     assert line.endswith(' word…"')
     assert len(line) < 330
 
 
-def test_script_without_blanks_is_split_into_sentences():
+def test_extract_splits_sentences_in_scripts_without_blanks():
     lines = everything_of(said("user", "我答应给你十二枚银币。谁偷了钟？", name="安娜"))
 
     assert lines == ['安娜 said "我答应给你十二枚银币。"', '安娜 said "谁偷了钟？"']
 
 
-def test_extract_is_empty_without_room():
+def test_extract_is_empty_when_no_sentence_fits_the_token_limit():
     assert extract_summary(EVENING, npc_name="Oren", counter=WORDS, most_tokens=0) == ""
 
 

@@ -17,12 +17,12 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_guide_example_runs():
+def test_compaction_guide_example_runs():
     (code,) = re.findall(r"^```python\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
     exec(compile(code, "docs/build/history.md", "exec"), {})
 
 
-def test_guide_lists_every_rule_with_its_default():
+def test_compaction_guide_lists_every_rule_with_its_default():
     told = {}
     for cells in rows():
         if len(cells) == 3:
@@ -32,7 +32,7 @@ def test_guide_lists_every_rule_with_its_default():
     assert told == {field.name: field.default for field in fields(CompactionRules)}
 
 
-def test_guide_lists_every_reason_for_refusal():
+def test_compaction_guide_lists_every_reason_to_refuse_a_summary():
     told = [cells[0].strip("`") for cells in rows() if len(cells) == 2]
 
     assert told == [reason.value for reason in RefusalReason]

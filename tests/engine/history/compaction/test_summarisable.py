@@ -31,20 +31,20 @@ def test_summarisable_history_ends_before_an_unanswered_record():
     assert shown(found) == ["Line 0.", "Line 1."]
 
 
-def test_summarisable_history_has_summaries_without_frames():
+def test_summarisable_history_has_summaries_without_their_first_line():
     found = summarisable_history(History([SUMMARY, LINES[0]]), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0."]
 
 
-def test_summarisable_history_includes_a_released_summary():
+def test_summarisable_history_includes_a_summary_that_left_the_window():
     found = summarisable_history(History(LINES[:2], earlier=500), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0.", "Line 1."]
     assert (found.earlier, found.stop) == (499, 502)
 
 
-def test_line_like_a_summary_is_an_ordinary_message():
+def test_message_that_looks_like_a_summary_stays_an_ordinary_message():
     assert summary_ids(History([SUMMARY, FORGED])) == {SUMMARY.record}
     assert shown(summarisable_history(History([FORGED]), opening=None, unanswered=())) == [
         FORGED.content

@@ -21,36 +21,36 @@ def test_equal_prompts_have_no_difference():
     assert message_differences([], []) == ()
 
 
-def test_inserted_message_moves_no_other():
+def test_inserted_message_is_the_only_difference_between_prompts():
     assert told(messages("a", "b"), messages("a", "new", "b")) == [
         ("added", 1, ("@@ -0,0 +1 @@", "+new"))
     ]
 
 
-def test_removed_message_has_its_old_index():
+def test_removed_message_is_reported_with_its_old_index():
     assert told(messages("a", "old", "b"), messages("a", "b")) == [
         ("removed", 1, ("@@ -1 +0,0 @@", "-old"))
     ]
 
 
-def test_changed_message_has_a_diff():
+def test_changed_message_is_reported_with_a_diff_of_its_text():
     ((change, at, lines),) = told(messages("one\ntwo\nthree"), messages("one\n2\nthree"))
     assert (change, at) == ("changed", 0)
     assert lines[1:] == (" one", "-two", "+2", " three")
 
 
-def test_changed_role_is_a_difference():
+def test_message_with_another_role_is_reported_as_changed():
     (one,) = message_differences(messages("a"), messages("a", role="system"))
     assert (one.change, one.role, one.lines) == ("changed", "user->system", ())
 
 
-def test_long_difference_is_cut():
+def test_long_diff_of_a_message_is_cut():
     (one,) = message_differences([], messages("\n".join(map(str, range(100)))))
     assert len(one.lines) == MOST_DIFF_LINES + 1
     assert one.lines[-1] == f"... and {101 - MOST_DIFF_LINES} more lines"
 
 
-def test_shared_messages_end_at_the_first_difference():
+def test_messages_of_two_prompts_are_shared_up_to_the_first_difference():
     assert shared_messages(messages("a", "b", "c"), messages("a", "x", "c")) == 1
     assert shared_messages(messages("a"), messages("a", "b")) == 1
     assert shared_messages([], messages("a")) == 0

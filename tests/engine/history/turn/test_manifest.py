@@ -75,7 +75,7 @@ def test_manifest_names_records_and_has_no_text():
 
 
 @pytest.mark.req("S2-30")
-def test_manifest_has_the_revisions_used():
+def test_manifest_has_the_revisions_of_the_texts_in_the_prompt():
     said = a_conversation(3)
     manifest = manifest_of(a_prompt(said), said, revisions={"card:oren": "2"})
 
@@ -86,7 +86,7 @@ def test_manifest_has_the_revisions_used():
     }
 
 
-def test_event_is_in_its_own_block():
+def test_manifest_lists_the_event_in_its_own_block():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -94,7 +94,7 @@ def test_event_is_in_its_own_block():
     assert [m.content for m in rebuilt if m.block == "event"] == [said[-1].body]
 
 
-def test_injected_message_is_injected_in_the_rebuilt_prompt():
+def test_rebuilt_prompt_marks_messages_injected_by_depth():
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -102,7 +102,7 @@ def test_injected_message_is_injected_in_the_rebuilt_prompt():
     assert [m.content for m in rebuilt if m.injected] == ["Oren is tired."]
 
 
-def test_manifest_has_the_cut_of_the_history():
+def test_manifest_has_the_index_at_which_the_history_was_cut():
     said = a_conversation(41)
     prompt = a_prompt(said, limit_tokens=220)
 
@@ -119,7 +119,7 @@ def test_replay_names_a_missing_record():
 
 @pytest.mark.req("S2-16")
 @pytest.mark.parametrize("touched", [0, -1])
-def test_replay_fails_with_a_changed_record(touched):
+def test_replay_fails_when_a_record_was_changed(touched):
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
     records[touched] = replace(records[touched], body="Something else.", memo={})
@@ -137,7 +137,7 @@ def test_replay_says_that_records_were_erased():
         replay_messages(manifest, gone)
 
 
-def test_replay_says_that_the_turn_was_erased():
+def test_replay_says_that_the_words_of_the_turn_were_erased():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -154,7 +154,7 @@ def test_manifest_of_another_format_is_refused():
         TurnManifest.from_json(json.dumps(told))
 
 
-def test_silent_entries_are_stored_in_bulk_and_reported_singly():
+def test_lore_entries_without_own_verdict_are_stored_in_groups_and_reported_singly():
     said = a_conversation(3)
     silent = [
         Unmatched("harbour", "none of its keys is there", '0-2;["gate"]'),
@@ -175,7 +175,7 @@ def test_silent_entries_are_stored_in_bulk_and_reported_singly():
     assert not any(v.kept for v in told if v.stage == "activate")
 
 
-def test_entry_with_its_own_verdict_is_not_silent():
+def test_lore_entry_with_its_own_verdict_is_not_stored_in_a_group():
     said = a_conversation(3)
     own = Verdict(stage="activate", item="lore:harbour#1", kept=True, reason="its key is there")
     manifest, _, records = sent(
@@ -206,7 +206,7 @@ def test_report_of_a_past_turn_is_unchanged():
     assert again.break_reason == "moving"
 
 
-def test_reported_message_has_place_and_cost():
+def test_report_of_a_past_turn_has_the_tokens_of_each_message():
     said = a_conversation(3)
     messages = manifest_of(a_prompt(said), said).messages
 

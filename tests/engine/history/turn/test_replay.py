@@ -12,7 +12,7 @@ from tests.engine.history.builders import a_conversation, a_prompt, manifest_of,
 
 
 @pytest.mark.req("S2-16")
-def test_prompt_is_rebuilt_from_its_records():
+def test_past_prompt_is_rebuilt_from_its_records():
     said = a_conversation(3)
     prompt = a_prompt(said)
     manifest, _, records = sent(prompt, said)
@@ -59,10 +59,10 @@ def a_manifest(*records):
     return replace(manifest_of(a_prompt(said), said), messages=messages)
 
 
-def test_prompts_share_their_first_records():
+def test_prompts_share_the_messages_of_their_equal_first_records():
     older, newer = a_manifest("1", "2", "9"), a_manifest("1", "2", "3", "4")
     assert shared_prefix(older, newer) == (2, 10, False)
 
 
-def test_prefix_is_whole_when_the_next_prompt_only_appends():
+def test_shared_prefix_is_the_whole_prompt_when_the_next_only_appends():
     assert shared_prefix(a_manifest("1", "2"), a_manifest("1", "2", "3")).is_whole

@@ -45,7 +45,7 @@ def test_sent_messages_equal_the_prompt():
         None,
     ],
 )
-def test_only_handles_are_sent(smuggled):
+def test_only_messages_of_stored_records_are_sent(smuggled):
     _, handles, _ = sent(a_prompt(said := a_conversation(3)), said)
 
     with pytest.raises(TypeError, match="handles of stored records, not of"):
@@ -59,7 +59,7 @@ def test_spoken_message_is_the_same_object_in_every_prompt():
     assert sent_messages([handle])[0] is sent_messages([handle])[0] is message_of(record)
 
 
-def test_record_without_a_message_is_not_sent():
+def test_record_that_gives_no_message_is_not_sent():
     (record,) = stored([a_new_record("answered", kind=RecordKind.RUN_END)])
 
     with pytest.raises(ReplayError, match="is not a message"):
@@ -86,7 +86,7 @@ def test_draft_fails_for_a_message_not_made_from_its_record():
 
 
 @pytest.mark.req("S2-16")
-def test_changed_copy_is_sent_as_recorded_and_noticed():
+def test_changed_copy_of_a_message_is_sent_as_recorded():
     said = a_conversation(3)
     prompt = a_prompt(said)
     changed = replace(message_of(said[0]), content="Something else.", memo={RECORD: said[0]})
@@ -100,7 +100,7 @@ def test_changed_copy_is_sent_as_recorded_and_noticed():
 
 class TestText:
     @pytest.mark.req("S2-30")
-    def test_text_record_has_the_origin_of_each_part(self):
+    def test_record_of_a_prompt_text_has_the_origin_of_each_part(self):
         parts = (
             Part(origin="lore:a#1", start=0, end=3, revision=2),
             Part(origin="block:x", start=5, end=8),
@@ -111,7 +111,7 @@ class TestText:
         assert text.new.meta == {"parts": [["lore:a#1", 0, 3, 2], ["block:x", 5, 8, 0]]}
 
     @pytest.mark.req("S2-30")
-    def test_text_record_gives_back_its_message(self):
+    def test_record_of_a_prompt_text_gives_back_its_message(self):
         parts = (Part(origin="lore:a#1", start=0, end=3, revision=2),)
         message = Message(role="user", content="One", block="dynamic", joined=parts)
         (record,) = stored([make_text(message).new])
@@ -119,7 +119,7 @@ class TestText:
 
         assert (again.wire(), again.parts, again.block) == (message.wire(), parts, "dynamic")
 
-    def test_equal_texts_have_one_key(self):
+    def test_equal_prompt_texts_have_one_key(self):
         assert (
             make_text(a_text("Stay in character.")).key
             == make_text(a_text("Stay in character.")).key
@@ -135,10 +135,10 @@ class TestText:
             replace(a_text("Stay in character."), block="dynamic", memo={}),
         ],
     )
-    def test_different_texts_have_different_keys(self, other):
+    def test_different_prompt_texts_have_different_keys(self, other):
         assert make_text(a_text("Stay in character.")).key != make_text(other).key
 
-    def test_staying_text_has_a_key_for_its_place(self):
+    def test_persistent_texts_at_different_places_have_different_keys(self):
         message = a_text("The fog lifts.", stays=True, of="lore:fog")
 
         assert make_text(message, before="1.7").key != make_text(message, before="1.8").key
@@ -153,7 +153,7 @@ class TestStorableMessages:
         assert storable_messages(messages) is messages
 
     @pytest.mark.parametrize("text", ["null \x00.", "half \ud83d pair"])
-    def test_only_unstorable_characters_are_replaced(self, text):
+    def test_storable_messages_have_only_unstorable_characters_replaced(self, text):
         message = a_text(text, revision=4)
         message.wire()
         (made,) = storable_messages([message])

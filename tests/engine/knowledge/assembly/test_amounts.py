@@ -16,7 +16,7 @@ def answers(pages: list[Page], *entities: str) -> AnswersFrom:
 
 
 @pytest.mark.req("S4-09")
-def test_plan_has_at_most_eight_entities():
+def test_task_plan_has_at_most_eight_entities():
     answered = answers([], *PLACES)
     package = assembled(TASK, answered)
     (asked,) = [one for one in answered.asked if isinstance(one, AskPlanner)]
@@ -26,7 +26,7 @@ def test_plan_has_at_most_eight_entities():
 
 
 @pytest.mark.req("S4-46")
-def test_requires_are_followed_for_two_hops():
+def test_requires_links_are_followed_two_in_a_row():
     pages = [
         a_page(f"Instructions:{one}", f"---\nrequires: [{to}]\n---\n")
         for one, to in (("World Bible", "A"), *zip("ABC", "BCD", strict=True))

@@ -41,7 +41,7 @@ def asked(answered: AnswersFrom, kind: type) -> list:
 
 
 @pytest.mark.req("S4-01")
-def test_trace_has_fifteen_steps_in_order():
+def test_assembly_trace_has_fifteen_steps_in_order():
     package = assembled(TASK, answers("Agda Rook"))
     heads = [line.partition(":")[0] for line in package.steps]
 
@@ -68,7 +68,7 @@ def test_rules_of_the_game_apply_without_a_config_page():
 
 
 @pytest.mark.req("S4-07")
-def test_broken_config_page_gives_a_warning_and_a_package():
+def test_invalid_config_page_gives_a_warning_and_a_package():
     broken = a_page("Instructions:Config", "---\nbudget_tokens: plenty\n---\n")
     package = assembled(TASK, answers("Agda Rook", pages=[broken]))
 
@@ -77,7 +77,7 @@ def test_broken_config_page_gives_a_warning_and_a_package():
 
 
 @pytest.mark.req("S4-08", "S4-50")
-def test_obvious_query_makes_no_more_requests():
+def test_task_that_starts_like_a_question_requests_no_pages():
     answered = answers()
     package = assembled("Show exits", answered)
 
@@ -89,7 +89,7 @@ def test_obvious_query_makes_no_more_requests():
 
 
 @pytest.mark.req("S4-04", "S4-50")
-def test_planned_query_reads_no_page():
+def test_task_that_the_planner_calls_a_query_reads_no_page():
     answered = answers("Agda Rook", task_type="query")
     told = assembled("The miller, and who she is", answered).context_meta()
 
@@ -98,7 +98,7 @@ def test_planned_query_reads_no_page():
 
 
 @pytest.mark.req("S4-05")
-def test_report_without_a_page_is_bypassed():
+def test_report_task_that_writes_no_page_gets_no_package():
     plan = a_plan("maintenance_report", "Brass", writes_page=False)
 
     assert assembled("Count the stubs", answers(plan=plan)).bypassed
@@ -122,7 +122,7 @@ def test_unknown_task_gets_a_package(plan):
 
 
 @pytest.mark.req("S4-09")
-def test_entities_are_names_in_the_task_without_a_planner():
+def test_entities_are_the_names_in_the_task_without_a_planner():
     package = assembled(TASK, answers(plan=Failed("no model answers")))
 
     assert package.entities == ("Agda Rook",)
@@ -130,7 +130,7 @@ def test_entities_are_names_in_the_task_without_a_planner():
 
 
 @pytest.mark.req("S4-10")
-def test_world_bible_is_first_when_others_require_it():
+def test_page_on_the_world_is_first_when_others_require_it():
     package = assembled(TASK, answers("Agda Rook"))
 
     assert titles(package, "instructions")[0] == "Instructions:World Bible"
@@ -138,7 +138,7 @@ def test_world_bible_is_first_when_others_require_it():
 
 
 @pytest.mark.req("S4-11")
-def test_instructions_are_core_then_default_then_of_the_type():
+def test_instructions_are_core_then_default_then_of_the_task_type():
     package = assembled(TASK, answers("Agda Rook"))
 
     assert titles(package, "instructions")[1:6] == [
@@ -151,7 +151,7 @@ def test_instructions_are_core_then_default_then_of_the_type():
 
 
 @pytest.mark.req("S4-11", "S4-44")
-def test_configured_type_adds_its_instructions():
+def test_task_type_of_the_config_page_adds_its_instructions():
     package = assembled("Invent a rumour", answers(task_type="create_rumour"))
 
     assert package.task_type == "create_rumour"
@@ -181,7 +181,7 @@ def test_too_many_instruction_pages_give_a_warning():
 @pytest.mark.parametrize(
     ("config", "last"), [("max_depth: 1", "B"), ("max_depth: 2", "C"), ("fully_resolve: true", "D")]
 )
-def test_requires_are_followed_to_the_configured_depth(config, last):
+def test_requires_links_are_followed_to_the_configured_depth(config, last):
     chain = [
         a_page(f"Instructions:{one}", f"---\nrequires: [{to}]\n---\n")
         for one, to in ("AB", "BC", "CD")
@@ -209,7 +209,7 @@ def test_entity_without_a_page_gives_a_warning():
 
 
 @pytest.mark.req("S4-14")
-def test_linked_pages_are_the_best_existing_ones():
+def test_linked_pages_are_the_existing_pages_with_most_links():
     pages = [
         a_page("A", "[[Red]] [[C]] [[E]] [[Also C]]"),
         a_page("B", "[[Red]] [[C]] [[D]] [[D]]"),
@@ -292,7 +292,7 @@ def test_wikipedia_failure_gives_a_warning():
 
 
 @pytest.mark.req("S4-18")
-def test_duplicate_page_stays_in_its_first_section():
+def test_page_found_in_two_steps_stays_in_its_first_section():
     task = LoreTask(
         text=TASK, custom_pages=named("Instructions:Style/Voice", "Sources:Song of the Fair")
     )
@@ -315,7 +315,7 @@ def test_assembly_fails_when_instructions_are_too_long():
 
 
 @pytest.mark.req("S4-53")
-def test_given_type_skips_precheck_and_planner():
+def test_task_with_a_given_type_skips_precheck_and_planner():
     answered = answers()
     task = LoreTask(text="Show the mill in winter", type_override="create_encyclopedia_article")
     package = assembled(task, answered)
@@ -326,7 +326,7 @@ def test_given_type_skips_precheck_and_planner():
 
 
 @pytest.mark.req("S4-53")
-def test_custom_pages_are_first_and_dropped_last():
+def test_pages_named_by_the_author_are_first_and_dropped_last():
     custom = LoreTask(text=TASK, custom_pages=named("The Otter Fair", "Watermill"))
     whole = assembled(custom, answers("Agda Rook"))
     rules = AssemblyRules(budget_tokens=whole.tokens["instructions"] + 62, reserve_tokens=0)
@@ -338,7 +338,7 @@ def test_custom_pages_are_first_and_dropped_last():
 
 
 @pytest.mark.req("S4-54")
-def test_record_has_revision_and_hash_of_every_page():
+def test_record_of_a_package_has_revision_and_hash_of_every_page():
     package = assembled(TASK, answers("Agda Rook", "Brass"))
     wiki = {one.name.full: one for one in the_wiki()}
     told = package.context_meta()["pages"]
@@ -365,7 +365,7 @@ def test_hidden_pages_are_in_no_package():
 
 
 @pytest.mark.req("S4-55")
-def test_hidden_instructions_are_counted_without_names():
+def test_hidden_instruction_pages_are_counted_without_names():
     hidden = named("Instructions:Style/Voice", "Instructions:Create/Source/Letter")
     package = assembled(TASK, answers("Agda Rook", hidden=hidden))
     told = str(package.context_meta())
@@ -376,7 +376,7 @@ def test_hidden_instructions_are_counted_without_names():
 
 
 @pytest.mark.req("S4-55")
-def test_hidden_source_is_not_named():
+def test_hidden_source_page_is_not_named_in_warnings():
     hidden = named("Sources:Ledger of the Mill")
     package = assembled(TASK, answers("Agda Rook", hidden=hidden))
 

@@ -37,7 +37,7 @@ def test_linked_pages_rank_by_sources_then_links_then_title():
 
 
 @pytest.mark.req("S4-14")
-def test_linked_pages_leave_out_the_sources():
+def test_linked_pages_leave_out_the_pages_with_the_links():
     assert ranks(a_seed("A", "A", "B"), a_seed("B", "A", "C")) == [("C", 1, 1)]
 
 
@@ -45,17 +45,17 @@ def test_linked_pages_are_only_of_the_encyclopedia():
     assert ranks(a_seed("A", "Sources:Ledger", "Instructions:Config", "B")) == [("B", 1, 1)]
 
 
-def test_link_without_a_mention_counts_once():
+def test_page_linked_without_being_mentioned_counts_once():
     seed = LinkSource(name=named("A")[0], links=named("B"))
 
     assert [one.links for one in rank_linked_pages([seed])] == [1]
 
 
-def test_linked_pages_are_none_without_sources():
+def test_no_linked_pages_are_found_without_pages():
     assert rank_linked_pages([]) == ()
 
 
-def test_linked_names_keep_repetitions():
+def test_linked_names_keep_repeated_links():
     text = "[[B]], [[b|again]] and [[B#part]], <nowiki>[[B]]</nowiki>, [[]] and [[C]]"
 
     assert linked_names(text) == named("B", "B", "B", "C")

@@ -47,7 +47,7 @@ def test_config_page_keeps_fields_it_does_not_name():
         ("budget_tokens: 900", "budget_tokens", 900),
     ],
 )
-def test_config_field_is_parsed(line, field, value):
+def test_config_page_field_is_parsed(line, field, value):
     assert getattr(rules_of(line), field) == value
 
 
@@ -71,7 +71,7 @@ def test_config_field_is_parsed(line, field, value):
         ("task_types: {a: {by: 1}}", "task_types must be types with the fields"),
     ],
 )
-def test_wrong_config_value_gives_a_warning(line, warning):
+def test_invalid_value_on_the_config_page_gives_a_warning(line, warning):
     rules, warnings = apply_config_page(RULES, config(line))
 
     assert rules == RULES
@@ -79,13 +79,13 @@ def test_wrong_config_value_gives_a_warning(line, warning):
     assert warnings[0].startswith(f"Instructions:Config: {warning}")
 
 
-def test_wrong_config_value_keeps_the_other_fields():
+def test_invalid_value_on_the_config_page_keeps_the_other_fields():
     rules, warnings = apply_config_page(RULES, config("max_depth: deep", "linked_pages: 7"))
 
     assert (rules.linked_pages, len(warnings)) == (7, 1)
 
 
-def test_reserve_is_ignored_when_it_exceeds_the_budget():
+def test_token_reserve_is_ignored_when_it_exceeds_the_budget():
     rules, warnings = apply_config_page(RULES, config("budget_tokens: 600", "reserve_tokens: 600"))
 
     assert rules == RULES

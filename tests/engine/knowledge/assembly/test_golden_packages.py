@@ -61,16 +61,16 @@ def package_of(task_type: str) -> Package:
         pytest.param("unknown", marks=pytest.mark.req("S4-43")),
     ],
 )
-def test_package_matches_the_golden_text_of_its_type(task_type):
+def test_package_equals_the_golden_text_of_its_task_type(task_type):
     assert package_of(task_type).render() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
 
 
-def test_golden_packages_cover_every_type():
+def test_golden_packages_cover_every_task_type():
     assert list(TASKS) == [one.key for one in TASK_TYPES]
 
 
 @pytest.mark.parametrize("task_type", TASKS)
-def test_package_has_the_type_of_the_planner(task_type):
+def test_package_has_the_task_type_that_the_planner_gave(task_type):
     assert package_of(task_type).task_type == task_type
 
 

@@ -35,7 +35,7 @@ def depths(found: RequiredPages) -> dict[str, int]:
 
 
 @pytest.mark.req("S4-12", "S4-45", "S4-48")
-def test_requires_of_an_interview_are_resolved():
+def test_pages_that_interview_instructions_require_are_found():
     found = graph(the_wiki(), "Create/Source/Interview")
 
     assert depths(found) == {
@@ -50,26 +50,26 @@ def test_requires_of_an_interview_are_resolved():
 
 
 @pytest.mark.req("S4-12")
-def test_required_pages_are_in_order_of_hop_and_declaration():
+def test_required_pages_are_in_order_of_distance_and_declaration():
     found = graph(pages_of(A="CB", B="D", C="E", D="", E=""), "A")
 
     assert list(depths(found)) == ["A", "C", "B", "E", "D"]
 
 
 @pytest.mark.req("S4-46")
-def test_third_hop_is_not_followed():
+def test_third_requires_link_in_a_row_is_not_followed():
     assert depths(graph(pages_of(A="B", B="C", C="D", D=""), "A")) == {"A": 0, "B": 1, "C": 2}
 
 
 @pytest.mark.req("S4-47")
-def test_every_hop_is_followed_without_a_depth():
+def test_every_requires_link_is_followed_without_a_limit():
     found = graph(pages_of(A="B", B="C", C="D", D=""), "A", max_depth=None)
 
     assert depths(found)["D"] == 3
 
 
 @pytest.mark.req("S4-12")
-def test_circle_ends_and_fetches_each_page_once():
+def test_circle_of_requires_links_fetches_each_page_once():
     asked: list = []
     found = graph(pages_of(A="BA", B="CA", C="ABC"), "A", max_depth=None, asked=asked)
 
@@ -77,12 +77,12 @@ def test_circle_ends_and_fetches_each_page_once():
     assert [one.names for one in asked] == [named("Instructions:B"), named("Instructions:C")]
 
 
-def test_depth_of_zero_fetches_nothing():
+def test_requires_depth_of_zero_fetches_no_page():
     assert depths(graph(pages_of(A="B", B=""), "A", max_depth=0)) == {"A": 0}
 
 
 @pytest.mark.req("S4-12")
-def test_missing_page_gives_a_warning_with_its_requirer():
+def test_missing_required_page_gives_a_warning_with_the_requiring_page():
     found = graph(pages_of(A="BX", B=""), "A")
 
     assert list(depths(found)) == ["A", "B"]
@@ -90,14 +90,14 @@ def test_missing_page_gives_a_warning_with_its_requirer():
 
 
 @pytest.mark.req("S4-55")
-def test_hidden_page_gives_a_warning():
+def test_hidden_required_page_gives_a_warning():
     found = graph(pages_of(A="B", B="C", C=""), "A", hidden=named("Instructions:B"))
 
     assert list(depths(found)) == ["A"]
     assert found.warnings == ("Instructions:A requires Instructions:B, which may not be read here",)
 
 
-def test_page_is_included_once_for_two_titles():
+def test_required_page_with_two_titles_is_included_once():
     alias = a_page("Instructions:B", "---\naliases: [Bee]\n---\nText.")
     found = graph([*pages_of(A="B"), a_page("Instructions:A2"), alias], "A")
     twice = a_page("Instructions:Z", REQUIRES.format("B, Bee"))
@@ -106,7 +106,7 @@ def test_page_is_included_once_for_two_titles():
     assert list(depths(found)) == ["Z", "B"]
 
 
-def test_huge_graph_is_cut_with_a_warning():
+def test_huge_number_of_required_pages_is_cut_with_a_warning():
     wide = {f"P{number}": [f"P{number * 2 + 1}", f"P{number * 2 + 2}"] for number in range(500)}
     pages = [
         a_page(f"Instructions:{one}", REQUIRES.format(", ".join(to))) for one, to in wide.items()
@@ -118,7 +118,7 @@ def test_huge_graph_is_cut_with_a_warning():
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40), st.integers(0, 5))
-def test_any_graph_has_each_page_once_at_its_least_depth(edges, max_depth):
+def test_any_requires_graph_gives_each_page_once_at_its_least_depth(edges, max_depth):
     to = {one: [b for a, b in edges if a == one] for one in range(10)}
     pages = pages_of(**{f"N{one}": "" for one in to})
     pages = [

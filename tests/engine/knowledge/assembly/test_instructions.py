@@ -18,7 +18,7 @@ def chosen(task: str, *pages) -> list[str]:
 
 
 @pytest.mark.req("S4-11")
-def test_default_pages_are_ordered_by_priority_then_title():
+def test_default_instructions_are_ordered_by_priority_then_title():
     pages = [
         a_guide("C", "include_by_default: true"),
         a_guide("A", "include_by_default: 'yes'"),
@@ -42,7 +42,7 @@ def test_default_pages_are_ordered_by_priority_then_title():
         ("applies_to: create_source", False),
     ],
 )
-def test_page_is_chosen_by_its_task_types(line, is_chosen):
+def test_instruction_page_is_chosen_by_its_task_types(line, is_chosen):
     assert bool(chosen("anything", a_guide("A", line))) is is_chosen
 
 
@@ -55,13 +55,13 @@ def test_page_is_chosen_by_its_task_types(line, is_chosen):
         ("write a letter", False),
     ],
 )
-def test_tagged_page_is_chosen_when_the_task_names_a_tag(task, is_chosen):
+def test_tagged_instruction_page_is_chosen_when_the_task_names_a_tag(task, is_chosen):
     page = a_guide("A", "task_type: create_source", "type: style", "tags: [style, interview]")
 
     assert bool(chosen(task, page)) is is_chosen
 
 
-def test_priority_is_0_when_it_is_no_number():
+def test_instruction_page_has_priority_0_when_it_is_no_number():
     pages = [
         a_guide("B", "task_type: create_source", "priority: 1"),
         a_guide("A", "task_type: create_source", "priority: high"),

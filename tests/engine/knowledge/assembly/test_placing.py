@@ -19,7 +19,7 @@ def test_package_is_before_the_system_prompt_when_prepended():
 
 
 @pytest.mark.req("S4-24")
-def test_instructions_are_static_and_the_rest_context_when_split():
+def test_split_package_has_instructions_before_the_system_prompt_only():
     system, context = place_package(PACKAGE, PROMPT, "split")
 
     assert system == f"{PACKAGE.render('instructions')}\n\n{PROMPT}"
@@ -29,7 +29,7 @@ def test_instructions_are_static_and_the_rest_context_when_split():
 
 @pytest.mark.req("S4-04")
 @pytest.mark.parametrize("placement", ["prepend", "split"])
-def test_system_prompt_is_unchanged_when_bypassed(placement):
+def test_system_prompt_is_unchanged_without_a_package(placement):
     assert place_package(package_of("query"), PROMPT, placement) == (PROMPT, "")
 
 
@@ -37,7 +37,7 @@ def test_package_is_placed_without_a_system_prompt():
     assert place_package(PACKAGE, "", "prepend") == (PACKAGE.render(), "")
 
 
-def test_tasks_of_one_type_share_the_static_part_when_split():
+def test_split_packages_of_one_task_type_have_equal_system_texts():
     assert place_package(package_of("edit_page"), PROMPT, "split")[0].startswith(
         place_package(package_of("unknown"), "", "split")[0]
     )

@@ -20,20 +20,20 @@ TASK = "Write a song about Old Agda and the mill"
 
 
 @pytest.mark.req("S4-09")
-def test_plan_has_type_and_entities_of_the_answer():
+def test_task_plan_has_type_and_entities_of_the_planners_answer():
     found = read_plan(TASK, a_plan("create_source", "Agda Rook", "the mill"), RULES)
 
     assert (found.task_type.key, found.type_from) == ("create_source", "planner")
     assert found.entities == named("Agda Rook", "The mill")
 
 
-def test_parsed_answer_is_accepted():
+def test_planner_answer_may_be_parsed_already():
     answer = PlannerAnswer(task_type="edit_page", entities=["The Mill"])
 
     assert read_plan(TASK, answer, RULES).task_type.key == "edit_page"
 
 
-def test_json_is_found_between_other_text():
+def test_planner_answer_may_have_text_around_its_json():
     text = f"Of course!\n```json\n{a_plan('edit_page')}\n```"
 
     assert read_plan(TASK, text, RULES).task_type.key == "edit_page"
@@ -57,7 +57,7 @@ def test_json_is_found_between_other_text():
         17,
     ],
 )
-def test_plan_is_unknown_with_names_of_the_task_when_unreadable(rubbish):
+def test_unreadable_planner_answer_gives_type_unknown_and_names_of_the_task(rubbish):
     found = read_plan(TASK, rubbish, RULES)
 
     assert (found.task_type.key, found.type_from) == ("unknown", "fallback")
@@ -66,7 +66,7 @@ def test_plan_is_unknown_with_names_of_the_task_when_unreadable(rubbish):
     assert len(found.warnings) == 1
 
 
-def test_plan_warning_has_the_words_of_the_failure():
+def test_task_plan_warns_with_the_reason_why_the_planner_failed():
     found = read_plan(TASK, Failed("no model is configured"), RULES)
 
     assert found.warnings == ("the planner's answer is not used: no model is configured",)
@@ -74,7 +74,7 @@ def test_plan_warning_has_the_words_of_the_failure():
 
 @pytest.mark.req("S4-43")
 @pytest.mark.parametrize("writes_page", [True, False])
-def test_unknown_type_keeps_the_entities(writes_page):
+def test_planner_answer_with_an_unknown_type_keeps_its_entities(writes_page):
     answer = a_plan("write_opera", "Agda Rook", writes_page=writes_page)
     found = read_plan(TASK, answer, RULES)
 
@@ -84,7 +84,7 @@ def test_unknown_type_keeps_the_entities(writes_page):
     assert found.warnings == ("the planner named no known task type: 'write_opera'",)
 
 
-def test_entities_are_unique_titles_within_the_limit():
+def test_task_plan_entities_are_unique_titles_within_the_limit():
     wanted = ["the mill", "The mill", "", "a|b", "Sources:Ledger", *(f"E{n}" for n in range(20))]
     found = read_plan(TASK, a_plan("edit_page", *wanted), AssemblyRules(most_entities=3))
 
@@ -93,7 +93,7 @@ def test_entities_are_unique_titles_within_the_limit():
 
 
 @pytest.mark.req("S4-04", "S4-39")
-def test_query_is_bypassed():
+def test_task_of_type_query_gets_no_package():
     found = read_plan(TASK, a_plan("query"), RULES)
 
     assert found.bypass_reason == "tasks of the type query need no package"
@@ -101,7 +101,7 @@ def test_query_is_bypassed():
 
 @pytest.mark.req("S4-05", "S4-06")
 @pytest.mark.parametrize("light", ["maintenance_report", "batch_operation"])
-def test_maintenance_without_a_page_is_bypassed(light):
+def test_maintenance_task_that_writes_no_page_gets_no_package(light):
     found = read_plan(TASK, a_plan(light, writes_page=False), RULES)
 
     assert found.bypass_reason == f"a {light} that creates and edits no page needs no package"
@@ -111,17 +111,17 @@ def test_maintenance_without_a_page_is_bypassed(light):
 @pytest.mark.parametrize(
     "task_type", [one.key for one in RULES.task_types if one.bypass != "always"]
 )
-def test_task_that_writes_a_page_is_not_bypassed(task_type):
+def test_task_that_writes_a_page_gets_a_package(task_type):
     assert read_plan(TASK, a_plan(task_type, writes_page=True), RULES).bypass_reason == ""
 
 
 @pytest.mark.parametrize("task_type", ["create_source", "edit_page", "unknown"])
-def test_writing_type_is_not_bypassed_by_the_answer(task_type):
+def test_planner_cannot_deny_a_package_to_a_writing_task(task_type):
     assert read_plan(TASK, a_plan(task_type, writes_page=False), RULES).bypass_reason == ""
 
 
 @pytest.mark.req("S4-44")
-def test_planner_request_lists_every_type():
+def test_planner_request_lists_every_task_type():
     rumour = TaskType(key="create_rumour", description="Invent what people say")
     request = plan_request(TASK, AssemblyRules(task_types=(*RULES.task_types, rumour)))
     lines = request.messages[0].content.splitlines()
@@ -139,21 +139,21 @@ def test_planner_request_fences_the_task():
 
 
 @pytest.mark.req("S4-53")
-def test_given_type_is_planned_without_a_model():
+def test_given_task_type_is_planned_without_a_model():
     found = plan_override("write on the Mill", "edit_page", RULES)
 
     assert (found.task_type.key, found.type_from) == ("edit_page", "override")
     assert found.entities == named("Mill")
 
 
-def test_given_type_is_unknown_when_it_does_not_exist():
+def test_given_task_type_that_does_not_exist_becomes_unknown():
     found = plan_override(TASK, "opera", RULES)
 
     assert found.task_type.key == "unknown"
     assert found.warnings == ("there is no task type 'opera'; it counts as unknown",)
 
 
-def test_given_query_is_bypassed():
+def test_task_given_as_a_query_gets_no_package():
     assert plan_override(TASK, "query", RULES).bypass_reason
 
 
@@ -178,5 +178,5 @@ def test_names_in_a_task_are_linked_quoted_or_capitalised(task, names):
 
 
 @given(st.text(max_size=400))
-def test_any_task_and_answer_give_a_plan(text):
+def test_any_task_and_planner_answer_give_a_plan(text):
     assert read_plan(text, text, RULES).task_type in RULES.task_types

@@ -33,7 +33,7 @@ TABLE = {
 
 @pytest.mark.req("S4-08")
 @pytest.mark.parametrize(("task", "expected"), TABLE.items())
-def test_precheck_knows_a_query_by_its_words(task, expected):
+def test_precheck_recognises_a_question_by_its_words(task, expected):
     assert is_obviously_query(task, rules=AssemblyRules()) is expected
 
 
@@ -46,7 +46,7 @@ def test_precheck_finds_words_in_scripts_without_blanks(task, expected):
     assert is_obviously_query(task, rules=rules) is expected
 
 
-def test_precheck_uses_words_of_the_game():
+def test_precheck_uses_the_words_that_a_game_sets():
     rules = AssemblyRules(query_starters=("zeig mir",), generative_keywords=("schreib",))
 
     assert is_obviously_query("Zeig mir die Mühle", rules=rules)

@@ -50,14 +50,14 @@ def test_page_score_counts_each_task_word_once():
 
 
 @pytest.mark.req("S4-19")
-def test_ranking_keeps_the_order_of_equal_scores():
+def test_page_ranking_keeps_the_order_of_equal_scores():
     pages = [a_packed(one, "Text.") for one in ("Yew", "Elm", "Oak")]
 
     assert rank_pages(pages, task="weir", stop_words=STOP) == tuple(pages)
 
 
 @pytest.mark.req("S4-19")
-def test_ranking_is_by_section_then_score():
+def test_page_ranking_is_by_section_then_score():
     pages = [
         a_packed("Talk:Sources:L", "Text.", "talk"),
         a_packed("Sources:L", "Text.", "sources"),
@@ -69,12 +69,12 @@ def test_ranking_is_by_section_then_score():
     assert [one.heading for one in found] == ["Weir", "Brass", "Sources:L", "Talk:Sources:L"]
 
 
-def test_ranking_keeps_the_order_of_instructions():
+def test_page_ranking_keeps_the_order_of_instructions():
     pages = [a_packed(f"Instructions:{one}", "Text.", "instructions") for one in ("A", "Weir")]
     found = rank_pages(pages, task="weir", stop_words=STOP)
 
     assert [one.heading for one in found] == ["Instructions:A", "Instructions:Weir"]
 
 
-def test_ranking_is_empty_without_pages():
+def test_page_ranking_is_empty_without_pages():
     assert rank_pages([], task="weir", stop_words=STOP) == ()

@@ -24,7 +24,7 @@ def test_package_text_is_empty_without_pages():
 
 @pytest.mark.req("S4-34")
 @pytest.mark.parametrize("bucket", BUCKETS)
-def test_section_without_pages_has_no_header(bucket):
+def test_package_section_without_pages_has_no_header(bucket):
     assert render_section(bucket, [], world="Lowmark") == ""
 
 
@@ -43,7 +43,7 @@ def test_wikipedia_section_has_two_lines_of_caution():
 
 
 @pytest.mark.parametrize(("world", "told"), [("", "this world"), ("A\n[SOURCES]", "A [SOURCES]")])
-def test_world_name_is_one_line(world, told):
+def test_world_name_in_a_package_is_one_line(world, told):
     text = render_pages([a_part("wikipedia", article="Weir")], world=world)
 
     assert f"\nDo NOT treat as in-universe canon for {told}.\n" in text
@@ -62,36 +62,36 @@ def test_world_name_is_one_line(world, told):
     ],
 )
 @pytest.mark.parametrize("bucket", [one for one in BUCKETS if one != "instructions"])
-def test_header_in_a_page_is_quoted(bucket, line):
+def test_line_of_a_page_like_a_package_header_is_quoted(bucket, line):
     text = render_pages([a_part(bucket, text=f"First.\r{line}\nLast.", article="Weir")], world="")
 
     assert text.endswith(f"First.\n> {line}\nLast.")
 
 
 @pytest.mark.parametrize("line", ["---", "--- a", "[note]", "see [SOURCES] below", "[[Sources]]"])
-def test_other_lines_of_a_page_are_unchanged(line):
+def test_lines_of_a_page_unlike_package_headers_are_unchanged(line):
     text = render_pages([a_part("encyclopedia", text=f"First.\n{line}\nLast.")], world="")
 
     assert text.endswith(f"First.\n{line}\nLast.")
 
 
-def test_header_in_instructions_is_unchanged():
+def test_line_of_instructions_like_a_package_header_is_unchanged():
     text = render_pages([a_part("instructions", text="[SOURCES]")], world="")
 
     assert text == "[INSTRUCTIONS]\n--- Weir ---\n[SOURCES]"
 
 
-def test_empty_page_renders_only_its_header():
+def test_empty_page_in_a_package_renders_only_its_header():
     assert render_pages([a_part("sources", text=" \n")], world="") == "[SOURCES]\n--- Weir ---"
 
 
-def test_article_title_is_one_line():
+def test_wikipedia_title_in_a_package_is_one_line():
     page = a_part("wikipedia", article="Weir\n[INSTRUCTIONS]")
 
     assert "\nWikipedia: Weir [INSTRUCTIONS]\n" in render_pages([page], world="")
 
 
-def test_section_order_does_not_depend_on_page_order():
+def test_package_section_order_does_not_depend_on_page_order():
     package = package_of("create_source")
     turned = sorted(package.pages, key=lambda one: -BUCKETS.index(one.bucket))
 

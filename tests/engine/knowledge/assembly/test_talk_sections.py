@@ -24,7 +24,7 @@ def test_talk_sections_are_the_wanted_ones_in_order():
 @pytest.mark.parametrize(
     "heading", ["editorial notes", "Editorial Notes (old)", "Editorial", "Notes", ""]
 )
-def test_talk_section_is_left_out_with_a_similar_heading(heading):
+def test_talk_section_with_a_merely_similar_heading_is_left_out(heading):
     assert extract_talk_sections(f"== {heading} ==\nSecret.", headings=HEADINGS) == ""
 
 
@@ -59,12 +59,12 @@ def test_talk_section_without_text_is_left_out():
     assert extract_talk_sections("== Bias Analysis ==\n\n== Gossip ==\nx", headings=HEADINGS) == ""
 
 
-def test_endless_talk_page_is_cut():
+def test_very_long_talk_page_is_cut():
     body = "== Bias Analysis ==\nSome.\n== Gossip ==\n" + "x\n" * 60_000
     body += "== Editorial Notes ==\nNote."
 
     assert extract_talk_sections(body, headings=HEADINGS) == "= Bias Analysis =\nSome."
 
 
-def test_config_page_names_other_talk_sections():
+def test_config_page_can_name_the_wanted_talk_sections():
     assert extract_talk_sections("== Doubts ==\nMany.", headings=["Doubts"]) == "= Doubts =\nMany."

@@ -55,12 +55,12 @@ def kept_of(limit_tokens: int, parts=PARTS):
     return [one.heading for one in kept], [one.page.heading for one in dropped]
 
 
-def test_trimming_keeps_pages_that_fit():
+def test_package_trimming_keeps_pages_that_fit():
     assert kept_of(1000) == ([one.heading for one in PARTS], [])
 
 
 @pytest.mark.req("S4-21")
-def test_trimming_drops_sections_in_order():
+def test_package_trimming_drops_sections_in_order():
     gone = ["wikipedia5", "talk4", "sources3", "encyclopedia2", "encyclopedia1"]
 
     assert kept_of(14) == (["instructions0"], gone)
@@ -76,7 +76,7 @@ def test_trimmed_package_is_within_the_limit(limit_tokens):
 
 @pytest.mark.req("S4-20")
 @given(limit_tokens=st.integers(14, 130))
-def test_trimming_drops_no_page_that_fits(limit_tokens):
+def test_package_trimming_drops_no_page_that_fits(limit_tokens):
     kept, dropped = trim_pages(PARTS, limit_tokens=limit_tokens, world="", counter=WORDS)
     one_more = [*kept, *(one.page for one in dropped[-1:])]
 
@@ -84,28 +84,28 @@ def test_trimming_drops_no_page_that_fits(limit_tokens):
 
 
 @pytest.mark.req("S4-22")
-def test_trimming_fails_with_the_names_of_instructions_that_do_not_fit():
+def test_package_trimming_error_names_the_instructions_that_do_not_fit():
     with pytest.raises(ContextBudgetError, match=r"needs? 10 tokens .* limit is 13") as caught:
         kept_of(13)
 
     assert caught.value.required == (("instructions0", 10),)
 
 
-def test_trimming_keeps_nothing_with_a_budget_of_zero():
+def test_package_trimming_keeps_no_page_with_a_budget_of_zero():
     assert kept_of(0, parts=[a_part("sources")]) == ([], ["sources0"])
 
 
-def test_trimming_keeps_nothing_of_no_pages():
+def test_package_trimming_accepts_a_package_without_pages():
     assert kept_of(0, parts=[]) == ([], [])
 
 
-def test_dropped_page_has_a_reason():
+def test_page_dropped_from_a_package_has_a_reason():
     _, dropped = trim_pages(PARTS, limit_tokens=14, world="", counter=WORDS)
 
     assert dropped[-1].why == "trimmed: the package would have more than 14 tokens with it"
 
 
-def test_section_tokens_are_counted():
+def test_tokens_of_package_sections_are_counted():
     tokens = count_section_tokens(PARTS[:3], world="", counter=WORDS)
 
     assert tokens == {"instructions": 14, "encyclopedia": 28}
@@ -191,7 +191,7 @@ def test_any_package_is_within_its_budget(corpora):
 
 
 @pytest.mark.req("S4-21")
-def test_trimming_drops_the_lowest_score_of_a_section_first(corpora):
+def test_package_trimming_drops_the_lowest_score_of_a_section_first(corpora):
     for package, _ in corpora:
         gone = gone_from(package)
 
@@ -201,7 +201,7 @@ def test_trimming_drops_the_lowest_score_of_a_section_first(corpora):
 
 
 @pytest.mark.req("S4-21")
-def test_trimming_empties_a_section_before_the_next(corpora):
+def test_package_trimming_empties_a_section_before_the_next(corpora):
     for package, _ in corpora:
         emptied = [bucket for bucket, _ in groupby(one.bucket for one in gone_from(package))][:-1]
 
@@ -209,14 +209,14 @@ def test_trimming_empties_a_section_before_the_next(corpora):
 
 
 @pytest.mark.req("S4-22")
-def test_trimming_never_drops_instructions(corpora):
+def test_package_trimming_never_drops_instructions(corpora):
     dropped = [one for package, _ in corpora for one in package.dropped]
 
     assert [one for one in dropped if one.page.bucket == "instructions"] == []
 
 
 @pytest.mark.req("S4-10")
-def test_world_bible_is_first_in_any_package(corpora):
+def test_page_on_the_world_is_first_in_any_package(corpora):
     first = {package.pages[0].name for package, _ in corpora}
 
     assert first == {page_name("Instructions:World Bible")}
@@ -231,7 +231,7 @@ def test_package_has_no_page_twice(corpora):
 
 
 @pytest.mark.req("S4-18")
-def test_page_found_twice_stays_in_the_first_section(corpora):
+def test_page_found_twice_stays_in_the_first_section_of_any_package(corpora):
     for package, _ in corpora:
         where = {one.identity: BUCKETS.index(one.bucket) for one in package.pages}
         twice = [one.page for one in package.dropped if one.why.startswith("it is in")]
@@ -241,11 +241,11 @@ def test_page_found_twice_stays_in_the_first_section(corpora):
 
 
 @pytest.mark.req("S4-16")
-def test_package_has_no_other_talk(corpora):
+def test_package_has_no_talk_sections_that_were_not_wanted(corpora):
     assert [package for package, _ in corpora if "NEVERSHOWN" in package.render()] == []
 
 
-def test_corpora_have_the_cases_they_should_show(corpora):
+def test_random_packages_include_long_and_dropped_pages(corpora):
     packages = [package for package, _ in corpora]
     gone = {one.page.bucket for package in packages for one in package.dropped}
     why = {one.why.partition(":")[0] for package in packages for one in package.dropped}
@@ -258,7 +258,7 @@ def test_corpora_have_the_cases_they_should_show(corpora):
     }
 
 
-def test_trimming_counts_few_tokens_of_texts_without_room():
+def test_package_trimming_counts_no_tokens_of_most_dropped_pages():
     counted: list[int] = []
     counter = TokenCounter("spy", "1", lambda text: counted.append(len(text)) or len(text.split()))
     parts = [a_part("instructions"), *(a_part("sources", n, words=9_000) for n in range(50))]
@@ -269,7 +269,7 @@ def test_trimming_counts_few_tokens_of_texts_without_room():
     assert sum(counted) < 2 * 9_000 * len("word ")
 
 
-def test_trimming_drops_a_forced_page_last():
+def test_package_trimming_drops_a_page_named_by_the_author_last():
     parts = [replace(a_part("encyclopedia", 0), forced=True), a_part("encyclopedia", 1, score=9)]
 
     assert kept_of(20, parts=parts) == (["encyclopedia0"], ["encyclopedia1"])

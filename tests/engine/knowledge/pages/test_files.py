@@ -59,7 +59,7 @@ def problems(folder: Path) -> list[str]:
         ("Vol. 9.md", "Vol. 9"),
     ],
 )
-def test_page_name_is_taken_from_the_path(folder, file, page):
+def test_page_name_is_taken_from_the_path_of_its_file(folder, file, page):
     write(folder, **{file: "text"})
 
     assert read_folder(folder).pages[0].name == page_name(page)
@@ -75,7 +75,7 @@ def test_page_is_read_from_its_file(folder):
     assert page.links == (page_name("Ferry"),)
 
 
-def test_yaml_file_has_its_text_in_a_field(folder):
+def test_yaml_page_file_has_its_text_in_a_field(folder):
     write(folder, **{"Ferry.yaml": "summary: s\nkind: boat\ntext: |\n  It crosses.\n"})
 
     (page,) = read_folder(folder).pages
@@ -86,13 +86,13 @@ def test_yaml_file_has_its_text_in_a_field(folder):
     )
 
 
-def test_pages_are_ordered_by_name(folder):
+def test_pages_of_a_folder_are_ordered_by_name(folder):
     write(folder, **{"b.md": "", "Sources/A.md": "", "a.md": "", "Instructions/Z.md": ""})
 
     assert names(folder) == ["Instructions:Z", "A", "B", "Sources:A"]
 
 
-def test_base_is_read_from_its_file(folder):
+def test_knowledge_base_is_read_from_base_yaml(folder):
     told = "key: harbour\nname: The harbour\ntopics: [tides]\nkeywords: [ship]\nrestricted: true\n"
     write(folder, **{"base.yaml": told + "direct_characters: 500\nlocks: view:all()\n"})
 
@@ -102,25 +102,25 @@ def test_base_is_read_from_its_file(folder):
     assert info.locks == "view:all()"
 
 
-def test_base_is_named_after_the_folder_without_its_file(folder):
+def test_knowledge_base_is_named_after_its_folder_without_base_yaml(folder):
     info = read_folder(folder).info
 
     assert (info.key, info.name) == ("harbour-village", "Harbour Village")
 
 
-def test_given_key_replaces_the_one_in_the_file(folder):
+def test_given_key_replaces_the_key_in_base_yaml(folder):
     write(folder, **{"base.yaml": "key: harbour\n"})
 
     assert read_folder(folder, key="demo").info.key == "demo"
 
 
-def test_other_files_are_listed_as_skipped(folder):
+def test_files_that_are_no_pages_are_listed_as_skipped(folder):
     write(folder, **{"map.png": "", "a.md": "", ".git/config": "", "_notes/x.md": ""})
 
     assert (names(folder), read_folder(folder).skipped) == (["A"], ("map.png",))
 
 
-def test_import_error_names_every_wrong_file_with_its_line(folder):
+def test_import_error_names_every_invalid_page_file_with_its_line(folder):
     write(
         folder,
         **{
@@ -144,7 +144,7 @@ def test_import_error_names_every_wrong_file_with_its_line(folder):
     ]
 
 
-def test_import_error_counts_further_problems(folder):
+def test_import_error_counts_problems_beyond_the_named_ones(folder):
     write(folder, **{f"bad{number:02}.yaml": "x" for number in range(25)})
 
     with pytest.raises(ImportProblems) as caught:
@@ -181,14 +181,14 @@ def test_import_error_names_the_line_of_invalid_bytes(folder):
         ("- a\n", "must hold fields with values"),
     ],
 )
-def test_import_error_names_wrong_fields_of_the_base(folder, text, problem):
+def test_import_error_names_invalid_fields_of_base_yaml(folder, text, problem):
     write(folder, **{"base.yaml": text})
 
     (told,) = problems(folder)
     assert told.startswith(f"base.yaml: {problem}")
 
 
-def test_symbolic_link_is_refused(folder, tmp_path):
+def test_symbolic_link_in_a_page_folder_is_refused(folder, tmp_path):
     secret = tmp_path / "secret.md"
     secret.write_text("salt")
     (folder / "a.md").symlink_to(secret)
@@ -200,7 +200,7 @@ def test_symbolic_link_is_refused(folder, tmp_path):
     ]
 
 
-def test_device_is_refused(folder):
+def test_device_in_a_page_folder_is_refused(folder):
     os.mkfifo(folder / "a.md")
 
     assert problems(folder) == ["a.md: is a link or a device; put the file itself here"]
@@ -210,20 +210,20 @@ def test_import_error_names_a_missing_folder(tmp_path):
     assert problems(tmp_path / "none") == [".: is not a folder; name an existing one"]
 
 
-def test_too_deep_folders_are_refused(folder):
+def test_too_deeply_nested_page_folders_are_refused(folder):
     write(folder, **{"/".join("d" * 21) + "/a.md": ""})
 
     assert "more than 20 folders deep" in problems(folder)[0]
 
 
-def test_too_many_files_are_refused(folder, monkeypatch):
+def test_page_folder_with_too_many_files_is_refused(folder, monkeypatch):
     monkeypatch.setattr(files, "MAX_FILES", 2)
     write(folder, **{"a.md": "", "b.md": "", "c.md": ""})
 
     assert problems(folder) == [".: has more than 2 files; split it"]
 
 
-def test_too_large_file_is_refused(folder):
+def test_too_large_page_file_is_refused(folder):
     write(folder, **{"a.md": "x" * 1_600_001, "b.md": "x" * 400_001, "c.yaml": "text: 5"})
 
     assert problems(folder) == [

@@ -34,24 +34,24 @@ def headings(body: str) -> list[tuple[int, str, str]]:
 
 
 class TestPlain:
-    def test_a_text_without_metadata_is_the_body(self):
+    def test_page_text_without_metadata_is_the_body(self):
         assert read("It crosses at dusk.\n") == Page(name=FERRY, body="It crosses at dusk.\n")
 
-    def test_a_text_may_be_empty(self):
+    def test_page_text_may_be_empty(self):
         assert read("") == Page(name=FERRY, body="")
 
     @pytest.mark.parametrize(
         "text", ["----\nrule", "\n---\na: b\n---\n", "<nowiki>{{box}}</nowiki>"]
     )
-    def test_text_that_only_looks_like_metadata_stays_in_the_body(self, text):
+    def test_page_text_that_only_looks_like_metadata_stays_in_the_body(self, text):
         assert read(text).body == text
 
-    def test_too_long_text_is_refused(self):
+    def test_too_long_page_text_is_refused(self):
         with pytest.raises(MarkupError, match="400001 characters and the limit is 400000"):
             read("x" * 400_001)
 
     @pytest.mark.parametrize("sign", ["\x00", "\ud800"])
-    def test_unstorable_character_is_refused_with_its_line(self, sign):
+    def test_unstorable_character_in_a_page_is_refused_with_its_line(self, sign):
         with pytest.raises(MarkupError, match="line 3: there is a null character"):
             read(f"one\ntwo\n{sign}")
 
@@ -81,13 +81,13 @@ class TestFrontMatter:
     def test_blank_line_after_front_matter_is_optional(self):
         assert read("---\na: 1\n---\nText.") == read("---\na: 1\n---\n\nText.")
 
-    def test_empty_block_gives_no_metadata(self):
+    def test_empty_metadata_block_gives_no_metadata(self):
         assert read("---\n---\nText.") == Page(name=FERRY, body="Text.")
 
-    def test_windows_line_ends_are_accepted(self):
+    def test_windows_line_ends_in_a_page_are_accepted(self):
         assert read("---\r\nsummary: s\r\n---\r\n\r\nText.").meta.summary == "s"
 
-    def test_dates_and_words_like_no_stay_text(self):
+    def test_dates_and_words_like_no_stay_text_in_metadata(self):
         assert read("---\nday: 1704-05-01\ncanonical: no\n---\n").meta.fields == {
             "day": "1704-05-01",
             "canonical": "no",
@@ -115,7 +115,7 @@ class TestFrontMatter:
         with pytest.raises(MarkupError, match=problem):
             read(f"---\n{block}\n---\nText.")
 
-    def test_unclosed_block_is_refused(self):
+    def test_unclosed_metadata_block_is_refused(self):
         with pytest.raises(MarkupError, match="line 1: the front matter is never closed"):
             read("---\nsummary: s\n\nText.")
 
@@ -155,7 +155,7 @@ class TestJson:
         assert (page.meta.summary, page.meta.fields) == ("s", {"age": 4})
         assert page.body == "Before.\n\nAfter."
 
-    def test_heading_metadata_is_removed_with_its_block(self):
+    def test_heading_named_metadata_is_removed_with_the_metadata_block(self):
         page = read('Before.\n\n== Metadata ==\n<nowiki>{"age": 4}</nowiki>\n\n== After ==\n')
 
         assert page.body == "Before.\n\n== After ==\n"
@@ -178,7 +178,7 @@ class TestJson:
 
 
 class TestInfoTable:
-    def test_a_table_of_two_columns_is_metadata(self):
+    def test_wiki_table_of_two_columns_is_metadata(self):
         page = read(
             "== Metadata ==\n"
             '{| class="wikitable"\n|+ About\n! Field !! Value\n|-\n| id || create-interview\n|-\n'
@@ -202,7 +202,7 @@ class TestInfoTable:
         )
         assert page.body == "Text."
 
-    def test_a_table_may_redirect(self):
+    def test_metadata_table_may_redirect_the_page(self):
         assert read("{|\n| redirect || [[The boat]]\n|}").meta.redirect == page_name("The boat")
 
     @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ class TestInfoTable:
             "{|\n|}",
         ],
     )
-    def test_any_other_table_stays_in_the_text(self, text):
+    def test_wiki_table_that_is_no_metadata_stays_in_the_text(self, text):
         assert read(text).body == text
 
 
@@ -243,7 +243,7 @@ class TestRedirect:
 
 
 class TestLinks:
-    def test_links_are_listed_once_in_order(self):
+    def test_wiki_links_are_listed_once_in_order(self):
         assert linked("[[Quay]] [[oren|he]], [[Sources:ledger#Sums|sums]] and [[quay]]") == [
             "Quay",
             "Oren",
@@ -269,13 +269,13 @@ class TestLinks:
             "[Quay](Quay)",
         ],
     )
-    def test_other_brackets_are_no_links(self, body):
+    def test_brackets_around_other_text_are_no_wiki_links(self, body):
         assert linked(body) == []
 
     @pytest.mark.parametrize(
         "body", ["`[[Quay]]", "<nowiki>[[Quay]]", "`a\n[[Quay]]`", "``` [[Quay]]"]
     )
-    def test_unclosed_mark_hides_no_link(self, body):
+    def test_unclosed_code_mark_hides_no_wiki_link(self, body):
         assert linked(body) == ["Quay"]
 
     def test_page_has_its_links(self):
@@ -307,14 +307,14 @@ class TestSections:
             (0, "", "```\n# no\n```\n<nowiki>\n== no ==\n</nowiki>")
         ]
 
-    def test_code_in_a_heading_stays_in_it(self):
+    def test_code_in_a_heading_stays_in_the_heading(self):
         assert headings("== The `bell` ==\ntext") == [(2, "The `bell`", "text")]
 
     @pytest.mark.parametrize("line", ["==", "= =", "=====", "==a", "a==", "# ", "`x` == a =="])
-    def test_other_lines_are_text(self, line):
+    def test_lines_that_only_resemble_headings_are_text(self, line):
         assert [one.level for one in split_sections(f"{line}\ntext")] == [0]
 
-    def test_empty_text_has_no_chunks(self):
+    def test_empty_page_text_has_no_sections(self):
         assert split_sections("") == ()
 
     def test_heading_without_text_is_a_section(self):
@@ -394,7 +394,7 @@ def test_wiki_metadata_cannot_close_its_block():
     assert write_wikitext(page) == '<nowiki>{\n "summary": "\\u003c/nowiki>"\n}</nowiki>\nText.'
 
 
-def test_plain_page_is_written_unchanged():
+def test_page_without_metadata_is_written_unchanged():
     assert write_page(read("Text.")) == write_wikitext(read("Text.")) == "Text."
 
 
@@ -425,7 +425,7 @@ def test_plain_page_is_written_unchanged():
         "=" * 50_000 + "metadata",
     ],
 )
-def test_hostile_texts_take_linear_time(text):
+def test_hostile_page_texts_take_linear_time(text):
     with little_work(5):
         try:
             page = read_page(FERRY, text)
@@ -443,5 +443,5 @@ def test_hostile_texts_take_linear_time(text):
         ("a | b, [[open, [single]", "a | b, [[open, [single]"),
     ],
 )
-def test_link_is_shown_as_label_or_title(text: str, seen: str) -> None:
+def test_wiki_link_is_shown_as_its_label_or_title(text: str, seen: str) -> None:
     assert strip_links(text) == seen

@@ -20,12 +20,12 @@ from evennia_ai.engine.knowledge.pages.markup import blank_code
         ("", ""),
     ],
 )
-def test_code_is_blanked(text, shown):
+def test_code_in_a_page_text_is_replaced_by_blanks(text, shown):
     assert blank_code(text) == shown
 
 
 @given(st.text(alphabet="ab`~<!->/codepr \n", max_size=100))
-def test_blanked_code_keeps_every_line(text):
+def test_code_replaced_by_blanks_keeps_its_lines(text):
     shown = blank_code(text)
 
     assert len(shown) == len(text)

@@ -49,13 +49,13 @@ ORDINARY = (
 
 @pytest.mark.req("S0-40")
 @pytest.mark.parametrize("name", DISGUISES)
-def test_passage_is_found_in_each_disguise(name):
+def test_protected_passage_is_found_in_each_disguise(name):
     found = [find_leak(DISGUISES[name](passage), SECRET) for passage in PASSAGES]
     assert "" not in found
 
 
 @pytest.mark.parametrize("name", DISGUISES)
-def test_disguised_passage_is_found_inside_an_answer(name):
+def test_disguised_protected_passage_is_found_inside_an_answer(name):
     told = f"I will tell you. {DISGUISES[name](PASSAGES[0])} That is all I know of it, friend."
     assert find_leak(told, SECRET)
 
@@ -65,7 +65,7 @@ def test_disguised_passage_is_found_inside_an_answer(name):
     "name", ["words reversed one by one", "reversed", "in small capitals", "in flags", "in rot13",
              "each letter doubled", "in leetspeak", "in base64", "letters with dots", "in Braille"],
 )  # fmt: skip
-def test_title_is_found_in_disguise(name, title):
+def test_protected_title_is_found_in_disguise(name, title):
     told = f"Ask for {DISGUISES[name](title)} and you will see."
     assert find_leak(told, protect_texts([], titles=TITLES)) in ("title", "opaque")
 
@@ -82,7 +82,7 @@ def test_title_is_found_in_disguise(name, title):
         "6e696e6570656e6365",
     ],
 )
-def test_price_is_found_in_disguise(told):
+def test_protected_price_is_found_in_disguise(told):
     assert find_leak(told, protect_texts(["They pay ninepence a sack."])) == "number"
 
 
@@ -94,7 +94,7 @@ def test_price_is_found_in_disguise(told):
         "Mxaxnxdxrxaxgxoxrxax",
     ],
 )
-def test_term_is_found_in_an_acrostic_and_between_letters(told):
+def test_protected_term_is_found_in_an_acrostic_and_between_letters(told):
     assert find_leak(told, protect_texts([], terms=[WATCHWORD])) == "term"
 
 
@@ -103,7 +103,7 @@ def test_ordinary_text_is_no_leak(line):
     assert find_leak(line, SECRET) == ""
 
 
-def test_ordinary_texts_together_are_no_leak():
+def test_several_ordinary_texts_are_no_leak_together():
     for place, line in enumerate(ORDINARY):
         assert find_leak(line, SECRET, before="\n".join(ORDINARY[:place])) == ""
 
@@ -119,7 +119,7 @@ def test_open_demo_pages_do_not_leak_the_secret_ones():
 
 @pytest.mark.req("S0-40")
 @pytest.mark.parametrize("name", PIECES)
-def test_pieces_in_several_answers_are_found_by_the_last(name):
+def test_secret_told_in_pieces_is_found_in_the_last_answer(name):
     answers = PIECES[name](PASSAGES[0])
     assert len(answers) > 2
     found = [
@@ -129,13 +129,13 @@ def test_pieces_in_several_answers_are_found_by_the_last(name):
     assert any(found)
 
 
-def test_earlier_leak_does_not_count_for_the_next_answer():
+def test_leak_in_an_earlier_answer_does_not_count_for_the_next():
     assert find_leak("Wait for the tide.", SECRET, before=PASSAGES[0]) == ""
     assert find_leak(PASSAGES[0], SECRET, before=PASSAGES[0]) == "words"
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_ciphers_are_not_found_as_documented(name):
+def test_secrets_in_ciphers_are_not_found_as_documented(name):
     assert find_leak(PASSES[name](PASSAGES[0]), SECRET) == ""
 
 
@@ -148,7 +148,7 @@ OTHERS = st.sampled_from(["river", "stone", "apple", "candle", "winter", "mirror
     words=st.lists(WORDS, min_size=16, max_size=24, unique=True),
     name=st.sampled_from(sorted(DISGUISES)),
 )
-def test_any_passage_is_found_in_any_disguise(words, name):
+def test_any_protected_passage_is_found_in_any_disguise(words, name):
     assume(sum(len(word) > 4 for word in words) > 5)
     text = " ".join(words)
     assert find_leak(DISGUISES[name](text), protect_texts([text]))
@@ -156,7 +156,7 @@ def test_any_passage_is_found_in_any_disguise(words, name):
 
 @settings(deadline=None, max_examples=up_to(150))
 @given(words=st.lists(OTHERS, max_size=40))
-def test_text_of_other_words_is_no_leak(words):
+def test_text_without_protected_words_is_no_leak(words):
     assert find_leak(" ".join(words), SECRET) == ""
 
 
@@ -170,7 +170,7 @@ def test_any_text_without_a_secret_is_no_leak(text):
     "text",
     ["A1b=" * 5000, "41 " * 5000, "a4 " * 5000, "01000001 " * 2000, "aa" * 9000, "\ufdfa" * 3000],
 )
-def test_hostile_texts_have_few_short_readings(text):
+def test_hostile_texts_are_decoded_to_few_short_readings(text):
     told = list(decode_readings(text))
     assert len(told) <= MOST_READINGS
     assert sum(map(len, told)) <= 18 * MOST_READINGS * len(text)

@@ -59,7 +59,7 @@ def test_choice_accepts_only_numbers(reply):
 
 @pytest.mark.req("S0-48")
 @pytest.mark.parametrize("numbers", [[0], [4], [1, 4], [-1], [10**9]])
-def test_choice_is_refused_with_a_number_without_a_hint(numbers):
+def test_hint_choice_is_a_refusal_with_a_number_that_no_hint_has(numbers):
     told = choose_by_numbers(HintChoice(hints=numbers), HINTS)
     assert (told.decision, told.reason) == ("refuse", "safe_summary_generation_failed")
 
@@ -70,7 +70,7 @@ def test_chosen_hints_are_in_order_without_duplicates():
     )
 
 
-def test_choice_is_refused_when_empty():
+def test_hint_choice_without_numbers_is_a_refusal():
     assert choose_by_numbers(HintChoice(hints=[]), HINTS).reason == "no_hint_fits"
 
 
@@ -83,7 +83,7 @@ def test_hint_request_has_only_question_and_hints():
     assert TEXTS[0] not in system.content
 
 
-def test_words_choose_the_hint_with_most_shared_words():
+def test_hint_with_most_words_of_the_question_is_chosen_without_a_model():
     assert (
         choose_by_words("a lamp in the fog, or a cook?", HINTS).summary == f"{TEXTS[0]}\n{TEXTS[1]}"
     )

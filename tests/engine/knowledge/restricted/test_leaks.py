@@ -29,7 +29,7 @@ EIGHT = "the harbour opens only when the tide stands"
         "\uff54\uff48\uff45 harbour opens only when the tide stands",
     ],
 )
-def test_eight_words_in_a_row_leak_in_any_spelling(text):
+def test_eight_protected_words_in_a_row_leak_in_any_spelling(text):
     assert find_leak(text, SECRET) == "words"
 
 
@@ -42,17 +42,17 @@ def test_eight_words_in_a_row_leak_in_any_spelling(text):
         "kram tsewol sti ta sdnats edit eht nehw ylno snepo ruobrah eht rednu tluav eht",
     ],
 )
-def test_joined_split_and_reversed_words_leak(text):
+def test_joined_split_and_reversed_protected_words_leak(text):
     assert find_leak(text, SECRET) in ("words", "letters")
 
 
-def test_shifted_letters_leak():
+def test_protected_words_with_shifted_letters_leak():
     moved = codecs.encode(VAULT, "rot13")
     assert find_leak(f"Read: {moved}", SECRET) in ("words", "letters")
 
 
 @pytest.mark.parametrize("text", ["The watchword is Mandragora!", "it is: the watchword is m."])
-def test_whole_short_sentence_leaks(text):
+def test_whole_short_protected_sentence_leaks(text):
     assert find_leak(text, protect_texts(["The watchword is Mandragora."])) == (
         "words" if "Mandragora" in text else ""
     )
@@ -79,18 +79,18 @@ def test_whole_short_sentence_leaks(text):
         "order00118900",
     ],
 )
-def test_number_leaks_in_digits_and_words(text):
+def test_protected_number_leaks_in_digits_and_words(text):
     assert find_leak(text, SECRET) == "number"
 
 
 @pytest.mark.parametrize(
     "text", ["the drowned vault", "THE  DROWNED\u2014VAULT", "thedrownedvault"]
 )
-def test_page_title_leaks(text):
+def test_protected_page_title_leaks(text):
     assert find_leak(text, SECRET) == "title"
 
 
-def test_public_title_is_no_leak():
+def test_title_of_public_words_is_no_leak():
     told = protect_texts([VAULT], titles=["Ferry"], public="The ferry and its crew")
     assert find_leak("Take the ferry.", SECRET) == "title"
     assert find_leak("Take the ferry.", told) == ""
@@ -110,11 +110,11 @@ def test_public_title_is_no_leak():
         "\U0001f1f2\U0001f1e6\U0001f1f3\U0001f1e9\U0001f1f7\U0001f1e6\U0001f1ec\U0001f1f4\U0001f1f7\U0001f1e6",
     ],
 )
-def test_term_leaks_in_any_letters(text):
+def test_protected_term_leaks_in_letters_of_any_alphabet(text):
     assert find_leak(text, SECRET) == "term"
 
 
-def test_long_unreadable_piece_leaks():
+def test_long_run_of_unreadable_characters_counts_as_a_leak():
     assert find_leak("b7Yq" * 12, SECRET) == "opaque"
 
 
@@ -128,7 +128,7 @@ def test_long_unreadable_piece_leaks():
         "The harbour opens only when I say so.",
     ],
 )
-def test_paraphrase_is_no_leak(text):
+def test_paraphrase_of_a_protected_passage_is_no_leak(text):
     assert find_leak(text, SECRET) == ""
 
 
@@ -136,7 +136,7 @@ def test_no_leak_without_protected_content():
     assert find_leak(VAULT, protect_texts([])) == ""
 
 
-def test_text_without_blanks_is_compared_by_character():
+def test_protected_text_without_blanks_is_compared_by_character():
     secret = protect_texts(["\u79d8\u5bc6\u306e\u5408\u8a00\u8449\u306f\u6708\u5149\u3067\u3059"])
     assert find_leak("\u5408\u8a00\u8449\u306f\u6708\u5149\u3067", secret) == ""
     assert find_leak("\u79d8\u5bc6\u306e\u5408\u8a00\u8449\u306f\u6708\u5149", secret) == "words"

@@ -54,13 +54,13 @@ def test_mediator_gets_at_most_1200_characters_each_and_16000_in_all():
     assert len(sent) == 13
 
 
-def test_blank_passages_are_not_sent():
+def test_mediator_gets_no_blank_passages():
     assert select_passages([a_chunk("  \n"), a_chunk("x")]) == (a_chunk("x"),)
     assert select_passages([]) == ()
 
 
 @pytest.mark.req("S0-45")
-def test_mediator_request_has_no_title():
+def test_mediator_request_has_no_page_title():
     system, user = mediator_messages("how do I get in?", [a_chunk(), a_chunk("Other.")])
     told = json.loads(user.content)
     assert system.role == "system"
@@ -74,7 +74,7 @@ def test_mediator_request_has_no_title():
 
 
 @pytest.mark.req("S0-47")
-def test_summary_keeps_observations_risks_and_actions():
+def test_safe_summary_keeps_observations_risks_and_actions():
     made = safe(
         an_answer(observations=["It is old."], risks="Water.", recommended_actions=["Wait."])
     )
@@ -97,7 +97,7 @@ def test_summary_keeps_observations_risks_and_actions():
         ({"decision": "refuse", "reason": "policy_meta", "summary": CANARY}, "policy_meta"),
     ],
 )
-def test_refusal_has_a_reason_of_the_list(fields, reason):
+def test_mediator_refusal_has_a_reason_of_the_closed_list(fields, reason):
     made = safe(MediatorAnswer(**fields))
     assert made == refuse_answer(reason)
     assert made.summary == ""
@@ -105,12 +105,12 @@ def test_refusal_has_a_reason_of_the_list(fields, reason):
 
 @pytest.mark.req("S0-48")
 @pytest.mark.parametrize("fields", [{"decision": "maybe"}, {"confidence": "certain"}, {"risks": 3}])
-def test_answer_is_invalid_with_a_value_outside_the_lists(fields):
+def test_mediator_answer_is_invalid_with_a_value_outside_the_closed_lists(fields):
     with pytest.raises(ValidationError):
         MediatorAnswer(**fields)
 
 
-def test_reason_becomes_other_in_the_models_own_words():
+def test_mediator_reason_in_its_own_words_becomes_other():
     assert safe(an_answer(reason=f"because {CANARY}")).reason == "other"
 
 
@@ -119,19 +119,19 @@ FIELDS = ("summary", "observations", "risks", "recommended_actions", "answer_gui
 
 @pytest.mark.req("S0-46")
 @pytest.mark.parametrize("field", FIELDS)
-def test_answer_is_withheld_when_any_field_repeats_a_passage(field):
+def test_mediator_answer_is_withheld_when_any_field_repeats_a_passage(field):
     value = CANARY if field in ("summary", "answer_guidance") else [CANARY]
     assert safe(an_answer(**{field: value})) == refuse_answer(WITHHELD)
 
 
 @pytest.mark.req("S0-46")
-def test_answer_is_withheld_when_a_passage_is_split_between_fields():
+def test_mediator_answer_is_withheld_when_its_fields_split_a_passage():
     head, tail = CANARY[:40], CANARY[40:]
     assert safe(an_answer(observations=[head], risks=[tail])) == refuse_answer(WITHHELD)
 
 
 @pytest.mark.req("S0-46")
-def test_answer_is_withheld_with_a_title_or_a_term():
+def test_mediator_answer_is_withheld_with_a_protected_title_or_term():
     assert safe(an_answer(summary="See the page Watchword.")) == refuse_answer(WITHHELD)
     secret = protect_passages([a_chunk("Said.")], terms=["Mandragora"])
     assert read_mediator_answer(an_answer(summary="Say mandragora"), secret) == refuse_answer(
@@ -139,20 +139,20 @@ def test_answer_is_withheld_with_a_title_or_a_term():
     )
 
 
-def test_summary_fields_are_cut():
+def test_safe_summary_fields_are_cut_to_their_limits():
     made = safe(an_answer(summary="no " * 9_999, observations=["ja " * 999] * 99))
     assert len(made.summary) <= 2_000
     assert len(made.observations) == 8
     assert len(made.observations[0]) == 400
 
 
-def test_preview_has_at_most_300_characters():
+def test_safe_summary_preview_has_at_most_300_characters():
     assert len(safe(an_answer(summary="no " * 300)).preview) <= 300
 
 
 @pytest.mark.req("S0-46")
 @pytest.mark.parametrize("reason", [NO_CHUNKS, FAILED, UNAVAILABLE])
-def test_envelope_has_no_results_and_sources(reason):
+def test_restricted_search_result_has_no_pages_and_sources(reason):
     told = build_envelope(refuse_answer(reason), mode="direct_injection", total=2)
     assert told["mode"] == "restricted_safe_summary"
     assert told["retrieval_mode"] == "direct_injection"
@@ -162,7 +162,7 @@ def test_envelope_has_no_results_and_sources(reason):
     assert told["restricted_safe_summary"]["confidence"] == "low"
 
 
-def test_envelope_has_ordinary_results_next_to_the_summary():
+def test_restricted_search_result_has_unrestricted_results_next_to_the_summary():
     told = build_envelope(
         refuse_answer(FAILED), mode="rag_retrieval", total=2, external=[{"title": "Ferry"}]
     )

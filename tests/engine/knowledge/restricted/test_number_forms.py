@@ -82,21 +82,21 @@ FORM = st.sampled_from(sorted(FORMS))
 
 @pytest.mark.req("S0-40", "S0-46")
 @given(number=st.integers(1, 3999), written=FORM, told=FORM)
-def test_number_in_any_form_leaks_in_any_other(number, written, told):
+def test_protected_number_in_any_form_leaks_in_any_other_form(number, written, told):
     secret = protect_texts([f"It was behind barrel {FORMS[written](number)}."])
     assert find_leak(f"I would look at the barrel {FORMS[told](number)}, friend.", secret)
 
 
 @pytest.mark.req("S0-40", "S0-46")
 @given(number=st.integers(3, 99), written=FORM, told=FORM)
-def test_sure_number_leaks_next_to_other_words(number, written, told):
+def test_unambiguous_number_leaks_next_to_any_words(number, written, told):
     assume("Roman" not in written + told or (len(in_roman(number)) > 1 and number not in SELDOM))
     secret = protect_texts([f"The duty is {FORMS[written](number)} of them."])
     assert find_leak(f"They say {FORMS[told](number)}.", secret)
 
 
 @given(numbers=st.lists(st.integers(2, 9), min_size=2, max_size=2, unique=True), forms=FORM)
-def test_another_number_is_no_leak(numbers, forms):
+def test_number_that_is_not_protected_is_no_leak(numbers, forms):
     protects, says = numbers
     secret = protect_texts([f"It was behind barrel {protects}."])
     assert find_leak(f"I would look at the barrel {FORMS[forms](says)}, friend.", secret) == ""
@@ -131,7 +131,7 @@ SECRET = protect_texts(
         *("one map", "the first map", "five men", "the V men", "map I", "fifty", "a hundred"),
     ],
 )
-def test_number_of_a_page_leaks(text):
+def test_number_in_a_protected_page_leaks(text):
     assert find_leak(text, SECRET) == "number"
 
 
@@ -145,5 +145,5 @@ def test_number_of_a_page_leaks(text):
         *("Vitamin C", "often tense, and alone", "the canine stone", "cm by cm"),
     ],
 )
-def test_unsure_number_word_is_no_leak_without_its_noun(text):
+def test_ambiguous_number_word_is_no_leak_without_its_noun(text):
     assert find_leak(text, SECRET) == ""

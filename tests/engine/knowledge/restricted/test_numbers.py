@@ -42,7 +42,7 @@ def test_number_is_parsed_from_digits_and_words(text, numbers):
     assert numbers_in(text) == numbers
 
 
-def test_numbers_are_separated_by_other_words():
+def test_words_between_numbers_separate_them():
     assert digits_in("4 7 gulls 1 1") == ("47", "11")
 
 
@@ -52,9 +52,9 @@ def test_spelled_letters_are_joined_to_number_words(text):
 
 
 @pytest.mark.parametrize("text", ["stone", "one by one", "a b c d e f", "often"])
-def test_other_words_are_no_numbers(text):
+def test_words_that_begin_like_numbers_are_no_numbers(text):
     assert numbers_in(join_spelled_letters(text)) == set()
 
 
-def test_endless_number_is_cut():
+def test_very_long_number_is_cut():
     assert max(map(len, numbers_in("7" * 10_000))) == 400

@@ -33,7 +33,7 @@ def is_withheld(**fields) -> bool:
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-def test_answer_is_withheld_with_a_disguised_passage(disguise):
+def test_mediator_answer_is_withheld_with_a_disguised_passage(disguise):
     assert is_withheld(summary=DISGUISES[disguise](PASSAGE)[:2000])
 
 
@@ -47,9 +47,9 @@ def test_answer_is_withheld_with_a_disguised_passage(disguise):
         *("in circles", "zero-width blanks", "letters with dashes"),
     ],
 )
-def test_answer_is_withheld_with_any_disguised_secret(disguise, secret):
+def test_mediator_answer_is_withheld_with_any_disguised_secret(disguise, secret):
     assert is_withheld(risks=[DISGUISES[disguise](secret)])
 
 
-def test_answer_without_a_secret_is_kept():
+def test_mediator_answer_without_a_secret_is_kept():
     assert not is_withheld(risks=["The tide is high by night."])

@@ -45,7 +45,7 @@ def test_entry_with_a_depth_is_active_only_with_its_key():
 
 @pytest.mark.req("S3-28")
 @given(st.integers(-(10**25), 10**25), st.sampled_from(["depth", "reverse_depth"]))
-def test_any_whole_depth_is_kept_or_clamped(depth, name):
+def test_any_whole_number_as_depth_of_an_entry_is_kept_or_limited(depth, name):
     book = a_book(an_entry(f"@@{name} {depth}\nLore.", constant=True))
     [entry] = awake(book).entries
     assert entry.depth == min(max(depth, 0), 10**9)
@@ -77,20 +77,20 @@ def test_player_text_is_never_read_as_a_decorator_or_a_macro():
     assert entry.depth is None
 
 
-def test_bookkeeping_is_neither_scanned_nor_counted():
+def test_bookkeeping_messages_are_neither_scanned_nor_counted():
     facts = Message(role="user", content="a coin", counted=False)
     history = History([said("user", "a ferry"), facts, facts, said("user", "hm")])
     book = a_book(an_entry("C."), an_entry("F.", keys=["ferry"]), scan_depth=2)
     assert texts(awake(book, scan=Scan(history=history))) == ["F."]
 
 
-def test_gates_count_replies_before_the_window():
+def test_reply_count_conditions_include_replies_before_the_window():
     history = History([said("assistant", "a coin")], earlier=30, earlier_replies=9)
     book = a_book(an_entry("@@activate_only_after 10\nLore."))
     assert texts(awake(book, scan=Scan(history=history))) == ["Lore."]
 
 
-def test_is_greeting_is_met_by_the_greeting_of_the_conversation():
+def test_is_greeting_decorator_is_met_by_the_greeting_of_the_conversation():
     book = a_book(an_entry("@@is_greeting 1\nLore."))
     assert texts(awake(book, rules=ActivationRules(greeting_index=1))) == ["Lore."]
     assert texts(awake(book, rules=ActivationRules(greeting_index=None))) == ["Lore."]
@@ -130,14 +130,14 @@ def test_decorators_in_force_are_listed_for_every_entry():
     }
 
 
-def test_a_random_text_is_the_same_for_the_same_dice():
+def test_random_macro_in_an_entry_is_the_same_for_the_same_dice():
     book = a_book(an_entry("{{random:a,b,c,d,e,f,g,h}}", constant=True))
     first = texts(awake(book, dice=Dice(turn="7", conversation="1")))
     awake(book, dice=Dice(turn="8", conversation="1"))
     assert texts(awake(book, dice=Dice(turn="7", conversation="1"))) == first
 
 
-def test_unchanged_turn_reuses_all_values_and_counts_no_tokens():
+def test_activation_of_an_unchanged_turn_counts_no_tokens():
     asked: list[str] = []
 
     def count(text: str) -> int:
@@ -157,7 +157,7 @@ def test_unchanged_turn_reuses_all_values_and_counts_no_tokens():
     assert second.verdicts == first.verdicts
 
 
-def test_one_book_gives_each_character_its_own_values():
+def test_one_book_expands_macros_for_each_character_separately():
     book = a_book(an_entry("I am {{char}}."))
     for name in ("Oren", "Brida", "Oren"):
         assert texts(awake(book, values={"char": name})) == [f"I am {name}."]

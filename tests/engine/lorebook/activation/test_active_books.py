@@ -52,7 +52,7 @@ def rules_of(preset: str, **more: Any) -> ActivationRules:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_turn_judges_and_offers_nothing_when_no_key_moved(preset, judged, offered):
+def test_turn_judges_no_entry_when_no_key_changed_its_place(preset, judged, offered):
     book, rules = a_book(*ENTRIES), rules_of(preset)
     history = a_history("user: coin and gate")
     before = awake(book, scan=Scan(history=history), rules=rules)
@@ -67,7 +67,7 @@ def test_turn_judges_and_offers_nothing_when_no_key_moved(preset, judged, offere
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_new_message_has_only_entries_with_its_keys_judged(preset, judged, offered):
+def test_new_message_causes_judgement_only_of_entries_with_its_keys(preset, judged, offered):
     book, rules = a_book(*ENTRIES), rules_of(preset)
     history = a_history("user: coin and gate")
     awake(book, scan=Scan(history=history), rules=rules).touched  # noqa: B018
@@ -79,7 +79,7 @@ def test_new_message_has_only_entries_with_its_keys_judged(preset, judged, offer
     assert reasons(result)["book#0"] == "+ key 'coin' in message 2 at 2-6"
 
 
-def test_entries_end_without_judgement_when_their_message_leaves_the_scan_depth(judged):
+def test_entries_become_inactive_when_their_message_leaves_the_scan_depth(judged):
     book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
     history = a_history("user: coin", "user: tower", "user: -")
     assert texts(awake(book, scan=Scan(history=history), rules=rules)) == ["Coin.", "Tower."]
@@ -103,7 +103,7 @@ def test_verdict_is_reused_when_it_says_the_same():
     )
 
 
-def test_verdicts_of_a_turn_stay_when_later_turns_add_some():
+def test_verdicts_of_a_turn_do_not_change_in_later_turns():
     book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
     history = a_history("user: coin")
     first = awake(book, scan=Scan(history=history), rules=rules)

@@ -32,7 +32,7 @@ def rules_of(**more):
 
 
 @given(ENTRIES, st.integers(1, 90), st.sampled_from(["skip", "stop"]), st.booleans())
-def test_counting_together_admits_the_same_entries_as_counting_all_again(
+def test_estimated_count_admits_the_same_entries_as_sillytavern(
     entries, budget, overflow, recursive
 ):
     def admitted():
@@ -47,7 +47,7 @@ def test_counting_together_admits_the_same_entries_as_counting_all_again(
 
 
 @pytest.mark.parametrize(("budget", "active"), [(16, 10), (15, 9), (14, 8), (1, 0)])
-def test_last_admitted_entry_is_exact_for_the_whole_text(budget, active):
+def test_token_count_after_the_last_admitted_entry_is_exact(budget, active):
     """Ten texts of 2 tokens each are 15 together, and the sum stays below the budget."""
     book = a_book(*(an_entry(f"lo{n:02}") for n in range(10)))
     rules = rules_of(budget_tokens=budget, recursive=False)
@@ -76,14 +76,14 @@ def counted_for(*, entries, budget, overflow="stop", one_by_one=False):
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_no_text_is_counted_twice_when_all_entries_fit(one_by_one):
+def test_no_entry_text_is_counted_twice_when_all_entries_fit(one_by_one):
     more, active = counted_for(entries=300, budget=100_000, one_by_one=one_by_one)
     assert active == 300
     assert more < 1_000
 
 
 @pytest.mark.parametrize("overflow", ["stop", "skip"])
-def test_only_the_last_entries_are_counted_together_near_the_limit(overflow):
+def test_entry_texts_are_counted_together_only_near_the_budget_limit(overflow):
     text = 210  # characters of an entry, about
     more, active = counted_for(entries=300, budget=5_000, overflow=overflow)
     assert 80 < active < 110

@@ -17,12 +17,12 @@ def member(content, group="g", *, keys=("coin",), **more):
 @pytest.mark.parametrize(
     ("roll", "winner"), [(0.0, "light"), (0.1, "light"), (0.11, "heavy"), (0.999, "heavy")]
 )
-def test_roll_selects_by_weight_in_processing_order(roll, winner):
+def test_group_winner_is_drawn_by_weight_in_processing_order(roll, winner):
     book = a_book(member("light", group_weight=10), member("heavy", group_weight=90))
     assert texts(awake(book, rules=ActivationRules(dice=roll))) == [winner]
 
 
-def test_winners_are_drawn_in_proportion_to_weights():
+def test_group_winners_are_drawn_in_proportion_to_weights():
     book = a_book(member("rare", group_weight=10), member("usual", group_weight=90))
     won = [texts(awake(book, dice=Dice(turn=str(n), conversation="1"))) for n in range(400)]
     assert 20 <= won.count(["rare"]) <= 65
@@ -54,13 +54,13 @@ def test_repeated_group_name_counts_once():
     assert reasons(result)["book#0"].endswith("won group 'g' of 2 (weight 100 of 200, rolled 0.00)")
 
 
-def test_a_constant_member_competes_like_others():
+def test_constant_entry_competes_in_its_group_like_others():
     constant = {**member("constant", keys=()), "constant": True}
     book = a_book(constant, member("preferred", group_override=True))
     assert texts(awake(book)) == ["preferred"]
 
 
-def test_group_member_of_a_later_pass_loses_when_the_group_is_served():
+def test_group_member_of_a_later_pass_loses_when_another_is_active():
     book = a_book(member("The bell."), member("late", keys=["bell"], group_override=True))
     result = awake(book)
     assert texts(result) == ["The bell."]
@@ -78,7 +78,7 @@ def test_group_cooldown_holds_for_all_groups_of_the_entry():
     assert sorted(texts(third)) == ["pun", "tale"]
 
 
-def test_sticky_member_stays_during_group_cooldown():
+def test_sticky_group_member_stays_during_group_cooldown():
     joke = member("joke", sticky=3, evennia_ai={"group_cooldown": 9})
     assert [texts(turn) for turn in over_turns(a_book(joke), said=["coin", "-", "-", "coin"])] == [
         *(["joke"], ["joke"], ["joke"]),

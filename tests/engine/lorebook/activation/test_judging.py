@@ -34,7 +34,7 @@ def with_secondary(logic, *secondary, **more):
         *((logic, "red blue", False) for logic in LOGICS),
     ],
 )
-def test_logic_decides_by_the_number_of_found_secondary_keys(logic, said, is_awake):
+def test_secondary_key_logic_decides_by_the_number_of_found_keys(logic, said, is_awake):
     book = a_book(with_secondary(logic, "red", "blue"))
     assert bool(texts(awake(book, scan=a_scan(f"user: {said}")))) == is_awake
 
@@ -77,7 +77,7 @@ def test_constant_entry_ignores_its_secondary_keys():
     assert reasons(awake(book)) == {"book#0": "+ constant"}
 
 
-def test_secondary_key_may_be_in_another_message():
+def test_secondary_key_may_be_in_another_message_than_the_primary_key():
     book = a_book(with_secondary("any", "red"))
     lines = ["user: red", "user: -", "user: coin"]
     assert texts(awake(book, scan=a_scan(*lines)))
@@ -110,13 +110,13 @@ def test_first_unmet_condition_in_a_fixed_order_is_the_reason(entry, reason):
     assert reasons(awake(a_book(entry), scan=scan)) == {"book#0": reason}
 
 
-def test_is_user_icon_is_met_by_the_icon_of_the_user():
+def test_is_user_icon_decorator_is_met_by_the_icon_of_the_user():
     book = a_book(an_entry("@@is_user_icon sailor\nA."), absent={})
     for icon, is_awake in ((None, True), ("sailor", True), ("monk", False)):
         assert bool(texts(awake(book, rules=ActivationRules(user_icon=icon)))) == is_awake
 
 
-def test_activate_only_every_counts_the_replies_so_far():
+def test_activate_only_every_decorator_counts_the_replies_so_far():
     book = a_book(an_entry("@@activate_only_every 2\nA."))
     said = [
         bool(texts(awake(book, scan=a_scan(*["assistant: coin"] * replies))))
@@ -125,12 +125,12 @@ def test_activate_only_every_counts_the_replies_so_far():
     assert said == [False, True, False, True]
 
 
-def test_pending_event_does_not_count_as_a_reply():
+def test_event_to_answer_does_not_count_as_a_reply():
     book = a_book(an_entry("@@activate_only_after 1\nA."))
     assert texts(awake(book, scan=a_scan(event="Anna: coin"))) == []
 
 
-def test_activate_ignores_gates_timers_and_delay_levels():
+def test_activate_decorator_ignores_conditions_timers_and_delay_levels():
     entry = an_entry(
         "@@activate\n@@activate_only_after 99\n@@is_greeting 7\nA.",
         keys=[],

@@ -26,7 +26,7 @@ def told(result, label):
     return next(v.reason for v in result.verdicts if v.item == f"lore:{label}")
 
 
-def test_verdict_has_the_budget_before_and_after():
+def test_verdict_on_an_entry_has_the_lore_budget_before_and_after():
     book = a_book(an_entry("one two three"), an_entry("one two"))
     result = awake(book, rules=ActivationRules(budget_tokens=10))
     assert told(result, "book#0").endswith("; budget 10 -> 7 tokens")
@@ -34,12 +34,12 @@ def test_verdict_has_the_budget_before_and_after():
     assert [verdict.tokens for verdict in result.verdicts] == [3, 2]
 
 
-def test_verdict_has_the_tokens_of_an_entry_without_room():
+def test_verdict_on_an_entry_without_room_has_its_tokens():
     result = awake(a_book(an_entry("one two three")), rules=ActivationRules(budget_tokens=2))
     assert [(verdict.kept, verdict.tokens) for verdict in result.verdicts] == [(False, 3)]
 
 
-def test_entry_that_ignores_the_budget_may_overdraw_it():
+def test_entry_that_ignores_the_budget_may_exceed_it():
     large = an_entry("one two three", extensions={"ignore_budget": True}, priority=200)
     result = awake(a_book(large, an_entry("one")), rules=ActivationRules(budget_tokens=2))
     assert texts(result) == ["one two three"]
@@ -76,7 +76,7 @@ def test_full_budget_stops_only_entries_that_share_it():
     assert texts(awake(common, own, rules=rules)) == ["own"]
 
 
-def test_smaller_budget_binds_an_unapproved_book():
+def test_smaller_of_two_budgets_applies_to_a_book_without_grant():
     entries = [an_entry(f"{number} two") for number in range(3)]
     for own, rules in ((4, 100), (100, 4)):
         book = a_book(*entries, grants=NO_GRANTS, token_budget=own)
@@ -84,7 +84,7 @@ def test_smaller_budget_binds_an_unapproved_book():
         assert texts(result) == ["0 two", "1 two"]
 
 
-def test_speaker_without_a_name_has_a_share():
+def test_speaker_without_a_name_has_a_share_of_the_budget():
     scan = a_scan("user: coin", "user Ben: gate")
     book = a_book(an_entry("a"), an_entry("b"), an_entry("c", keys=["gate"]))
     result = awake(book, scan=scan, rules=ActivationRules(speaker_matches=1))
@@ -108,7 +108,7 @@ def test_key_in_a_speakers_name_counts_as_said_by_them():
     assert texts(result) == ["a"]
 
 
-def test_constants_are_offered_room_before_matched_entries_of_any_priority():
+def test_constant_entries_get_room_before_matched_entries_of_any_priority():
     constant = an_entry("one two", keys=[], constant=True, priority=-5)
     rules = ActivationRules(budget_tokens=3)
     assert texts(awake(a_book(an_entry("1 2", priority=900), constant), rules=rules)) == ["one two"]
@@ -194,7 +194,7 @@ SEVERAL = st.lists(
     st.sampled_from([0, 1]),
     st.integers(0, 20),
 )
-def test_entries_offered_together_are_charged_like_single_ones(
+def test_entries_admitted_together_cost_the_budget_as_much_as_singly(
     first, second, own_budget, preset, overflow, speaker_matches, budget
 ):
     def verdicts():

@@ -108,7 +108,7 @@ def test_constant_mention_entry_is_at_the_last_message_with_its_key() -> None:
     assert depth_of(entry, said=said) == 10
 
 
-def test_mention_entry_without_such_a_message_is_after_the_newest() -> None:
+def test_mention_entry_without_a_message_with_its_key_is_after_the_newest() -> None:
     assert depth_of(at_mention(constant=True), said=("a", "b")) == 0
     assert depth_of(at_mention(constant=True, keys=[]), said=("a", "b")) == 0
 
@@ -233,7 +233,7 @@ def test_mention_entry_is_never_between_a_call_and_its_result(talk: Any) -> None
 @pytest.mark.req("S3-34")
 @quick
 @given(talk=talks())
-def test_mention_entry_is_at_the_message_of_its_verdict_or_at_an_end(talk: Any) -> None:
+def test_mention_entry_is_at_the_message_that_its_verdict_names_or_at_an_end(talk: Any) -> None:
     book, history, limit, event = talk
     prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
     own = [m for m in prompt.messages if m.block == "history" and not m.injected]
@@ -260,7 +260,7 @@ def test_mention_entry_is_at_the_message_of_its_verdict_or_at_an_end(talk: Any) 
 @pytest.mark.req("S3-34")
 @quick
 @given(talk=talks())
-def test_mention_entry_changes_no_other_byte_of_the_prompt(talk: Any) -> None:
+def test_mention_entry_changes_no_other_message_of_the_prompt(talk: Any) -> None:
     book, history, _, event = talk
     rest = [
         an_entry(f"Quiet {entry.uid}.", keys=["never"])

@@ -44,7 +44,7 @@ def test_answered_arrival_activates_no_entry_by_default() -> None:
 
 
 @pytest.mark.parametrize("kind", ["say", "whisper", "talk", "pose", "give", "show", "combat", ""])
-def test_speech_poses_and_other_events_activate_an_entry(kind: str) -> None:
+def test_speech_poses_and_events_except_movement_activate_an_entry(kind: str) -> None:
     event = event_message("The ferry.", kind=kind)
     assert texts(heard(an_entry(keys=["ferry"]), history=[], event=event)) == ["Some lore."]
 
@@ -68,7 +68,7 @@ def test_condition_on_movement_events_includes_movement_unless_switched_off() ->
     assert not hears()
 
 
-def test_movement_entry_reports_the_last_place_of_its_key() -> None:
+def test_entry_activated_by_movement_reports_the_last_place_of_its_key() -> None:
     entry = an_entry(keys=["ferry"], extensions=asking())
     spoken = said("user", "A ferry!")
     last = heard(entry, history=[spoken, came()])
@@ -79,13 +79,13 @@ def test_movement_entry_reports_the_last_place_of_its_key() -> None:
     ]
 
 
-def test_key_said_before_an_arrival_still_activates() -> None:
+def test_key_said_before_an_arrival_message_still_activates() -> None:
     entry = an_entry(keys=["ferry"])
     result = heard(entry, history=[said("user", "A ferry!"), came()])
     assert list(result.causes.values()) == ["key 'ferry' in message 1 at 2-7"]
 
 
-def test_arrival_counts_for_the_scan_depth() -> None:
+def test_arrival_message_counts_for_the_scan_depth() -> None:
     history = [said("user", "A ferry!"), came("Ben leaves.")]
     entry = an_entry(keys=["ferry"])
     assert texts(heard(entry, history=history, rules=ActivationRules(scan_depth=1))) == []
@@ -100,7 +100,7 @@ def test_secondary_keys_are_not_found_in_movement_messages() -> None:
     assert texts(result) == ["Lore."]
 
 
-def test_pattern_over_all_messages_skips_movement_messages() -> None:
+def test_regex_over_all_messages_skips_movement_messages() -> None:
     entry = a_world_entry(key=["/fer+y/"])
     asks = a_world_entry("Asks.", key=["/fer+y/"], evennia_ai={"movement": True})
     rules = ActivationRules(rules="sillytavern", scan_depth=4)

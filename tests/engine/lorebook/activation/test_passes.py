@@ -25,23 +25,23 @@ def walked(schedule, *results):
     return kinds
 
 
-def test_schedule_ends_when_no_text_is_passed_on():
+def test_activation_ends_when_no_new_entry_text_is_left_to_search():
     assert walked(a_schedule(), a_result(0)) == []
     assert walked(a_schedule(), a_result(1), a_result(0)) == ["recursion"]
 
 
 @pytest.mark.parametrize(("steps", "made"), [(1, 1), (3, 3), (0, 9)])
-def test_recursion_limit_does_not_count_the_first_pass(steps, made):
+def test_recursion_limit_does_not_count_the_first_activation_pass(steps, made):
     schedule = a_schedule(max_recursion_steps=steps)
     assert walked(schedule, *[a_result(1)] * 9) == ["recursion"] * made
     assert schedule.number == made + 1
 
 
-def test_schedule_has_no_recursion_pass_without_recursion():
+def test_activation_has_no_recursion_pass_when_recursion_is_off():
     assert walked(a_schedule(recursive=False), a_result(5)) == []
 
 
-def test_a_full_budget_ends_recursion_and_widening():
+def test_full_lore_budget_ends_recursion_and_widening_of_the_scan():
     schedule = a_schedule(min_activations=9, length=50)
     assert walked(schedule, a_result(1, active=1, full=True)) == []
 
@@ -57,7 +57,7 @@ def test_delay_levels_are_not_reached_without_recursion():
     assert walked(a_schedule(levels=[1]), a_result(0)) == []
 
 
-def test_no_recursion_follows_a_widened_pass_without_new_entries():
+def test_no_recursion_follows_a_widened_scan_without_new_entries():
     schedule = a_schedule(scan_depth=1, min_activations=2, length=5)
     assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
         "recursion",
@@ -66,7 +66,7 @@ def test_no_recursion_follows_a_widened_pass_without_new_entries():
     assert schedule.widened == 4
 
 
-def test_recursion_follows_a_widened_pass_while_delayed_entries_wait():
+def test_recursion_follows_a_widened_scan_while_delayed_entries_wait():
     schedule = a_schedule(scan_depth=1, min_activations=2, length=3, levels=[1])
     assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
         *("recursion", "widened", "recursion", "widened", "recursion"),
@@ -79,7 +79,7 @@ def test_scan_is_widened_when_recursion_is_at_its_limit():
 
 
 @pytest.mark.parametrize(("deepest", "widened"), [(0, 9), (4, 3), (1, 0), (99, 9)])
-def test_widening_ends_at_its_depth_or_at_the_oldest_message(deepest, widened):
+def test_scan_widening_ends_at_its_limit_or_at_the_oldest_message(deepest, widened):
     schedule = a_schedule(
         scan_depth=1, min_activations=9, min_activations_depth_max=deepest, length=10
     )
@@ -87,19 +87,19 @@ def test_widening_ends_at_its_depth_or_at_the_oldest_message(deepest, widened):
     assert schedule.widened == widened
 
 
-def test_widening_ends_when_enough_entries_are_active():
+def test_scan_widening_ends_when_enough_entries_are_active():
     schedule = a_schedule(scan_depth=1, min_activations=2, length=10)
     assert walked(schedule, a_result(active=1), a_result(active=2)) == ["widened"]
 
 
-def test_widening_a_long_history_without_the_key_ends():
+def test_scan_widening_ends_in_a_long_history_without_the_key():
     rules = ActivationRules(scan_depth=1, min_activations=2)
     lines = ["user: coin", *["user: -"] * (MOST_WIDENED + 50), "user: gate"]
     book = a_book(an_entry("Far."), an_entry("Near.", keys=["gate"]))
     assert texts(awake(book, scan=a_scan(*lines), rules=rules)) == ["Near."]
 
 
-def test_entry_found_by_widening_activates_others_by_recursion():
+def test_entry_found_by_a_widened_scan_activates_others_by_recursion():
     rules = ActivationRules(scan_depth=1, min_activations=3)
     lines = ["user: coin", *["user: -"] * 20, "user: gate"]
     book = a_book(

@@ -46,7 +46,7 @@ def composed(*entries, components=(), grants=ALL_GRANTS, **options):
 
 
 @LAYOUTS
-def test_constant_lore_before_and_after_shares_a_message_at_its_id(layout):
+def test_constant_lore_before_and_after_the_character_shares_a_message_each(layout):
     prompt = composed(
         lore("B2", position=0, insertion_order=2),
         lore("B1", position=0, insertion_order=1),
@@ -215,7 +215,7 @@ def test_text_of_an_outlet_is_not_expanded_again():
     assert content in ("outlet tides and a", "outlet tides and b")
 
 
-def test_a_disabled_component_shows_no_outlet():
+def test_outlet_is_not_shown_by_a_disabled_component():
     off = a_component("{{outlet::tides}}", enabled=False)
     prompt = composed(lore("ebb", own={"outlet": "tides"}), components=[off])
     assert contents(prompt) == []
@@ -313,7 +313,7 @@ def test_placed_lore_is_deterministic(layout):
 
 @LAYOUTS
 @pytest.mark.parametrize("position", [0, 1, 2, 3, 5, 6, 7])
-def test_no_place_gives_an_entry_the_role_system_without_the_grant(position, layout):
+def test_entry_without_the_grant_gets_the_role_system_at_no_position(position, layout):
     prompt = composed(
         lore("EVIL", position=position, outlet_name="tides"),
         components=[

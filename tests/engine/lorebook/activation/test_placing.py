@@ -78,7 +78,7 @@ def test_entry_with_a_depth_keeps_it_in_the_role_user_without_grants():
         ({"positions", "roles"}, ("before", "system")),
     ],
 )
-def test_each_grant_allows_only_its_own_request(grants, stands):
+def test_each_grant_allows_an_entry_only_its_own_place_or_role(grants, stands):
     [entry] = awake(a_book(placed(position=0, role=0), grants=frozenset(grants))).entries
     assert (entry.position, entry.role) == stands
 
@@ -91,7 +91,7 @@ def test_each_grant_allows_only_its_own_request(grants, stands):
         ({"roles"}, ("depth", "system")),
     ],
 )
-def test_place_inside_a_text_of_the_game_needs_both_grants(position, grants, stands):
+def test_entry_inside_the_note_or_an_outlet_needs_both_grants(position, grants, stands):
     entry = placed(position=position, outlet_name="tides")
     [active] = awake(a_book(entry, grants=frozenset(grants))).entries
     assert (active.position, active.role, active.outlet) == (*stands, "")
@@ -106,13 +106,13 @@ def test_entries_of_a_place_are_sorted_by_order_then_book_order():
     assert [entry.text for entry in in_output_order(entries)] == ["w1", "c2", "w2"]
 
 
-def test_an_order_may_be_a_fraction_or_below_zero():
+def test_order_of_an_entry_may_be_a_fraction_or_below_zero():
     book = a_book(*(placed(str(order), insertion_order=order) for order in (0.5, 0, -3, 10, 9)))
     entries = awake(book).entries
     assert [entry.text for entry in in_output_order(entries)] == ["-3", "0", "0.5", "9", "10"]
 
 
-def test_many_entries_of_one_order_keep_the_book_order():
+def test_many_entries_of_equal_order_keep_the_order_of_their_book():
     book = a_book(*(placed(f"t{number}") for number in range(1200)))
     entries = in_output_order(awake(book, limit_tokens=100_000).entries)
     assert [entry.text for entry in entries] == [f"t{number}" for number in range(1200)]
@@ -146,7 +146,7 @@ ATTACHED = [
 
 
 @given(st.permutations(ATTACHED), st.sampled_from(["evenly", "character_first", "global_first"]))
-def test_result_does_not_depend_on_the_order_of_the_books(attached, strategy):
+def test_activation_does_not_depend_on_the_order_of_the_given_books(attached, strategy):
     rules = ActivationRules(strategy=strategy)
 
     def result(listed):

@@ -44,7 +44,7 @@ def test_sillytavern_order_is_rising_before_character_and_falling_before_example
         assert [int(entry.text) for entry in placed(*entries)] == wanted
 
 
-def test_new_entry_moves_only_entries_of_its_order():
+def test_new_entry_changes_sort_keys_only_of_entries_of_its_order():
     entries = [an_entry_of(n, position=n % 6, text=f"text {n}") for n in range(60)]
     newcomer = an_entry_of(20.5, position=BEFORE, text="new")
     before = {entry.text: entry.sort_key for entry in placed(*entries)}
@@ -53,7 +53,7 @@ def test_new_entry_moves_only_entries_of_its_order():
 
 
 @given(st.lists(ORDERS, min_size=1, max_size=9))
-def test_all_entries_of_a_place_have_one_order_among_other_texts(orders):
+def test_all_entries_of_a_place_have_one_order_among_the_other_texts_there(orders):
     """Else lore at a component in the history would go behind the components it stands before."""
     for position, one in ((BEFORE, 0), (EXAMPLES_BEFORE, 0), (DEPTH, 100)):
         entries = [an_entry_of(order, position=position) for order in orders]

@@ -36,11 +36,11 @@ def active(results):
 
 
 @pytest.mark.parametrize(("name", "count"), [("turns", 2), ("messages", 7), ("seconds", 1.5)])
-def test_clock_counts_turns_messages_and_seconds(name, count):
+def test_entry_timers_can_count_turns_messages_or_seconds(name, count):
     assert Clock(turns=2, messages=7, seconds=1.5).read(name) == count
 
 
-def test_rules_choose_the_clock_when_the_entry_does_not():
+def test_rules_choose_the_clock_of_timers_when_the_entry_does_not():
     book = a_book(timed(sticky=2))
     for clock, over in (("turns", 2), ("messages", 2), ("seconds", 2)):
         rules = ActivationRules(clock=clock)
@@ -53,7 +53,7 @@ def test_rules_choose_the_clock_when_the_entry_does_not():
         assert not texts(a_turn(book, scan=HM, rules=rules, clock=gone, state=state))
 
 
-def test_unchanged_turn_returns_the_same_state_object():
+def test_timer_state_is_the_same_object_after_a_turn_without_changes():
     book = a_book(timed(sticky=9), an_entry("Plain."))
     first, second, third = over_turns(book, said=["coin", "coin", "hm"])
     assert second.after is first.after
@@ -62,7 +62,7 @@ def test_unchanged_turn_returns_the_same_state_object():
     assert plain.after is NO_STATE
 
 
-def test_state_round_trips_through_json():
+def test_timer_state_round_trips_through_json():
     state = LoreState(
         sticky={"book#1": Spell(1, 4), "book#0": Spell(2, 3)},
         cooldown={"book#1": Spell(0.5, 60.25, settled=True)},
@@ -108,7 +108,7 @@ def test_earlier_match_is_remembered_while_the_book_is_missing():
     assert texts(a_turn(book, scan=COIN, state=away, clock=at(3))) == []
 
 
-def test_timer_does_not_start_without_room_or_luck():
+def test_timer_does_not_start_when_the_entry_had_no_room_or_failed_its_chance():
     book = a_book(timed("one two three", sticky=3))
     assert a_turn(book, scan=COIN, rules=ActivationRules(budget_tokens=2)).after is NO_STATE
     unlucky = a_book(timed(sticky=3, probability=10))
@@ -130,12 +130,12 @@ def test_disabled_entry_does_not_stay_sticky():
     assert texts(a_turn(off, scan=HM, state=state, clock=at(2))) == []
 
 
-def test_turn_without_books_keeps_the_state():
+def test_turn_without_books_keeps_the_timer_state():
     state = LoreState(sticky={"book#0": Spell(1, 9)})
     assert a_turn(scan=HM, state=state, clock=at(2)).after is state
 
 
-def test_our_preset_keeps_timers_when_the_clock_does_not_move():
+def test_preset_evennia_ai_keeps_timers_when_the_clock_does_not_move():
     book = a_book(timed(sticky=2))
     state = a_turn(book, scan=COIN, clock=at(1)).after
     assert texts(a_turn(book, scan=HM, state=state, clock=at(1))) == ["Some lore."]
@@ -163,7 +163,7 @@ ENTRIES = st.lists(st.tuples(TIMED, OWN, HEADS, st.sampled_from(["coin", "gate"]
 
 
 @given(ENTRIES, st.lists(st.sampled_from(["coin", "gate", "hm"]), max_size=6))
-def test_stored_state_equals_the_running_state_after_any_turns(entries, said):
+def test_stored_timer_state_equals_the_running_state_after_any_turns(entries, said):
     book = a_book(
         *(
             {**timed(f"{head}Text {n}.", own=own, **timing), "keys": [key]}
@@ -183,7 +183,7 @@ def test_stored_state_equals_the_running_state_after_any_turns(entries, said):
 
 
 @given(ENTRIES, st.lists(st.sampled_from(["coin", "gate", "hm"]), max_size=5), st.booleans())
-def test_activating_twice_gives_the_same_result(entries, said, dry):
+def test_activation_with_equal_timers_gives_the_same_result(entries, said, dry):
     book = a_book(
         *(
             {**timed(f"{head}Text {n}.", own=own, **timing), "keys": [key]}

@@ -16,13 +16,13 @@ UIDS = st.lists(
 
 
 @given(UIDS)
-def test_unpacking_uids_returns_what_was_packed(uids):
+def test_unpacking_entry_uids_returns_what_was_packed(uids):
     numbers = [uid for uid in uids if uid in map(str, range(41))]
     others = [uid for uid in uids if uid not in numbers]
     assert list(unpack_uids(pack_uids(uids))) == numbers + others
 
 
-def test_ten_thousand_uids_are_packed_into_a_range():
+def test_ten_thousand_entry_uids_are_packed_into_a_range():
     assert pack_uids(map(str, range(10_000))) == "0-9999"
     assert pack_uids(["0", "1", "3", "gate", "4"]) == '0-1,3-4;["gate"]'
 
@@ -44,7 +44,7 @@ def test_unmatched_entries_are_grouped_by_reason():
     assert [verdict.item for verdict in result.touched] == ["lore:book#0"]
 
 
-def test_reason_names_the_depth_of_the_widened_scan():
+def test_reason_of_unmatched_entries_names_the_depth_of_the_widened_scan():
     book = a_book(an_entry("Found."), an_entry("Silent.", keys=["gate"]))
     scan = a_scan("user: coin", "user: -", "user: -")
     rules = ActivationRules(scan_depth=1, min_activations=1)
@@ -57,7 +57,7 @@ def test_reason_names_the_depth_of_the_widened_scan():
     )
 
 
-def test_reason_depends_on_the_values_of_macros_in_keys():
+def test_reason_of_unmatched_entries_depends_on_macro_values_in_keys():
     book = a_book(an_entry(keys=["{{user}}"]))
     said = [reasons(awake(book, values={"user": name}))["book#0"] for name in (" ", "Anna", " ")]
     assert said == ["- has no keys", "- no key in the newest 4 messages", "- has no keys"]
@@ -77,7 +77,7 @@ KEYED = st.tuples(
     st.lists(st.sampled_from(["user: coin", "assistant: gate", "user: -"]), max_size=4),
     st.integers(0, 3),
 )
-def test_unmatched_groups_agree_with_the_single_verdicts(first, second, lines, minimum):
+def test_groups_of_unmatched_entries_agree_with_the_single_verdicts(first, second, lines, minimum):
     books = [
         a_book(
             *(

@@ -65,14 +65,14 @@ def test_entry_without_macros_costs_no_work() -> None:
     assert len(lore.entries) > 0
 
 
-def test_empty_result_of_macros_still_costs_work() -> None:
+def test_macros_that_expand_to_nothing_still_cost_work() -> None:
     lore = activated(a_book(an_entry("{{setvar::a::b}}" * 20)))
     assert lore.work > 20 * 30
     assert lore.entries == ()
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_kept_texts_do_not_change_results_near_the_work_limit(seed: int) -> None:
+def test_cached_entry_texts_do_not_change_results_near_the_work_limit(seed: int) -> None:
     chance = random.Random(seed)
     keys = ["coin", "ferry", "harbour", "bell"]
     entries = [
@@ -97,7 +97,7 @@ def test_kept_texts_do_not_change_results_near_the_work_limit(seed: int) -> None
         assert now.work == anew.work <= work
 
 
-def test_keys_with_dice_stay_as_written_beyond_the_limit() -> None:
+def test_keys_with_random_macros_stay_as_written_beyond_the_work_limit() -> None:
     keys = [f"{{{{roll:100d6}}}}{n}" for n in range(200)]
     book = a_book(*(an_entry("Lore.", keys=[key]) for key in keys))
     lore = activated(book, "user Anna: {{roll:100d6}}199")

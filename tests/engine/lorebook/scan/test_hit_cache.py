@@ -34,7 +34,7 @@ def test_place_of_a_key_is_the_newest_message_with_it():
     assert reached(known, history, first=1) == {COIN: 2, GATE: 3}
 
 
-def test_reach_returns_only_keys_whose_place_changed():
+def test_hit_cache_reports_only_keys_whose_place_changed():
     history = a_history("user: coin", "user: gate", "user: coin", "user: -")
     known = HitCache(TABLE, with_names=True, at=history.stop)
     assert known.reach(history, first=1, stop=history.stop) == {COIN, GATE}
@@ -55,7 +55,7 @@ class CountedTable(KeyTable):
         return super().scanned(*args, **kwargs)
 
 
-def test_only_new_messages_are_searched():
+def test_hit_cache_searches_only_new_messages():
     table = CountedTable([(COIN, Key("coin", False, "word")), (GATE, Key("gate", False, "word"))])
     history = a_history(*["user: coin"] * 50)
     known = hit_cache_of(history, table, of=("book",), with_names=True)
@@ -67,14 +67,14 @@ def test_only_new_messages_are_searched():
     assert table.asked == 51
 
 
-def test_another_key_table_or_name_setting_has_its_own_cache():
+def test_other_keys_or_name_setting_have_their_own_hit_cache():
     history = a_history("user Coin: -")
     first = hit_cache_of(history, TABLE, of=("book",), with_names=True)
     assert hit_cache_of(history, TABLE, of=("book",), with_names=False) is not first
     assert hit_cache_of(history, KeyTable([]), of=("book",), with_names=False) is not first
 
 
-def test_older_view_finds_no_key_of_later_messages():
+def test_older_history_view_finds_no_key_of_later_messages():
     old = a_history("user: -", "user: coin")
     new = old.appended(said("user", "gate"))
     book = a_book(an_entry("Coin."), an_entry("Gate.", keys=["gate"]))
@@ -82,7 +82,7 @@ def test_older_view_finds_no_key_of_later_messages():
     assert texts(awake(book, scan=Scan(history=old))) == ["Coin."]
 
 
-def test_separate_views_find_keys_of_their_own_messages():
+def test_separate_history_views_find_keys_of_their_own_messages():
     old = a_history("user: -")
     book = a_book(an_entry("Coin."), an_entry("Gate.", keys=["gate"]))
     one = old.appended(said("user", "coin"))
@@ -92,7 +92,7 @@ def test_separate_views_find_keys_of_their_own_messages():
         assert texts(awake(book, scan=Scan(history=other))) == ["Gate."]
 
 
-def test_stretch_that_jumped_ahead_is_searched_again():
+def test_hit_cache_searches_again_when_its_messages_are_not_adjacent():
     history = a_history(*["user: coin"], *["user: -"] * 30)
     known = hit_cache_of(history, TABLE, of=("book",), with_names=True)
     assert reached(known, history, first=29) == {}
@@ -102,7 +102,7 @@ def test_stretch_that_jumped_ahead_is_searched_again():
     assert reached(known, history) == {COIN: 0, GATE: 60}
 
 
-def test_kept_entry_is_counted_again_with_another_counter():
+def test_cached_entry_text_is_counted_again_with_another_token_counter():
     history = a_history("user: coin")
     tens = TokenCounter(name="tens", version="1", count=lambda text: 10 * len(text.split()))
     book = a_book(an_entry("one two"))
@@ -113,7 +113,7 @@ def test_kept_entry_is_counted_again_with_another_counter():
     assert counted == [2, 20, 2]
 
 
-def test_each_revision_of_a_book_has_its_own_hits():
+def test_each_revision_of_a_book_has_its_own_hit_cache():
     history = a_history("user: coin")
     old, new = (a_book(an_entry(text), revision=n) for n, text in enumerate(("Old.", "New."), 1))
     for book, text in ((old, "Old."), (new, "New."), (old, "Old.")):
@@ -159,7 +159,7 @@ def a_message(text, role, name, is_record):
 
 
 @given(BOOKS, STEPS, st.integers(0, 4), st.integers(0, 3), st.sampled_from([50, 100]))
-def test_cached_conversation_equals_a_new_one(entries, steps, depth, minimum, share):
+def test_activation_with_a_hit_cache_equals_one_without(entries, steps, depth, minimum, share):
     listed = [
         an_entry(head + text, keys=keys, use_regex=keys[0].startswith("/"), extensions=more)
         for keys, head, text, more in entries

@@ -90,7 +90,7 @@ def test_case_sensitive_key_has_another_number():
     assert len(an_index(book).owners) == 2
 
 
-def test_index_is_shared_by_equal_rules_and_values():
+def test_key_index_is_shared_by_equal_rules_and_macro_values():
     book = a_book(an_entry(), an_entry(keys=["{{char}}"]))
     oren = an_index(book, values={"char": "Oren", "user": "Anna"})
     assert an_index(book, values={"char": "Oren", "user": "Ben"}) is oren
@@ -101,7 +101,7 @@ def test_index_is_shared_by_equal_rules_and_values():
     assert an_index(book, values={"char": "Oren"}, rules=cased) is not oren
 
 
-def test_number_of_cached_indexes_is_limited():
+def test_number_of_cached_key_indexes_is_limited():
     book = a_book(an_entry(keys=["{{user}}"]))
     for number in range(1000):
         an_index(book, values={"user": f"player{number}"})
@@ -187,7 +187,7 @@ def test_invalid_regex_keeps_an_entry_with_use_regex_inactive():
     assert reason.startswith("- pattern '(gate' ")
 
 
-def test_invalid_regex_is_an_ordinary_key_by_form():
+def test_invalid_regex_in_slashes_is_an_ordinary_key_without_use_regex():
     entry = an_entry(keys=["/co(in/"], extensions=BY_FORM)
     assert texts(awake(a_book(entry), scan=a_scan("user: /co(in/"))) == ["Some lore."]
 

@@ -98,7 +98,7 @@ def test_key_is_found_in_each_spelling_of_letters_and_signs(key, text, span, sen
     assert (hit and tuple(hit)) == expected
 
 
-def test_span_is_of_the_written_text_before_normalising():
+def test_found_span_is_of_the_text_as_written_before_normalising():
     hits = a_table(make_key("weg")).hits(
         prepare_text("e\u0301 \u1e9e\u00ad weg", name="Andre\u0301")
     )
@@ -112,7 +112,7 @@ WRITTEN = (
 
 
 @given(st.text(WRITTEN, max_size=25))
-def test_normal_positions_lead_back_to_the_written_text(text):
+def test_positions_in_the_normal_form_lead_back_to_the_written_text(text):
     form, places = normal_form(text), normal_positions(text)
     if places is None:
         assert len(form) == len(text)
@@ -130,7 +130,7 @@ def test_normal_positions_lead_back_to_the_written_text(text):
         assert of_stretch == form[first : at + 1].replace("_", " ")
 
 
-def test_many_combining_marks_take_linear_time():
+def test_key_search_among_many_combining_marks_takes_linear_time():
     with little_work(3):
         for text in (
             "e" + "\u0301" * 20_000,
@@ -144,31 +144,31 @@ def test_key_is_found_inside_words_without_whole_words():
     assert found("art", "a part", whole=False) == (3, 6)
 
 
-def test_case_is_ignored_unless_the_key_is_sensitive():
+def test_letter_case_is_ignored_unless_the_key_is_case_sensitive():
     assert found("COIN", "a coin") == (2, 6)
     assert found("COIN", "a coin", sensitive=True) is None
     assert found("Coin", "a Coin", sensitive=True) == (2, 6)
     assert found("ΟΔΟΣ", "η οδος") == (2, 6)
 
 
-def test_span_counts_characters_of_the_written_text():
+def test_found_span_counts_characters_of_the_written_text():
     text = "die STRASSE, die Straße"
     assert found("straße", text) == (4, 11)
     assert found("weg", "ẞẞ weg") == (3, 6)
     assert found("straße", "ﬃ Straße") == (2, 8)
 
 
-def test_span_in_the_speakers_name_is_negative():
+def test_span_of_a_key_in_the_speakers_name_is_negative():
     hits = a_table(make_key("brida")).hits(prepare_text("good day", name="Brida"))
     assert tuple(hits[0]) == (-7, -2)
 
 
-def test_one_text_searched_in_two_ways_is_two_keys():
+def test_one_key_text_searched_in_two_ways_is_two_keys():
     table = a_table(make_key("art", whole=False), make_key("art"))
     assert set(table.hits(prepare_text("a part"))) == {0}
 
 
-def test_line_heard_by_several_npcs_is_searched_once():
+def test_message_heard_by_several_npcs_is_searched_once():
     table = a_table(make_key("coin"))
     hits = [table.hits(prepare_text("a coin", name="Anna")) for _ in range(3)]
     assert hits[0] is hits[1] is hits[2]
@@ -220,7 +220,7 @@ PHRASES = st.lists(st.text(alphabet="ab", max_size=5), min_size=1, max_size=9).m
 
 
 @given(PHRASES, st.data())
-def test_phrase_is_found_at_any_place(text, data):
+def test_key_phrase_is_found_at_any_place(text, data):
     first = data.draw(st.integers(0, len(text)))
     phrase = text[first : data.draw(st.integers(first, len(text)))]
     other = data.draw(PHRASES)
@@ -244,7 +244,7 @@ def inside(text, at):
     return 0 < at < len(text) and all(c in "abB_1é\u0301ẞs" for c in text[at - 1 : at + 1])
 
 
-def test_search_time_depends_on_the_message_not_on_the_book():
+def test_key_search_time_depends_on_the_message_not_on_the_book():
     words = [f"word{n}" for n in range(30_000)]
     table = a_table(*(make_key(word) for word in words))
     texts = [prepare_text(" ".join(words[n * 70 : n * 70 + 250])) for n in range(400)]
@@ -266,7 +266,7 @@ def test_a_key_between_blanks_is_always_found(text, key):
     assert found(key, f"{text} {key} {text}") is not None
 
 
-def test_cached_hits_are_limited_by_text_length(monkeypatch):
+def test_cached_key_hits_are_limited_by_text_length(monkeypatch):
     monkeypatch.setattr(matching, "MOST_CHARACTERS", 100)
     looked_at: list[str] = []
     table, places = a_table(make_key("coin")), Shelves.places

@@ -22,7 +22,7 @@ def lines(prompt: Prompt) -> list[tuple[str | None, str]]:
     return [(message.name, message.content) for message in prompt.messages]
 
 
-def test_speakers_name_is_removed_only_from_the_first_line() -> None:
+def test_speakers_name_is_removed_only_from_the_first_line_of_an_example() -> None:
     prompt = examples("<START>\nAnna: Who are you? Anna: me.\nAnna: Say.\nOren: A ferryman.")
     assert lines(prompt) == [
         (None, "[Example]"),
@@ -32,11 +32,11 @@ def test_speakers_name_is_removed_only_from_the_first_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["<START>", "<START>\n<START>\n", "  "])
-def test_markers_without_text_give_no_message(text: str) -> None:
+def test_start_markers_without_example_text_give_no_message(text: str) -> None:
     assert [content for name, content in lines(examples(text)) if name] == []
 
 
-def test_an_empty_heading_gives_no_message() -> None:
+def test_empty_heading_of_examples_gives_no_message() -> None:
     prompt = examples("<START>\nAnna: Why?", rules=AssemblyRules(examples="messages"))
     assert lines(prompt) == [("example_user", "Why?")]
 
@@ -57,7 +57,7 @@ def test_examples_inside_the_history_stay_one_message() -> None:
     assert [message.name for message in prompt.messages] == [None]
 
 
-def test_marker_in_a_players_name_begins_no_block() -> None:
+def test_start_marker_in_a_players_name_begins_no_block_of_examples() -> None:
     component = a_component(
         "<START>\n{{user}}: Why?", id=1060, key="dialogue_examples", trust="imported"
     )

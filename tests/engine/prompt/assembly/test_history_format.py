@@ -10,7 +10,7 @@ QUOTED = AssemblyRules(quote_user=True)
 NAMED = AssemblyRules(names="content")
 
 
-def test_history_is_the_given_one_when_no_rule_changes_it() -> None:
+def test_history_is_returned_itself_when_no_rule_changes_it() -> None:
     history = History([said("user", "Where to?", name="Anna")])
     assert format_history(history, PLAIN) is history
 
@@ -23,19 +23,19 @@ def test_formatted_message_has_no_record() -> None:
     assert history[0].content == "Where to?"
 
 
-def test_message_is_the_given_one_when_no_rule_changes_it() -> None:
+def test_message_is_returned_itself_when_no_rule_changes_it() -> None:
     history = History([said("assistant", "Over.", name="Oren", record="8")])
     assert format_history(history, QUOTED)[0] is history[0]
 
 
-def test_bookkeeping_and_tools_are_shown_as_they_are() -> None:
+def test_bookkeeping_and_tool_messages_are_not_formatted() -> None:
     facts = Message("user", "It rains.", name="Facts", counted=False)
     history = History([facts, *a_tool_pair(1)])
     assert format_history(history, NAMED)[0] is facts
     assert [message.content for message in format_history(history, NAMED)][-1] == "result 1"
 
 
-def test_formatted_history_grows_like_a_new_one() -> None:
+def test_formatted_history_with_appended_messages_equals_a_new_one() -> None:
     lines = [said("user", f"m{number}", name="Anna") for number in range(4)]
     grown = History(lines[:1], earlier=3, earlier_users=2)
     shorter = format_history(grown, NAMED)
@@ -47,7 +47,7 @@ def test_formatted_history_grows_like_a_new_one() -> None:
     assert shown[3] is shorter[3]
 
 
-def test_history_format_is_right_for_older_views_and_other_rules() -> None:
+def test_formatted_history_is_made_again_for_older_views_and_other_rules() -> None:
     old = History([said("user", "m1", name="Anna")])
     new = old.appended(said("user", "m2", name="Ben"))
     assert len(format_history(new, NAMED)) == 2
@@ -55,7 +55,7 @@ def test_history_format_is_right_for_older_views_and_other_rules() -> None:
     assert [message.content for message in format_history(new, QUOTED)] == ['"m1"', '"m2"']
 
 
-def test_name_is_inside_the_quotes() -> None:
+def test_speakers_name_is_inside_the_quotes_around_a_message() -> None:
     both = AssemblyRules(names="content", quote_user=True)
     [shown] = format_history(History([said("user", "Why?", name="Anna")]), both)
     assert (shown.content, shown.name) == ('"Anna: Why?"', None)

@@ -38,7 +38,7 @@ def stretches(prompt: Prompt, origin: str) -> list[str]:
     return [text for m in prompt.messages for found, text in m.stretches if found == origin]
 
 
-def test_parts_of_a_merged_message_cover_the_kept_texts() -> None:
+def test_parts_of_a_merged_message_cover_its_texts() -> None:
     prompt = the_prompt(
         BY_ROLE,
         injected("  One \n", 1, id=1201, key="one"),
@@ -55,7 +55,7 @@ def test_parts_of_a_merged_message_cover_the_kept_texts() -> None:
     assert stretches(prompt, "note:0") == ["A note."]
 
 
-def test_texts_of_different_depths_at_the_top_stay_two_messages() -> None:
+def test_texts_of_different_depths_at_one_place_stay_two_messages() -> None:
     deep = [injected(f"Depth {depth}.", depth, id=1200 + depth) for depth in (8, 9)]
     assert texts(the_prompt(BY_ROLE, *deep))[:2] == ["Depth 9.", "Depth 8."]
 
@@ -71,7 +71,7 @@ def test_persistent_text_is_never_merged() -> None:
     assert (said.content, said.stays) == ("Stay.", True)
 
 
-def test_equal_texts_reuse_the_merged_message() -> None:
+def test_merged_message_is_reused_for_equal_texts() -> None:
     inputs = under(
         the_inputs([injected("One.", 1, id=1201), injected("Two.", 1, id=1202)]), BY_ROLE
     )
@@ -115,7 +115,7 @@ TEXTS = st.lists(
 
 
 @given(rules=st.lists(RULES, min_size=1, max_size=3), made=TEXTS, count=st.integers(0, 4))
-def test_merged_prompt_does_not_depend_on_earlier_prompts_and_counts_its_tokens(
+def test_prompt_with_merged_messages_does_not_depend_on_earlier_prompts(
     rules: list[AssemblyRules], made: list[tuple[str, Any, int, int]], count: int
 ) -> None:
     def inputs() -> Inputs:

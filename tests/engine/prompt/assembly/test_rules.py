@@ -8,26 +8,26 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.assembly.rules import PLAIN, PRESETS, assembly_rules, read_assembly
 
 
-def test_assembly_is_plain_without_rules() -> None:
+def test_assembly_rules_are_the_plain_ones_without_settings() -> None:
     assert read_assembly({}) is PLAIN
     assert PLAIN.changed == {}
 
 
-def test_overrides_win_over_the_preset() -> None:
+def test_assembly_settings_override_their_preset() -> None:
     read = read_assembly({"rules": "sillytavern", "quote_user": True, "scenario_format": None})
     assert (read.ties, read.examples, read.quote_user) == ("role", "messages", True)
     assert read.scenario_format is None
     assert read.personality_format == "[{{char}}'s personality: {{personality}}]"
 
 
-def test_lore_rules_decide_the_ties_without_a_preset() -> None:
+def test_lore_preset_decides_the_rule_ties_without_an_assembly_preset() -> None:
     read = read_assembly({"squash": True}, lore_rules="sillytavern")
     assert read.changed == {"ties": "role", "squash": True}
     own = read_assembly({"rules": "evennia_ai"}, lore_rules="sillytavern")
     assert own is PLAIN
 
 
-def test_rules_are_restored_from_their_changes() -> None:
+def test_assembly_rules_are_restored_from_their_changes() -> None:
     rules = PRESETS["sillytavern"]
     assert assembly_rules(rules.changed) == rules
     assert assembly_rules({}) is PLAIN
@@ -45,7 +45,7 @@ def test_rules_are_restored_from_their_changes() -> None:
         ({"rules": "agnai"}, "settings.assembly.rules: must be one of evennia_ai, sillytavern"),
     ],
 )
-def test_wrong_rule_is_refused_with_a_reason(written: Any, told: str) -> None:
+def test_invalid_assembly_rule_is_refused_with_a_reason(written: Any, told: str) -> None:
     with pytest.raises(FormatError) as wrong:
         read_assembly(written)
     assert told in str(wrong.value)

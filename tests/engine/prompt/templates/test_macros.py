@@ -102,7 +102,7 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ),
     ],
 )
-def test_macro_gives_its_text(text: str, result: str) -> None:
+def test_macro_expands_to_its_documented_text(text: str, result: str) -> None:
     assert expanded(text) == result
 
 
@@ -143,7 +143,7 @@ class _CountingDice(Dice):
         "{{addvar::x::{{roll:20d6}}}}",
     ],
 )
-def test_dice_hash_a_few_characters_however_long_their_text_is(
+def test_random_macros_in_a_long_text_hash_only_a_few_characters(
     macro: str, trust: Literal["imported", "builder"]
 ) -> None:
     dice = _CountingDice(turn="1", conversation="1", asked=[])
@@ -214,7 +214,7 @@ def test_too_deeply_nested_macro_stays_as_written(levels: int) -> None:
     assert made.count("{{") == made.count("}}")
 
 
-def test_a_remark_in_a_text_with_logic_hides_its_statements() -> None:
+def test_comment_macro_in_a_text_with_logic_hides_its_statements() -> None:
     text = (
         "a{{//}}\n{% if user %}secret{% endif %}{% raw %}{{///}}{% endraw %}{{///}}b\n{{ nobody }}"
     )
@@ -228,12 +228,12 @@ def test_a_remark_in_a_text_with_logic_hides_its_statements() -> None:
     assert compile_template(raw, trust="builder").render({}, _DICE) == "{{//}}x{{///}}"
 
 
-def test_trim_keeps_line_breaks_across_a_noop_in_a_text_with_logic() -> None:
+def test_trim_macro_keeps_line_breaks_across_a_noop_in_a_text_with_logic() -> None:
     text = "one\n{{noop}}{{trim}}{% if user %}\ntwo{% endif %}"
     assert compile_template(text, trust="builder").render({"user": "Anna"}, _DICE) == "one\ntwo"
 
 
-def test_random_differs_between_turns_and_pick_does_not() -> None:
+def test_random_macro_differs_between_turns_and_pick_does_not() -> None:
     many = ",".join(map(str, range(1000)))
     randoms = {expanded(f"{{{{random:{many}}}}}", turn=f"1:{n}") for n in range(20)}
     picks = {expanded(f"{{{{pick:{many}}}}}", turn=f"1:{n}") for n in range(20)}
@@ -241,29 +241,29 @@ def test_random_differs_between_turns_and_pick_does_not() -> None:
     assert len(picks) == 1
 
 
-def test_each_place_of_a_text_has_its_own_roll() -> None:
+def test_random_macros_at_different_places_of_a_text_differ() -> None:
     many = ",".join(map(str, range(1000)))
     first, second = expanded(f"{{{{random:{many}}}}} {{{{random:{many}}}}}").split()
     assert first != second
 
 
-def test_pick_is_the_same_for_a_text_at_any_place_of_a_conversation() -> None:
+def test_pick_macro_gives_the_same_in_all_turns_of_a_conversation() -> None:
     many = ",".join(map(str, range(1000)))
     picks = {expanded(f"{{{{pick:{many}}}}}", conversation=str(n)) for n in range(20)}
     assert len(picks) > 10
     assert len({expanded(f"{{{{pick:{many}}}}}") for _ in range(3)}) == 1
 
 
-def test_roll_is_at_least_1_and_limited() -> None:
+def test_roll_macro_is_at_least_1_and_limited() -> None:
     rolls = [int(expanded(f"{{{{roll:{'9' * digits}}}}}")) for digits in range(1, 11)]
     assert all(1 <= roll <= 10**9 for roll in rolls)
     assert expanded("{{roll:99999999999}}") == ""
 
 
-def test_a_roll_stays_within_its_sides() -> None:
+def test_roll_macro_stays_within_the_sides_of_its_die() -> None:
     rolls = {int(expanded("{{roll:6}}", turn=f"1:{n}")) for n in range(200)}
     assert rolls == {1, 2, 3, 4, 5, 6}
 
 
-def test_equal_seeds_give_equal_rolls() -> None:
+def test_random_macros_with_equal_seeds_give_equal_results() -> None:
     assert expanded("{{roll:1000}}") == expanded("{{roll:1000}}")

@@ -54,7 +54,7 @@ def test_player_text_is_never_expanded() -> None:
     assert rendered("{{user}} {{roll:6}}", trust="player") == "{{user}} {{roll:6}}"
 
 
-def test_expanded_value_is_not_expanded_again() -> None:
+def test_macros_in_an_expanded_value_are_not_expanded() -> None:
     assert rendered("Hello {{user}}", user="{{char}} {% if 1 %}") == "Hello {{char}} {% if 1 %}"
     assert rendered("{% if user %}{{ user }}{% endif %}", user="{{ char }}") == "{{ char }}"
 
@@ -164,7 +164,9 @@ STOPPED = {
 
 
 @pytest.mark.parametrize(("source", "problem"), STOPPED.values(), ids=STOPPED.keys())
-def test_limit_that_depends_on_values_is_checked_when_rendering(source: str, problem: str) -> None:
+def test_template_limit_that_depends_on_values_is_checked_when_rendering(
+    source: str, problem: str
+) -> None:
     big, long = "so it is " * 3_000, "so it is " * 300
     with little_work(), pytest.raises(TemplateError, match=problem) as caught:
         rendered("\n{# #}" + source, big=big, same=big[:-1] + " ", long=long + "!")
@@ -185,7 +187,7 @@ def test_limit_that_depends_on_values_is_checked_when_rendering(source: str, pro
         ("{% raw %}{{ x }}{% endraw %}{%- if 1 %} y{% endif %}", "{{ x }} y"),
     ],
 )
-def test_allowed_logic_gives_the_documented_result(source: str, text: str) -> None:
+def test_template_logic_gives_the_documented_result(source: str, text: str) -> None:
     assert rendered("{# #}" + source) == text
 
 
@@ -208,31 +210,31 @@ def test_allowed_logic_gives_the_documented_result(source: str, text: str) -> No
         ("{% macro f() %}{% endmacro %}", "write its text at that place"),
     ],
 )
-def test_refused_syntax_names_what_to_write_instead(source: str, instead: str) -> None:
+def test_refused_template_syntax_names_what_to_write_instead(source: str, instead: str) -> None:
     with pytest.raises(TemplateError, match=r"^line 2: ") as caught:
         compile_template("one\n" + source, trust="builder")
     assert instead in str(caught.value)
 
 
 @pytest.mark.parametrize("times", [3, 300])
-def test_text_that_expands_too_far_is_an_error_for_its_author(times: int) -> None:
+def test_text_that_expands_to_too_much_is_an_error_for_its_author(times: int) -> None:
     with pytest.raises(TemplateError, match="makes more than 200000 characters; name its values"):
         rendered("{{mood}} " * times, mood="x" * (300_000 // times))
 
 
-def test_names_stay_as_written_when_imported_text_expands_too_far() -> None:
+def test_names_stay_as_written_when_imported_text_expands_to_too_much() -> None:
     text = rendered("{{mood}} " * 300, trust="imported", mood="x" * 1_000)
     assert len(text) <= 200_000
     assert text.startswith("x" * 1_000 + " ")
     assert text.endswith("{{mood}} " * 90)
 
 
-def test_random_chooses_among_at_most_a_thousand_values() -> None:
+def test_random_macro_chooses_among_at_most_a_thousand_values() -> None:
     chosen = rendered("{{random:" + "," * 1_000 + "x" * 48_000 + "}}")
     assert chosen == ""
 
 
-def test_conditions_may_be_nested_to_a_usual_depth() -> None:
+def test_template_conditions_may_be_nested_to_a_usual_depth() -> None:
     assert rendered("{% if user %}" * 20 + "x" + "{% endif %}" * 20) == "x"
 
 
@@ -266,7 +268,7 @@ def test_macros_are_split_in_linear_time(count: int) -> None:
             rendered(hostile * count, trust="imported")
 
 
-def test_an_error_names_the_line() -> None:
+def test_template_error_names_the_line() -> None:
     with pytest.raises(TemplateError, match=r"^line 3: \* is not allowed") as caught:
         compile_template("one\ntwo\n{{ 'a' * 3 }}", trust="builder")
     assert caught.value.line == 3
@@ -294,7 +296,7 @@ def test_macros_and_logic_work_in_one_text(source: str, text: str) -> None:
         ("{% if user %}{{setvar::a", "{{setvar::", "it is written {{setvar::name::value}}"),
     ],
 )
-def test_error_names_the_wrong_macro_and_its_correct_form(
+def test_template_error_names_the_unknown_macro_and_its_correct_form(
     source: str, blamed: str, way: str
 ) -> None:
     with pytest.raises(TemplateError) as caught:
@@ -303,7 +305,7 @@ def test_error_names_the_wrong_macro_and_its_correct_form(
     assert told in str(caught.value) and way in str(caught.value)
 
 
-def test_an_unknown_name_in_logic_is_an_error_when_rendered() -> None:
+def test_unknown_name_in_template_logic_is_an_error_when_rendered() -> None:
     with pytest.raises(TemplateError, match="'mood' is undefined"):
         rendered("{% if mood %}x{% endif %}")
 

@@ -62,7 +62,7 @@ def a_meter(work: int = 10**9) -> Meter:
 
 
 @pytest.mark.parametrize("macro", DEAR.values(), ids=DEAR.keys())
-def test_text_that_repeats_a_macro_stops_at_the_limit(macro: str) -> None:
+def test_template_that_repeats_a_macro_stops_at_the_work_limit(macro: str) -> None:
     meter = a_meter(1_000)
     template = compile_template(macro * (MAX_MACROS // count_macros(macro)), trust="imported")
     with pytest.raises(OutOfWorkError, match="more work than is left for the texts of this turn"):
@@ -72,7 +72,7 @@ def test_text_that_repeats_a_macro_stops_at_the_limit(macro: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DEAR if "variable that" not in name])
-def test_work_is_proportional_to_the_number_of_macros(name: str) -> None:
+def test_template_work_is_proportional_to_the_number_of_macros(name: str) -> None:
     costs = []
     for times in (1, 10, 100):
         meter = a_meter()
@@ -83,14 +83,14 @@ def test_work_is_proportional_to_the_number_of_macros(name: str) -> None:
     assert costs[2] >= 5 * costs[1]
 
 
-def test_many_dice_cost_more_work_than_one() -> None:
+def test_many_dice_macros_cost_more_work_than_one() -> None:
     one, many = (
         work_of(split_macros(f"{{{{roll:{n}d6}}}}", v1_names=False).chunks) for n in (1, 100)
     )
     assert many > 5 * one
 
 
-def test_refused_work_is_not_charged() -> None:
+def test_work_of_a_refused_template_is_not_charged() -> None:
     meter = Meter(100)
     meter.pay(60)
     with pytest.raises(OutOfWorkError):
@@ -104,7 +104,9 @@ def test_refused_work_is_not_charged() -> None:
     [(40, 0, 60), (101, 101, 100), (101, 100, 0), (500, 1, 0)],
     ids=["paid", "macros alone too much", "stopped in the middle", "stopped soon"],
 )
-def test_cached_work_is_charged_like_new_work(work: int, at_least: int, left: int) -> None:
+def test_cached_template_is_charged_as_much_work_as_a_new_one(
+    work: int, at_least: int, left: int
+) -> None:
     meter = Meter(100)
     if work > 100:
         with pytest.raises(OutOfWorkError):
@@ -114,7 +116,7 @@ def test_cached_work_is_charged_like_new_work(work: int, at_least: int, left: in
     assert meter.left == left
 
 
-def test_single_text_has_its_own_limit() -> None:
+def test_template_rendered_alone_has_its_own_work_limit() -> None:
     text = "{{roll:100d6}}" * 500
     assert compile_template(text, trust="imported").render(VALUES, DICE) == text
     assert expand_imported(text, values={}, dice=DICE) == text
@@ -122,14 +124,14 @@ def test_single_text_has_its_own_limit() -> None:
         compile_template(text, trust="builder").render(VALUES, DICE)
 
 
-def test_searched_texts_stay_as_written_beyond_their_limit() -> None:
+def test_texts_for_key_search_stay_as_written_beyond_their_work_limit() -> None:
     texts = ["{{char}}", "{{roll:100d6}}" * 400, "{{user}}"]
     templates = dict(enumerate(compile_template(text, trust="imported") for text in texts))
     made = fill_each(templates, VALUES, DICE, Meter(1_000))
     assert made == {0: "Oren", 1: texts[1], 2: "Anna"}
 
 
-def test_logic_is_charged_for_macros_syntax_and_values() -> None:
+def test_template_logic_is_charged_for_macros_syntax_and_values() -> None:
     def spent(text: str) -> int:
         meter = a_meter()
         compile_template(text, trust="builder").render(VALUES, DICE, meter=meter)
@@ -190,7 +192,7 @@ class _CountingDice(Dice):
 
 @pytest.mark.parametrize("trust", ["imported", "builder"])
 @pytest.mark.parametrize("macro", ["{{roll:1d6}}", "{{roll:100d6}}", "{{random::a::b}}"])
-def test_all_texts_of_a_turn_share_one_limit_for_dice(
+def test_all_texts_of_a_turn_share_one_work_limit_for_random_macros(
     macro: str, trust: Literal["imported", "builder"]
 ) -> None:
     per_text = min(MAX_MACROS, 40_000 // len(macro))
@@ -202,7 +204,7 @@ def test_all_texts_of_a_turn_share_one_limit_for_dice(
     assert _CountingDice.thrown <= 2 * MAX_WORK // 7
 
 
-def test_text_beyond_the_limit_is_left_out_with_a_reason() -> None:
+def test_text_beyond_the_work_limit_is_left_out_with_a_reason() -> None:
     dear = several("{{roll:1d6}}" * 300, 40)
     cheap = PromptComponent(
         id=1300, key="cheap", name="cheap", role="system", content="I am {{char}}."
@@ -228,7 +230,7 @@ def test_contained_text_leaves_work_for_the_games_texts() -> None:
     assert any("more work than is left" in verdict.reason for verdict in prompt.verdicts)
 
 
-def test_prompt_does_not_depend_on_caches() -> None:
+def test_prompt_near_the_work_limit_does_not_depend_on_caches() -> None:
     parts = several("{{roll:1d6}} of {{char}}" * 100, 20) + [
         one.changed(id=2000 + at, key=f"late{at}")
         for at, one in enumerate(several("{{user}} {{random::a::b}}" * 40, 20))

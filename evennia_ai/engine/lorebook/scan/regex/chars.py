@@ -1,4 +1,4 @@
-"""Character sets: the characters that one place of a pattern may match, with case and properties.
+"""Character sets of a regular expression: what one place of it may match, with case.
 
 The named sets are those of the ECMAScript standard: `\\d` and `\\w` only contain ASCII characters,
 `\\s` also contains others. This module knows the general categories of Unicode, but not the names
@@ -37,7 +37,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharSet:
-    """The characters that one place of a pattern may match; if `negated`, all other characters."""
+    """The characters that one place of a regular expression matches; if `negated`, all others."""
 
     ranges: Ranges = ()
     properties: tuple[Property, ...] = ()
@@ -50,7 +50,7 @@ class CharSet:
         return bool(common_ranges(self.positive(), other.positive()))
 
     def positive(self) -> Ranges:
-        """Return the ranges of matched code points, ignoring properties."""
+        """Return the ranges of code points in the set, without those of Unicode properties."""
         return other_ranges(self.ranges) if self.negated else self.ranges
 
 
@@ -176,7 +176,7 @@ _CATEGORY: Final = re.compile(r"(?:General_Category|gc)=(\w+)", re.ASCII)
 
 
 def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
-    """Return the property or the ranges for `\\p{name}`; None if no property has that name."""
+    """Return the Unicode property (or its ranges) named in `\\p{name}`; None if unknown."""
     if name in _RANGES:
         return other_ranges(_RANGES[name]) if negated else _RANGES[name]
     if name == "Assigned":
@@ -196,7 +196,7 @@ _LAST_UNIT: Final = 0xFFFF
 
 
 def with_case_variants(chars: CharSet, *, unicode: bool) -> CharSet:
-    """Return the set plus all characters that differ from a member only by case."""
+    """Return the set plus all characters that differ from one of its own only by case."""
     ranges = _ranges_with_kin(chars.ranges, unicode)
     for one in chars.properties:
         ranges = merge_ranges((*ranges, *_kin_of_category(one, unicode)))
@@ -216,7 +216,7 @@ def _ranges_with_kin(ranges: Ranges, unicode: bool) -> Ranges:
 
 @lru_cache(maxsize=128)
 def _kin_of_category(wanted: Property, unicode: bool) -> Ranges:
-    """Return characters without a general category that differ only by case from one with it."""
+    """Return characters outside a Unicode category that differ only by case from one in it."""
     if not wanted.category:
         return ()
     parts = ("Lu", "Ll", "Lt") if wanted.category == "LC" else wanted.category
@@ -236,9 +236,9 @@ class _Casing:
     """The characters that equal at least one other character if case is ignored."""
 
     kin: Mapping[int, tuple[int, ...]]
-    """For each such character, all characters that equal it, including itself."""
+    """For each of these characters, all characters that equal it, including itself."""
     codes: tuple[int, ...]
-    """The same characters as a sorted tuple."""
+    """The code points of these characters, sorted."""
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""The parser of regular expressions, by the rules of the ECMAScript standard and its annex B.
+"""The parser of JavaScript's regular expressions (ECMAScript standard, with annex B).
 
 Without the flag `u`, nearly every character may be escaped and then stands for itself. With `u`,
 only characters with a special meaning may be escaped.
@@ -53,7 +53,7 @@ _LONGEST_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """The flags that change which texts match. The flags `u` and `v` both set `unicode`."""
+    """The flags of a regular expression that change what matches. `u` and `v` set `unicode`."""
 
     ignore_case: bool = False
     multiline: bool = False
@@ -84,7 +84,12 @@ def parse_flags(letters: str) -> Flags:
 
 
 def parse_pattern(body: str, flags: Flags) -> Node:
-    """Parse a pattern into a tree, or raise BrokenPatternError or UnsupportedPatternError."""
+    """Parse a regular expression into a syntax tree.
+
+    Raises:
+        BrokenPatternError: It is not valid JavaScript.
+        UnsupportedPatternError: This package cannot run it.
+    """
     if len(body) > MOST_CHARACTERS:
         raise UnsupportedPatternError(f"longer than {MOST_CHARACTERS:,} characters")
     return _Parser(body if flags.unicode else to_utf16_units(body), flags).pattern()
@@ -115,7 +120,7 @@ _SHORT_COUNTS: Final[Mapping[str, tuple[int, int | None]]] = {
     "+": (1, None),
     "?": (0, 1),
 }
-# The start of each kind of lookaround: (True if it is a lookbehind, True if it is negative).
+# For the start of each lookaround: True if it is a lookbehind, then True if it is negative.
 _LOOKS: Final[Mapping[str, tuple[bool, bool]]] = {
     "?=": (False, False),
     "?!": (False, True),
@@ -138,14 +143,14 @@ _FOUR_HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
 _CODE_POINT: Final = re.compile(r"0*([0-9a-fA-F]{1,6})\}")
 _LOW_SURROGATE: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
-# Characters, and doubled characters, that have a special meaning inside a class only with the flag
-# `v`.
+# Characters, and doubled characters, with a special meaning inside a character class, only with
+# the flag `v`
 _SET_SIGNS: Final = frozenset("()[{}/|-")
 _SET_PAIRS: Final = frozenset("&!#$%*+,.:;<=>?@^`~")
 
 
 class _Parser:
-    """A parser with one method for each rule of the grammar. All methods move the same cursor."""
+    """A parser of one regular expression. Its methods are rules of the grammar."""
 
     __slots__ = ("_at", "_depth", "_flags", "_groups", "_names", "_opened", "_refused", "_text")
 
@@ -159,10 +164,10 @@ class _Parser:
         self._names: dict[str, int] = {}
         self._refused = ""  # the first unsupported thing in the pattern
 
-    # Reading at the cursor.
+    # Reading at the cursor
 
     def _peek(self) -> str:
-        """Return the next character, "" at the end."""
+        """Return the next character of the regular expression, "" at its end."""
         return self._text[self._at : self._at + 1]
 
     def _next(self) -> str:
@@ -192,10 +197,10 @@ class _Parser:
     def _refuse(self, what: str) -> None:
         self._refused = self._refused or what
 
-    # The rules of the grammar.
+    # The rules of the grammar
 
     def pattern(self) -> Node:
-        """Parse the whole pattern into a tree."""
+        """Parse the whole regular expression into a syntax tree."""
         self._survey_groups()
         tree = self._choice()
         if self._peek():
@@ -273,13 +278,14 @@ class _Parser:
         if max(least, most or 0) > MOST_REPEATS:
             self._refuse(f"a repetition count above {MOST_REPEATS:,}")
         lazy = self._take("?")
-        # Annex B allows a quantifier after a lookahead. One round is enough, as it takes no text.
+        # Annex B allows a quantifier after a lookahead. A lookahead takes no text, so matching it
+        # once equals matching it several times.
         if isinstance(node, Lookaround):
             return node if least else EMPTY
         return Repeat(body=node, least=least, most=most, lazy=lazy)
 
     def _counts(self) -> tuple[int, int | None] | None:
-        """Parse `*`, `+`, `?` or `{2,5}` if it comes next; return the least and most rounds."""
+        """Parse `*`, `+`, `?` or `{2,5}` if it is next; return the least and most repetitions."""
         for written, counts in _SHORT_COUNTS.items():
             if self._take(written):
                 return counts
@@ -340,7 +346,7 @@ class _Parser:
         return replace(self._flags, **{_MODIFIERS[name]: state for name, state in changed.items()})
 
     def _inside(self, flags: Flags) -> Node:
-        """Parse the content of parentheses under `flags`, and the closing parenthesis."""
+        """Parse the content of parentheses under these flags, and the closing parenthesis."""
         if self._depth == MOST_NESTED:
             raise UnsupportedPatternError(f"more than {MOST_NESTED} nested groups")
         outer, self._flags = self._flags, flags
@@ -352,10 +358,10 @@ class _Parser:
             raise self._broken("a ( that is never closed")
         return body
 
-    # Escapes: the text after a backslash.
+    # Escapes: the text after a backslash
 
     def _escape(self) -> Node:
-        """Parse an escape outside a class."""
+        """Parse an escape outside a character class."""
         number = self._group_number()
         if number is not None:
             return Backreference(number=number, folded=self._flags.ignore_case)
@@ -365,7 +371,7 @@ class _Parser:
         return Chars(chars=self._flags.chars(chars))
 
     def _group_number(self) -> int | None:
-        """Parse `1` or `k<name>` as a backreference; return the group's number, or None if not."""
+        """Parse `1` or `k<name>` and return the number of the group; None if neither follows."""
         if self._names or self._flags.unicode:
             if self._take("k<"):
                 name = self._group_name()
@@ -472,7 +478,7 @@ class _Parser:
                 return 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)
         return code
 
-    # Classes: the text between brackets.
+    # Character classes: the text between brackets
 
     def _class(self) -> CharSet:
         """Parse a character class, after its opening bracket."""
@@ -505,7 +511,7 @@ class _Parser:
         )
 
     def _class_member(self) -> CharSet:
-        """Parse one character or one escape in a class."""
+        """Parse one character or one escape in a character class."""
         char, pair = self._peek(), self._text[self._at : self._at + 2]
         if self._flags.sets and (char in _SET_SIGNS or (char in _SET_PAIRS and pair == char * 2)):
             raise UnsupportedPatternError("the set notation of the flag v")

@@ -48,7 +48,7 @@ def has_slashes(written: str) -> bool:
 
 
 def with_slashes(written: str) -> str:
-    """Return a pattern in the form `/body/flags`, adding slashes if it has none."""
+    """Return a regular expression as `/body/flags`, adding slashes if it has none."""
     return written if has_slashes(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
 
 
@@ -75,7 +75,7 @@ class Refused:
 
 
 def read_pattern(written: str) -> "Pattern | Refused":
-    """Parse a key, `/body/flags` or the body only, into a pattern, or return why it is refused."""
+    """Return a key as a regular expression, or the reason why it cannot be one."""
     body, letters = _split(written) or (written, "")
     if not body:
         return Refused(reason="is not a regular expression: it is empty", is_broken=True)
@@ -96,23 +96,23 @@ STEP_LIMITS: Final = (1 << 9, 1 << 11, 1 << 13, 1 << 15, 1 << 17)
 larger one until the search ends."""
 
 MOST_SEARCHED: Final = 20_000
-"""The number of characters of a text that are searched, from its beginning."""
+"""The number of characters of a text that are searched for regular expressions."""
 
 # PCRE2's error code for a search that reached its limit of steps (`LIMIT_MATCH`).
 _STEPS_EXCEEDED: Final = -47
 _MEMORY_KIBIBYTES: Final = 8192
 # Walking over this many characters takes about as long as one step.
 _CHARACTERS_A_STEP: Final = 64
-# Characters that are one in Python, but in JavaScript half of a surrogate pair or a whole pair.
+# Characters that are one in Python, but in JavaScript half of a surrogate pair or a whole pair
 _HALVES: Final = CharSet(ranges=(SURROGATES, (0x10000, LAST)))
 
 
 class StepsExceededError(Exception):
-    """A search that did not end within its limit of steps."""
+    """The search for a regular expression that did not end within its limit of steps."""
 
 
 class OutOfMemoryError(Exception):
-    """A search that needed more memory than a pattern may use."""
+    """The search for a regular expression that needed more memory than allowed."""
 
 
 class Pattern:
@@ -130,7 +130,7 @@ class Pattern:
     )
 
     def __init__(self, written: str, tree: Node, *, unicode: bool) -> None:
-        """Prepare the pattern, or raise UnsupportedPatternError if PCRE2 cannot express it."""
+        """Prepare the search, or raise UnsupportedPatternError if PCRE2 cannot do it."""
         nodes = list(walk_nodes(tree))
         sets = [node.chars for node in nodes if isinstance(node, Chars)]
         self.written = written
@@ -157,11 +157,11 @@ class Pattern:
 
     @property
     def trouble(self) -> str:
-        """The reason why the pattern cannot run, "" if it can."""
+        """The reason why the regular expression cannot run, "" if it can."""
         return f"pattern '{self.written[:40]}' {self.problem}" if self.problem else ""
 
     def can_run(self) -> bool:
-        """True if PCRE2 accepts the pattern. The first call compiles it, which is slow."""
+        """True if PCRE2 accepts the regular expression. The first call compiles it (slow)."""
         if not self.problem and not self._compiled:
             try:
                 self._compiled_with(STEP_LIMITS[0])
@@ -182,8 +182,8 @@ class Pattern:
             return None
         text = text[:MOST_SEARCHED]
         units = to_utf16_units(text) if self._sees_halves else text
-        # If one step may walk over many characters, it takes longer, so allow fewer steps. The
-        # limit is rounded to a power of 2, because each limit needs a compiled pattern of its own.
+        # A step that walks over many characters takes longer, so allow fewer steps then. The limit
+        # is rounded to a power of 2, because each limit needs a compiled pattern of its own.
         walked = self._uncounted + (len(units) if self._refers_back else 0)
         limit = max(1, steps >> (walked // _CHARACTERS_A_STEP).bit_length())
         try:
@@ -208,7 +208,7 @@ class Pattern:
 
 
 _MOST_ALIKE: Final = 4
-# The small letter of this capital depends on the letters next to it, so it is in no literal.
+# The small letter of this capital depends on its neighbours, so no required literal contains it.
 _SIGMA: Final = "Σ"
 
 
@@ -224,7 +224,7 @@ def required_literal(tree: Node) -> str:
 
 
 def _add_runs(node: Node, runs: list[str]) -> None:
-    """Add the literal texts that a node requires. The last of `runs` may still be extended."""
+    """Add the literal texts that a node requires to `runs`. The last of them may be extended."""
     match node:
         case Chain(parts=parts):
             for part in parts:
@@ -248,7 +248,7 @@ def _add_runs(node: Node, runs: list[str]) -> None:
 
 
 def _small_letter(chars: CharSet) -> str:
-    """Return the small letter that all members share; "" if they have different ones."""
+    """Return the small letter that all characters of the set share; "" if they differ."""
     if chars.negated or chars.properties:
         return ""
     if sum(last - first + 1 for first, last in chars.ranges) > _MOST_ALIKE:
@@ -261,22 +261,25 @@ def _small_letter(chars: CharSet) -> str:
 
 
 TEXT_STEPS: Final = 1 << 19
-"""The limit of steps for all patterns of a book in one text."""
+"""The most steps that all regular expressions of a lorebook may take in one text."""
 
 TURN_STEPS: Final = 1 << 20
-"""The limit of steps for all patterns in all messages of a turn, and again in all other texts."""
+"""The most steps that all regular expressions may take in all messages of a turn together.
+
+The same number applies once more to all other texts of the turn.
+"""
 
 NO_STEPS: Final = "the other patterns had used up the steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternHits:
-    """The result of searching one text for several patterns."""
+    """The result of searching one text for several regular expressions."""
 
     places: Mapping[Pattern, tuple[int, int]]
-    """The span of the first match, in code points, for each pattern that matches."""
+    """The first match of each regular expression that matches: start and end in code points."""
     given_up: Mapping[Pattern, str]
-    """The reason for each pattern whose search was given up."""
+    """Why the search was given up, by regular expression."""
     steps: int
     """The sum of the steps that the searches were allowed to take."""
     is_whole: bool
@@ -286,7 +289,7 @@ class PatternHits:
 def search_patterns(
     text: str, patterns: Iterable[Pattern], *, steps: int = TEXT_STEPS
 ) -> PatternHits:
-    """Search a text for patterns. All searches together may take at most `steps`.
+    """Search a text for regular expressions. All searches together may take at most `steps`.
 
     All patterns are searched with the smallest limit before any is searched with a larger one. So
     a slow pattern takes no steps away from fast patterns.

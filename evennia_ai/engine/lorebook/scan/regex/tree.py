@@ -15,28 +15,28 @@ Place = Literal["start", "end", "line_start", "line_end"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chars:
-    """A node that matches one character of a set."""
+    """A part of a regular expression that matches one character of a set."""
 
     chars: CharSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """A sequence of nodes that match one after another."""
+    """Parts of a regular expression that match one after another."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Alternatives, of which the first that leads to a match is used."""
+    """Alternatives in a regular expression. The first that leads to a match is used."""
 
     options: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """A node repeated from `least` to `most` times. `most` is None if there is no upper bound."""
+    """A part of a regular expression, repeated from `least` to `most` times; None is no bound."""
 
     body: "Node"
     least: int
@@ -46,7 +46,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A capturing group: its text can be referred to by a number."""
+    """A capturing group in a regular expression. Its text can be referred to by a number."""
 
     number: int
     body: "Node"
@@ -63,7 +63,7 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineAnchor:
-    """An anchor: the start or the end of the text or of a line."""
+    """An anchor in a regular expression: the start or the end of the text or of a line."""
 
     place: Place
 
@@ -91,7 +91,7 @@ EMPTY: Final = Chain(parts=())
 
 
 def child_nodes(node: Node) -> tuple[Node, ...]:
-    """Return the nodes directly under this one."""
+    """Return the nodes of the syntax tree directly under this one."""
     match node:
         case Chain(parts=nodes) | Choice(options=nodes):
             return nodes
@@ -102,7 +102,7 @@ def child_nodes(node: Node) -> tuple[Node, ...]:
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
-    """Yield the node and all nodes under it."""
+    """Yield this node of the syntax tree and all nodes under it."""
     yield node
     for under in child_nodes(node):
         yield from walk_nodes(under)

@@ -19,7 +19,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 @lru_cache(maxsize=4)
 def to_utf16_units(text: str) -> str:
-    """Return the text with a pair of surrogates for each character beyond U+FFFF."""
+    """Return the text with a surrogate pair for each character beyond U+FFFF."""
     return text if text.isascii() else _WIDE.sub(_pair, text)
 
 
@@ -29,7 +29,7 @@ def _pair(found: re.Match[str]) -> str:
 
 
 def to_code_points(units: str, start: int, end: int) -> tuple[int, int]:
-    """Convert a span in UTF-16 units to a span in code points.
+    """Convert the start and end of a match from UTF-16 units to code points.
 
     Half of a surrogate pair counts as the whole character.
     """
@@ -48,7 +48,7 @@ def _count_points(units: str) -> int:
 
 @lru_cache(maxsize=4)
 def without_surrogates(text: str) -> str:
-    """Return the text with each surrogate replaced by its private-use character."""
+    """Return the text with each surrogate replaced by a private-use character, for PCRE2."""
     if text.isascii():
         return text
     return _SURROGATE.sub(lambda found: chr(ord(found[0]) + TO_PRIVATE_USE), text)

@@ -1,4 +1,4 @@
-"""Writing the syntax tree of a pattern as a regular expression for PCRE2.
+"""Writing the syntax tree of a JavaScript regular expression as a pattern for PCRE2.
 
 The result relies on PCRE2's rules for case and words only for ASCII, where all engines agree. All
 ASCII punctuation is escaped. JavaScript and PCRE2 differ in two points: JavaScript clears the
@@ -70,7 +70,7 @@ def write_search(tree: Node) -> str:
 
 
 def _first_characters(node: Node) -> tuple[Ranges, bool]:
-    """Return the characters a match of the node may begin with, and True if it may be empty."""
+    """Return the characters that a match may begin with, and True if it may be empty."""
     inside = [_first_characters(one) for one in child_nodes(node)]
     first: Ranges = ()
     match node:
@@ -126,14 +126,14 @@ def _referred_groups(tree: Node) -> frozenset[int]:
 
 
 def _closed_nodes(node: Node, around: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """Yield all nodes in the order in which they end, each with its enclosing nodes."""
+    """Yield all nodes of a tree in the order in which they end, each with its enclosing nodes."""
     for under in child_nodes(node):
         yield from _closed_nodes(under, (*around, node))
     yield node, around
 
 
 def _may_forget(node: Node, inside: tuple[Node, ...]) -> bool:
-    """True if a later round of a repetition may skip a group inside it.
+    """True if a later round of a repetition may skip a capturing group inside it.
 
     `inside` are the nodes between the repetition `node` and the group.
     """
@@ -144,7 +144,7 @@ def _may_forget(node: Node, inside: tuple[Node, ...]) -> bool:
 
 
 class _Writer:
-    """A writer for one tree. `referred` are the numbers of the groups that PCRE2 must capture."""
+    """A writer of one PCRE2 pattern. `referred` are the numbers of the groups it must capture."""
 
     __slots__ = ("_closed", "_looks", "_referred")
 
@@ -154,7 +154,7 @@ class _Writer:
         self._looks = 0  # the number of lookarounds around the current node
 
     def node(self, node: Node) -> str:
-        """Return the PCRE2 pattern for a node and all nodes under it."""
+        """Return the PCRE2 pattern for a node of the syntax tree and all nodes under it."""
         match node:
             case Chain(parts=parts):
                 written = "".join(map(self._part, parts))
@@ -184,8 +184,9 @@ class _Writer:
 
     def _repeat(self, node: Repeat) -> str:
         body = self.node(node.body)
-        # A successful lookaround is never backtracked into, so PCRE2 would not count the characters
-        # that a repetition in it walks over. It does count each round of a group, so write one.
+        # PCRE2 never backtracks into a lookaround that matched. So it would not count the
+        # characters that a repetition in it walks over. It does count each round of a group, so
+        # write a group.
         if not isinstance(node.body, Chars) or (self._looks and node.most is None):
             body = f"(?:{body})"
         most = "" if node.most is None else node.most
@@ -203,7 +204,7 @@ class _Writer:
         return f"{_LOOKS[look.behind, look.negative]}{body})"
 
     def _again(self, again: Backreference) -> str:
-        """Return a backreference that matches empty text if the group is unset."""
+        """Return a backreference that matches empty text if its group has matched nothing."""
         number = again.number
         if number not in self._referred or number not in self._closed:
             return ""
@@ -278,7 +279,7 @@ def _escape(code: int) -> str:
 
 
 def uncounted_characters(node: Node, *, in_look: bool = False) -> int:
-    """Return the most characters that PCRE2 may walk over in one counted step.
+    """Return the most characters that PCRE2 may walk over in one counted step of this node.
 
     PCRE2 does not count characters in a row, nor rounds of a repetition that cannot be given back.
     Backreferences are not included here: they walk over the text of their group.

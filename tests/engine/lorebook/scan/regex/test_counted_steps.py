@@ -105,7 +105,7 @@ print(json.dumps(prompts(backwards=True)))
 
 
 @pytest.mark.long
-def test_prompts_are_equal_on_an_idle_and_a_busy_machine():
+def test_regex_keys_give_equal_prompts_on_an_idle_and_a_busy_machine():
     idle = prompts()
     command = [sys.executable, "-c", IN_A_FRESH_PROCESS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as fresh:
@@ -114,7 +114,7 @@ def test_prompts_are_equal_on_an_idle_and_a_busy_machine():
 
 
 @pytest.mark.long
-def test_tested_patterns_are_on_both_sides_of_the_limit():
+def test_tested_regex_keys_are_on_both_sides_of_the_step_limit():
     """Without this the property above might hold because all patterns are quick."""
     outcomes = {"found": 0, "given up": 0, "with the last two limits": 0}
     for one in scenarios():
@@ -140,7 +140,7 @@ def steps_needed(pattern: Pattern, text: str) -> int | None:
 
 
 @pytest.mark.parametrize("use_regex", [True, False])
-def test_pattern_near_the_limit_is_found_in_each_of_many_runs(use_regex):
+def test_regex_key_near_the_step_limit_is_found_in_each_of_many_runs(use_regex):
     key = "(?:a|b|ab)+[0-9]"
     entry = an_entry("Found.", keys=[key if use_regex else f"/{key}/"], use_regex=use_regex)
     scenario = {
@@ -162,7 +162,7 @@ LINES = ["user: " + "x" * (40 + number) for number in range(12)]
 @pytest.mark.req("S3-11")
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("event", [None, "Eve: " + "x" * 60])
-def test_results_kept_from_earlier_turns_equal_those_of_a_fresh_process(preset, event):
+def test_cached_regex_results_equal_those_of_a_fresh_process(preset, event):
     """Which messages patterns are searched in moves on with each turn."""
     rules = read_rules({"rules": preset, "scan_depth": 9, "recursive": True})
 
@@ -196,7 +196,7 @@ def test_results_kept_from_earlier_turns_equal_those_of_a_fresh_process(preset, 
 @pytest.mark.req("S3-11")
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("books", [1, 3])
-def test_searches_of_a_turn_never_exceed_its_steps(preset, books, monkeypatch):
+def test_regex_searches_of_a_turn_never_exceed_its_steps(preset, books, monkeypatch):
     """Each kind of text may go beyond its steps by one text."""
     allowed = []
     search = Pattern.search

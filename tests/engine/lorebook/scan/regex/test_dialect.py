@@ -104,14 +104,14 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("written", "text", "span"), FOUND)
-def test_pattern_matches_like_javascript(written, text, span):
+def test_regex_key_matches_like_javascript(written, text, span):
     pattern = read_pattern(written)
     assert isinstance(pattern, Pattern), pattern
     assert pattern.search(text) == span
 
 
 @pytest.mark.parametrize("written", BROKEN)
-def test_pattern_that_javascript_refuses_is_refused(written):
+def test_regex_that_javascript_refuses_is_refused(written):
     refused = read_pattern(written)
     assert isinstance(refused, Refused), refused
     assert refused.is_broken
@@ -127,7 +127,7 @@ def test_pattern_that_javascript_refuses_is_refused(written):
         ("/drag{2}{3}/", "a { that belongs to nothing at character 8"),
     ],
 )
-def test_error_names_the_character(written, why):
+def test_regex_error_names_the_position_of_the_character(written, why):
     assert read_pattern(written) == Refused(
         reason=f"is not a regular expression: {why}", is_broken=True
     )
@@ -149,20 +149,20 @@ def test_error_names_the_character(written, why):
         ("/" + r"\p{Lu}" * 100 + "/iu", "ranges"),
     ],
 )
-def test_unsupported_pattern_is_refused_as_unsupported(written, why):
+def test_valid_regex_with_an_unsupported_feature_is_refused_as_unsupported(written, why):
     refused = read_pattern(written)
     assert isinstance(refused, Refused), refused
     assert why in refused.reason
     assert not refused.is_broken
 
 
-def test_syntax_error_is_reported_before_an_unsupported_feature():
+def test_regex_syntax_error_is_reported_before_an_unsupported_feature():
     refused = read_pattern("/a{1001}(/")
     assert isinstance(refused, Refused)
     assert refused.is_broken
 
 
-def test_script_property_is_found_by_name():
+def test_unicode_script_in_a_regex_is_found_by_name():
     pattern = read_pattern(r"/\p{Script=Greek}\p{sc=Han}/u")
     assert isinstance(pattern, Pattern)
     assert pattern.search("a\u03b1\u6f22") == (1, 3)

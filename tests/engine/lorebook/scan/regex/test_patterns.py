@@ -55,13 +55,13 @@ def test_regex_key_is_recognised_by_its_slashes(written, answer):
     assert has_slashes(written) is answer
 
 
-def test_a_bare_pattern_is_the_whole_text_without_flags():
+def test_regex_key_without_slashes_is_the_whole_text_without_flags():
     assert found(a_pattern("dra.on"), "The dragon") == (4, 10)
     assert found(a_pattern("dra.on"), "The DRAGON") is None
     assert found(a_pattern("^/a/x$"), "/a/x") == (0, 4)
 
 
-def test_empty_pattern_is_refused():
+def test_empty_regex_key_is_refused():
     refused = read_pattern("")
     assert refused == Refused(reason="is not a regular expression: it is empty", is_broken=True)
 
@@ -87,18 +87,18 @@ def test_empty_pattern_is_refused():
         ("/a😀b/", "a"),
     ],
 )
-def test_required_literal_is_in_every_match(written, literal):
+def test_required_literal_of_a_regex_is_in_every_match(written, literal):
     assert a_pattern(written).literal == literal
 
 
-def test_a_text_without_the_literal_is_not_searched():
+def test_text_without_the_required_literal_of_a_regex_is_not_searched():
     pattern = a_pattern("/(x+x+)+yz/")
     assert pattern.literal == "yz"
     assert found(pattern, "x" * 5000) is None
     assert pattern.problem == ""
 
 
-def test_pattern_given_up_in_one_text_still_works_in_the_next():
+def test_regex_given_up_in_one_text_still_works_in_the_next():
     pattern = a_pattern("/(?:x+x+)+[yz]/")
     for _ in range(3):
         with pytest.raises(StepsExceededError):
@@ -107,7 +107,7 @@ def test_pattern_given_up_in_one_text_still_works_in_the_next():
     assert pattern.problem == ""
 
 
-def test_only_the_beginning_of_a_very_long_text_is_searched():
+def test_regex_searches_only_the_beginning_of_a_very_long_text():
     pattern = a_pattern("/keeper/")
     assert found(pattern, " " * (MOST_SEARCHED - 6) + "keeper") is not None
     assert found(pattern, " " * (MOST_SEARCHED - 5) + "keeper") is None
@@ -163,7 +163,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("written", HOSTILE, ids=lambda written: written[:20])
-def test_hostile_pattern_takes_bounded_time(written):
+def test_hostile_regex_key_takes_bounded_time(written):
     # Six searches of at most 174,592 steps, of which each takes a microsecond at most.
     with little_work(len(TEXTS) * sum(STEP_LIMITS) / 1_000_000):
         pattern = read_pattern(written)
@@ -181,7 +181,7 @@ TEXT = st.text(alphabet="abkKsSſ1_ -\n\r\0İıΣςß😀\ud800\u2028", max_size
 
 
 @given(body=WRITTEN, flags=st.text(alphabet="gimsuy", max_size=2), text=TEXT)
-def test_any_pattern_and_text_end_without_an_exception(body, flags, text):
+def test_any_regex_and_text_are_searched_without_an_exception(body, flags, text):
     for written in (body, f"/{body}/{flags}"):
         has_slashes(written)
         pattern = read_pattern(written)
@@ -193,7 +193,7 @@ def test_any_pattern_and_text_end_without_an_exception(body, flags, text):
 
 
 @given(body=WRITTEN, flags=st.sampled_from(["", "i", "u", "iu"]), text=TEXT)
-def test_required_literal_never_hides_a_match(body, flags, text):
+def test_required_literal_of_a_regex_never_hides_a_match(body, flags, text):
     pattern = read_pattern(f"/{body}/{flags}")
     if isinstance(pattern, Pattern):
         with_literal = found(pattern, text)

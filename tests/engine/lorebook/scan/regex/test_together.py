@@ -67,7 +67,7 @@ def rules_of(preset: str):
     return read_rules({"rules": preset, "scan_depth": 4})
 
 
-def test_pattern_is_searched_with_larger_limits_until_the_search_ends():
+def test_regex_is_searched_with_larger_step_limits_until_the_search_ends():
     pattern = CostlyPattern(3, needs=STEP_LIMITS[2])
     found = search_patterns("anything", [pattern])
     assert found.places == {pattern: (3, 4)}
@@ -76,7 +76,7 @@ def test_pattern_is_searched_with_larger_limits_until_the_search_ends():
     assert found.given_up == {}
 
 
-def test_fast_patterns_are_searched_before_slow_ones_in_any_order():
+def test_fast_regexes_are_searched_before_slow_ones_in_any_order():
     slow = [CostlyPattern(number, needs=STEP_LIMITS[-1] + 1) for number in range(20)]
     quick = CostlyPattern(20, needs=1)
     found = search_patterns("anything", [*slow, quick])
@@ -86,7 +86,7 @@ def test_fast_patterns_are_searched_before_slow_ones_in_any_order():
     assert found.steps == sum(sum(one.allowed) for one in [*slow, quick]) <= TEXT_STEPS
 
 
-def test_patterns_are_not_searched_when_no_steps_are_left():
+def test_regexes_are_not_searched_when_no_steps_are_left():
     patterns = [CostlyPattern(number, needs=1) for number in range(3)]
     found = search_patterns("anything", patterns, steps=0)
     assert (found.places, found.steps) == ({}, 0)
@@ -94,7 +94,7 @@ def test_patterns_are_not_searched_when_no_steps_are_left():
     assert not any(pattern.allowed for pattern in patterns)
 
 
-def test_pattern_beyond_its_limit_is_given_up_only_for_that_text():
+def test_regex_beyond_its_step_limit_is_given_up_only_for_that_text():
     pattern = read_pattern(SLOW)
     assert isinstance(pattern, Pattern)
     for _ in range(5):
@@ -106,7 +106,7 @@ def test_pattern_beyond_its_limit_is_given_up_only_for_that_text():
 
 @pytest.mark.req("S3-11")
 @PRESETS
-def test_many_long_messages_do_not_disable_a_pattern(preset):
+def test_many_long_messages_do_not_disable_a_regex_key(preset):
     book, rules = a_pattern_book(preset), rules_of(preset)
     for number in range(6):
         awake(book, scan=a_scan(f"user: {LONG}{number}"), rules=rules)
@@ -114,21 +114,21 @@ def test_many_long_messages_do_not_disable_a_pattern(preset):
 
 
 @PRESETS
-def test_pattern_is_found_in_another_message_after_it_was_given_up(preset):
+def test_regex_is_found_in_another_message_after_it_was_given_up(preset):
     book, rules = a_pattern_book(preset), rules_of(preset)
     scan = a_scan("user: xxy", f"user: {LONG}", event=f"Eve: {LONG}!")
     assert texts(awake(book, scan=scan, rules=rules)) == ["Smoke."]
 
 
 @PRESETS
-def test_very_long_message_does_not_hide_matches_in_others(preset):
+def test_very_long_message_does_not_hide_regex_matches_in_others(preset):
     book, rules = a_pattern_book(preset, pattern="/drag[o0]n/"), rules_of(preset)
     scan = a_scan("user: a dragon", "user: " + "word " * 5000)
     assert texts(awake(book, scan=scan, rules=rules)) == ["Smoke."]
 
 
 @PRESETS
-def test_verdict_names_the_message_in_which_a_pattern_was_given_up(preset):
+def test_verdict_names_the_message_in_which_a_regex_was_given_up(preset):
     book, rules = a_pattern_book(preset), rules_of(preset)
     result = awake(book, scan=a_scan("user: hello", f"user: {LONG}"), rules=rules)
     assert reasons(result)["book#0"].endswith(
@@ -138,7 +138,7 @@ def test_verdict_names_the_message_in_which_a_pattern_was_given_up(preset):
     assert "given up" not in reasons(later)["book#0"]
 
 
-def test_verdict_on_an_active_entry_names_given_up_patterns_too():
+def test_verdict_on_an_active_entry_names_given_up_regexes_too():
     book = a_book(an_entry(keys=[SLOW, "/coin/"], use_regex=True), grants=ALL_GRANTS)
     said = reasons(awake(book, scan=a_scan(f"user: {LONG}", "user: a coin")))["book#0"]
     assert said.startswith("+ key '/coin/' in message 2")
@@ -154,7 +154,7 @@ WORDS = ("xxy", "a coin", "nothing", LONG, "x" * 3000 + "!")
     others=st.lists(st.sampled_from(WORDS), min_size=3, max_size=3),
     preset=st.sampled_from(["evennia_ai", "sillytavern"]),
 )
-def test_no_message_hides_a_match_in_another(lines, others, preset):
+def test_no_message_hides_a_regex_match_in_another(lines, others, preset):
     """Whatever stands beside them, messages that wake an entry wake it."""
     book, rules = a_pattern_book(preset), rules_of(preset)
     scan = a_scan(*(f"user: {line}" for line in [*lines, *others[len(lines) :]]))
