@@ -47,7 +47,7 @@ class Applies(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GameKind:
-    """Both halves of a kind of work."""
+    """A kind of background job with the worker's half (do it) and the game's half (apply it)."""
 
     does: JobKind
     applies: Applies

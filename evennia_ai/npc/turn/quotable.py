@@ -59,7 +59,7 @@ def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
     """Yield the lore entries that are in the prompt."""
     kept = {piece.claim.origin for piece in made.prompt.fragments}
     active = [entry for entry in made.lore.entries if entry.origin in kept]
-    uids = {entry.uid for entry in active}  # a few of perhaps ten thousand
+    uids = {entry.uid for entry in active}  # few, while the books may have ten thousand entries
     keys = {
         f"{book.label}#{one.uid}": one.keys
         for book in books

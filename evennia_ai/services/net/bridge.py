@@ -154,7 +154,7 @@ class PerLoop(Generic[T]):
     def close(self) -> None:
         """Close the object if it exists. Call it on the reactor's thread."""
         if self._bridge.running:
-            # If the bridge stops right after this, it cancels this and closes the object itself.
+            # A bridge that stops right now cancels this call and closes the object by its own.
             self._bridge.run(self.aclose).addErrback(lambda failure: failure.trap(CancelledError))
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Author's notes of NPCs: a kind whose scope is the NPC."""
+"""Author's notes: what a builder writes for one NPC, at a depth of its history."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -143,7 +143,7 @@ class CheckedLogic:
             for text in texts:
                 made.texts.append(text)
                 made.length += len(text)
-                if made.length > MAX_FILLED:  # raise it inside the generator, which knows the line
+                if made.length > MAX_FILLED:  # the error gets its line number there
                     texts.throw(TemplateError(f"makes more than {MAX_FILLED} characters"))
         except OutOfWorkError as error:
             raise OutOfWorkError(line=self._line_of(error)) from error
