@@ -4,6 +4,8 @@ A memory is about one person or about the world. The NPC learnt it aloud in a ro
 memory learnt in private is about the person who whispered it. The NPC recalls it only in private
 with that person. Times are hours of the game, whose days may be shorter than real days.
 
+The scores by recency and importance are here too; `relevance` scores words, scene and meaning.
+
 Texts are compared by their words, without a model. The most common words are ignored, and of long
 words only the beginning is compared. `MemorySet` holds all memories of one NPC and selects the
 candidates of a turn.

@@ -1,5 +1,7 @@
 """CHARX: a ZIP archive with the card in `card.json` at its root, read and written in memory.
 
+`exporting` decides which files are in it.
+
 The reader opens no archive inside the archive and takes the list of members only from the central
 directory. It does not trust the sizes that the archive declares. Nothing is ever written to disk
 under a member's name. Dangerous names are still refused, because an export passes them on to

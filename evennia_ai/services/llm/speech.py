@@ -62,7 +62,8 @@ SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)|[。！�
 
 _QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "»", "»": "«", "「": "」"}
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
-_JOINERS: Final = frozenset("\u200c\u200d")  # invisible, but words of some scripts and emoji need them
+# Invisible characters that words of some scripts and emoji need.
+_JOINERS: Final = frozenset("\u200c\u200d")
 _SHAPELESS: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
