@@ -1,6 +1,8 @@
 """Read and write SillyTavern chat files: conversations with one or several characters.
 
-`chat_records` makes records of the messages, and lines of records. The first line is a header with the names. Each later line is a message (docs/build/moving-in.md
+`chat_records` makes records of messages, and lines of records.
+
+The first line is a header with the names. Each later line is a message (docs/build/moving-in.md
 lists the fields). Every line keeps all of its JSON values, so a chat that is read and written again
 has the same content. Macros in a chat are never expanded. The names in a chat prove nobody's
 identity.
