@@ -158,7 +158,7 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("kind", "key", "scope_kind", "scope_ref"),
-                        name="evennia_ai_assignment",
+                        name="evennia_ai_assignment_once",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("kind__in", ("card", "preset"))),

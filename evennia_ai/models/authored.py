@@ -189,7 +189,7 @@ class Assignment(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["kind", "key", "scope_kind", "scope_ref"], name="evennia_ai_assignment"
+                fields=["kind", "key", "scope_kind", "scope_ref"], name="evennia_ai_assignment_once"
             ),
             models.UniqueConstraint(
                 fields=["kind", "scope_kind", "scope_ref"],

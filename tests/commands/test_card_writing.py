@@ -21,7 +21,7 @@ from tests.commands.stage import one_line
 
 BAD_INPUT = {
     "card/create": "Usage",
-    "card/create mira = Another.": "There is a card 'Mira' already",
+    "card/create mira = Another.": "A card 'Mira' already exists",
     "card/create Mira/2": "no / before a number at its end",
     "card/set": "Usage",
     "card/set nobody/description = x": "no card 'nobody'",

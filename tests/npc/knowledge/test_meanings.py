@@ -276,7 +276,7 @@ class TestInWorkers:
         given = EmbedGiven(model="ships", pages=((1, "0"),), since=0)
         (failure,) = ran(backend, embed_job(given))
         assert failure.check(OtherModelError)
-        assert "by the model ships and this process has boats" in failure.getErrorMessage()
+        assert "with the model ships and this process has boats" in failure.getErrorMessage()
 
 
 def again(backend, body):

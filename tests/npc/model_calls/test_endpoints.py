@@ -258,7 +258,7 @@ def test_a_profile_of_no_use_fails_its_calls_and_says_why(stage, logged, monkeyp
         access.model.complete(request).addErrback(failures.append)
         models.prepare().addErrback(failures.append)
     assert [failure.type for failure in failures] == [ModelUnavailable, ModelUnavailable]
-    assert "api_key has characters no key has" in failures[0].getErrorMessage()
+    assert "api_key has characters that no key has" in failures[0].getErrorMessage()
     assert "profile 'cheap' cannot be used" in logged[0]
     assert "two words" not in logged[0] + failures[0].getErrorMessage()
 

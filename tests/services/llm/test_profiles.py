@@ -102,7 +102,7 @@ def test_a_prompt_has_what_the_reply_leaves() -> None:
         ({"cheap": {"client": "magic"}}, ".client: must be 'openai', 'anthropic', 'scripted' or"),
         ({"cheap": {"tools": "some"}}, ".tools: must be 'native', 'schema' or 'none', not 'some'"),
         ({"cheap": {"schema": "xml"}}, ".schema: must be 'native' or 'text', not 'xml'"),
-        ({"cheap": {"extra": {"messages": []}}}, ".extra: cannot have messages: a request says"),
+        ({"cheap": {"extra": {"messages": []}}}, ".extra: cannot have messages: a request sets"),
         ({"cheap": {"extra": {"x": object()}}}, ".extra: must be plain JSON"),
     ],
 )
