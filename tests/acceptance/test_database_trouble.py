@@ -181,9 +181,9 @@ def test_who_comes_second_is_told_in_one_clean_error(meetings):
     conflicts = 0
     for met in meetings:
         for life in (met.life, met.other):
-            assert life.log.count("somebody else wrote") <= 1, met.step
+            assert life.log.count("another writer changed") <= 1, met.step
             assert "Traceback" not in life.log, met.step
-        conflicts += met.life.log.count("somebody else wrote")
+        conflicts += met.life.log.count("another writer changed")
     assert conflicts
 
 
