@@ -46,12 +46,12 @@ REACTOR: Final = "  of it the reactor's in a server"
 STAGES: Final = (
     ("say", "a line is said, until all have taken it", ""),
     ("perceive", "what one NPC perceives", "evennia_ai.npc.mind.handler:AIHandler.receive"),
-    ("record", "a slice", "evennia_ai.npc.recording.event_recorder:committed_each"),
+    ("record", "a slice", "evennia_ai.npc.recording.event_recorder:commit_events"),
     ("  rows", "", "evennia_ai.store.history.conversations:append_each"),
     ("consider", "an NPC takes what was said", "evennia_ai.npc.mind.attention:Attention.consider"),
     ("start", "the start of a turn", "evennia_ai.npc.turn.turn:Turn._first_round"),
     (READ, "", "evennia_ai.npc.inputs.first_reading:_Reading.done"),
-    ("  gather", "", "evennia_ai.npc.turn.rounds:gathered"),
+    ("  gather", "", "evennia_ai.npc.turn.rounds:gather_turn"),
     ("  compose", "", "evennia_ai.engine.execution_request:ExecutionRequest.composed"),
     (
         WRITTEN,

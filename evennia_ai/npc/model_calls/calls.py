@@ -2,7 +2,7 @@
 
 A call is refused while its NPC is paused. It counts against the limits while it runs, is reported
 to watchers, and can be given up. At its end it becomes a row. A caller with a transaction of its
-own uses `CountedCall` and writes `row` there (`store.model_calls.add`). Everybody else uses
+own uses `CountedCall` and writes `row` there (`store.model_calls.add_call`). Everybody else uses
 `ModelCalls.asked`, which writes the row itself.
 
 Watchers of a protected call learn that it was made, how long its texts were, what it cost and how

@@ -115,7 +115,7 @@ def of_workers(living):
     living.Doer.do, living.Threads.run = begun, in_thread
 
 
-GAME_WORK = {"_put_in": "submitting", "offered": "taking up", "handle": "applying"}
+GAME_WORK = {"_put_in": "submitting", "read_offer": "taking up", "apply_proposal": "applying"}
 """What the writer of a game does for its jobs, by the names of the functions it is given."""
 
 
@@ -125,7 +125,7 @@ def of_games(writer, queued):
     How many it takes together hangs on time, and how many offers a look finds does too: it takes up
     one, the oldest.
     """
-    unhandled = queued.proposals.unhandled
+    unhandled = queued.proposals.unhandled_proposals
 
     def marked(do):
         def doing(job):
@@ -138,5 +138,5 @@ def of_games(writer, queued):
     for name in ("do", "do_alone"):
         setattr(writer._Job, name, marked(getattr(writer._Job, name)))
     writer.MOST_TOGETHER = 1
-    queued.proposals.unhandled = lambda: unhandled(1)
+    queued.proposals.unhandled_proposals = lambda: unhandled(1)
     queued.LOOK_SECONDS = 0.1

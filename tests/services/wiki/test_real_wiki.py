@@ -77,7 +77,7 @@ class TestLargeWiki(OnAWiki):
     def _large(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("evennia_ai.services.wiki.finding.SMALL_PAGES", 0)
 
-    def test_a_script_without_blanks_is_found(self, found):
+    def test_word_in_a_script_without_blanks_is_found(self, found):
         """By how a run of it begins, which is all that this wiki has an index of."""
         assert found("清晨") == ["渡口"]
 
