@@ -11,6 +11,7 @@ processes of a game are known (`server/evennia_process.py`).
 """
 
 import contextlib
+import errno
 import gc
 import importlib
 import marshal
@@ -20,7 +21,9 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 MODULES = (
     "autobahn.twisted.websocket",
@@ -52,6 +55,9 @@ MODULES = (
 )
 """With what these import, nearly all that a game imports of others and that needs no settings."""
 
+ENDING_SECONDS = 10
+"""How long a new Server waits for the port of the one that it replaces."""
+
 OF_ONE_GAME = {"commands", "evennia", "evennia_ai", "server", "twisted.internet.reactor", "world"}
 
 
@@ -61,12 +67,37 @@ def main() -> None:
     for name in MODULES:
         importlib.import_module(name)
     assert not OF_ONE_GAME & set(sys.modules)
+    from twisted.internet.tcp import Port
     from twisted.scripts.twistd import run
 
+    Port.startListening = _listening_once_free(Port.startListening)
     gc.collect()
     gc.freeze()  # nobody's collections look through it again
     _become_what_is_asked(sys.path[1:])  # without the folder of this program
     sys.exit(run())
+
+
+def _listening_once_free(listen: Any) -> Any:
+    """Return a `Port.startListening` that waits while another process holds the port.
+
+    On a reload Evennia's Portal starts the new Server when the old one closes its AMP connection.
+    The old one keeps its web port until its process ends. An ordinary start imports meanwhile; a
+    fork has nothing to import and would find the port taken.
+    """
+    from twisted.internet.error import CannotListenError
+
+    def start_listening(port: Any) -> Any:
+        end = time.monotonic() + ENDING_SECONDS
+        while True:
+            try:
+                return listen(port)
+            except CannotListenError as error:
+                taken = error.socketError.errno == errno.EADDRINUSE
+                if not taken or time.monotonic() > end:
+                    raise
+            time.sleep(0.02)
+
+    return start_listening
 
 
 def _become_what_is_asked(path: list[str]) -> None:
