@@ -274,7 +274,9 @@ def test_without_a_queue_or_workers_the_game_goes_on_and_catches_up(place):
     jobs = [a_job(number) for number in range(8)]
     place.sql("ALTER TABLE procrastinate_jobs RENAME TO away")
     game = place.game(jobs=jobs, seconds=SECONDS)
-    until(lambda: "the queue of workers is unreachable" in game.err.read_text() + game.out.read_text())
+    until(
+        lambda: "the queue of workers is unreachable" in game.err.read_text() + game.out.read_text()
+    )
     assert game.poll() is None
     place.sql("ALTER TABLE away RENAME TO procrastinate_jobs")
     until(lambda: sum(one.get("ending") == "over" for one in told(game)) == 3)

@@ -49,7 +49,10 @@ def test_a_wiki_that_is_not_there_is_named(wiki: StubWiki, base: Making, outcome
         (sends(b'"' + b"x" * 10_000_000 + b'"'), "more than 9,000,000 bytes"),
         (sends(b"oh no", status=500), "status 500"),
         (sends(b"", status=404), "status 404"),
-        (sends(b"", status=302, Location="http://evil.example/api.php"), "redirects to evil.example"),
+        (
+            sends(b"", status=302, Location="http://evil.example/api.php"),
+            "redirects to evil.example",
+        ),
         (refuses("readonly", "The database is locked."), "refused: The database is locked."),
         (refuses("x", "a\x1b[31mred\x00\u202eword"), "refused: a[31mredword"),
         (answers({"error": {"code": 5}}), "no reason given"),
