@@ -68,7 +68,7 @@ def lint(path: Path) -> int:
 
 
 def _list_fixable(path: Path, found: CardImport) -> Iterator[str]:
-    """What makes builders look twice and the author can mend."""
+    """Yield the warnings of a card that its author can remove, each with its place."""
     with said_of(path):
         warnings = import_report(found).warnings
     for warning in warnings:

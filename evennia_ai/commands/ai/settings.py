@@ -307,9 +307,9 @@ MEANINGS: Final[dict[Mode, str]] = {
 
 
 def mode_lines(caller: Any, npc: NPC) -> list[str]:
-    """How an NPC listens, and what it answered lately or did not, and why.
+    """Return lines that say how an NPC listens, what it answered lately, and what it did not.
 
-    What `caller` may not read of it has a mark in its place.
+    Each decision has its reason. A text that `caller` may not read is replaced by a mark.
     """
     mode = settings_of(npc).mode
     attention = npc.ai.attention

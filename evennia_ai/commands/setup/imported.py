@@ -546,14 +546,18 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
 
 def _made_so(change: Revision[G], thing: G) -> bool:
-    """True if a revision made a thing what it is, or put its file in force."""
+    """Return True if a revision wrote the value in force, or first put its file in force."""
     return change.number == thing.revision or (
         change.action in ("created", "updated", "approved") and change.value.sha256 == thing.sha256
     )
 
 
 def typed_grants(command: StrictCommand, text: str) -> Grants:
-    """The grants that were typed; CommandError, after a list of all, where one is none."""
+    """Return the typed grants.
+
+    Raises:
+        CommandError: a word is no grant, or there is no word. All grants are listed first.
+    """
     words = [word.lower() for word in _BETWEEN.split(text) if word]
     unknown = [word for word in words if word not in ALLOWS]
     if unknown or not words:
@@ -564,31 +568,31 @@ def typed_grants(command: StrictCommand, text: str) -> Grants:
 
 
 def grants_typed(command: StrictCommand, usage: str) -> Grants:
-    """The grants right of "=", of which there must be some."""
+    """Return the grants to the right of "=". CommandError: nothing stands there."""
     if not command.rhs:
         raise CommandError(f"Usage: {usage}")
     return typed_grants(command, command.rhs)
 
 
 def import_in_words(change: Change) -> str:
-    """An import, for a line: its number, whose it is, and when it was made."""
+    """Return the number of an import, who made it, and when, as part of a line."""
     who = escape_controls(change.changed_by)
     return f"number {change.number} of {who}, {day_and_time(change.changed_at)}"
 
 
 def changed_in_words(change: Change) -> str:
-    """Who made a change, and when."""
+    """Return what a change did, who made it, and when, as part of a line."""
     who = escape_controls(change.changed_by)
     return f"{change.action} by {who}, {day_and_time(change.changed_at)}"
 
 
 def given_in_words(change: Change) -> str:
-    """Who gave a grant, and when."""
+    """Return who gave a grant, and when, as part of a line."""
     return f"given by {escape_controls(change.changed_by)}, {day_and_time(change.changed_at)}"
 
 
 def grants_in_words(grants: Grants) -> str:
-    """The names of grants, as they are typed."""
+    """Return the names of grants as builders type them, or "none"."""
     return ", ".join(in_order(grants)) or "none"
 
 

@@ -55,7 +55,7 @@ def read_path(path: Path, conf: Conf, progress: Progress) -> ReadCard:
 
 
 def read_stored(file: AuthoredFile, grants: Grants, conf: Conf, progress: Progress) -> ReadCard:
-    """The card of a file that is stored, with what it was granted."""
+    """Return the card in a stored file, with the report for the grants it has."""
     found = load_card(file.content, limits=conf.card_limits, progress=progress)
     return _reported(file, found, grants, conf, progress)
 
@@ -81,7 +81,7 @@ def _reported(
 
 
 def differing_fields(old: StoredCard, read: ReadCard) -> str:
-    """A sentence about the fields in which a file is not the card in force."""
+    """Return a sentence that names the fields in which a file differs from the card in force."""
     changed = [name for name, _, _ in changed_fields(json.loads(old.source), read.found.raw)]
     if not changed:
         return f"No field differs from revision {old.revision}, which is in force."
