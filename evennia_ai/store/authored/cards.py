@@ -197,10 +197,7 @@ def get_card(name: str) -> StoredCard:
     Raises:
         NotStoredError: there is none; the message lists the names that exist.
     """
-    card = card_or_none(name)
-    if card is None:
-        raise NotStoredError("card", name, CARDS.list_keys())
-    return card
+    return card_or_none(name) or CARDS.existing(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.errors import EditConflictError, NotStoredError
+from evennia_ai.engine.errors import EditConflictError
 from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.prompt.components import NO_GRANTS, SCOPE_RANK, Grants, Scope
 from evennia_ai.services.settings.conf import conf
@@ -139,10 +139,7 @@ def get_preset(name: str) -> StoredPreset:
     Raises:
         NotStoredError: there is none; the message lists the names that exist.
     """
-    preset = preset_or_none(name)
-    if preset is None:
-        raise NotStoredError("preset", name, PRESETS.list_keys())
-    return preset
+    return preset_or_none(name) or PRESETS.existing(name)
 
 
 def preset_for(scopes: Iterable[Scope]) -> StoredPreset | None:
