@@ -60,7 +60,7 @@ def test_chances_groups_and_timers_are_told(stage, harbour):
         "lore/set harbour/tern = group birds",
     )
     told = flat(stage.builds("lore/test A gull, a ferry, a wreck."))
-    assert "of a chance of 0 %" in told
+    assert "with a chance of 0 %" in told
     assert "delay: inactive until 9 turns" in told
     assert "group 'birds'" in told.split("concerned and silent")[1]
     assert "won group 'birds' of 2" in told

@@ -184,4 +184,4 @@ def test_the_dark_is_spoken_of_in_the_evening_and_at_night_alone(part: str, is_a
 
 
 def test_the_note_over_the_water_is_left_to_chance() -> None:
-    assert "of a chance of 35 %" in verdict(composed("hearsay")["turns"][4], "lore:hearsay#4")
+    assert "with a chance of 35 %" in verdict(composed("hearsay")["turns"][4], "lore:hearsay#4")

@@ -200,7 +200,7 @@ def test_chance_is_rolled_once_a_turn():
     for dice, wakes in ((0.39, True), (0.41, False)):
         result = turn(book, "coin", rules=ActivationRules(dice=dice))
         assert bool(result.entries) is wakes
-        assert f"rolled {dice * 100:.1f} of a chance of 40 %" in reasons(result)["book#0"]
+        assert f"rolled {dice * 100:.1f} with a chance of 40 %" in reasons(result)["book#0"]
     assert turn(book, "coin").verdicts == turn(book, "coin").verdicts
 
 

@@ -1,1 +1,1 @@
-"""Activation: which entries are active in a turn, why the others are not, and their placement."""
+"""Decide which lorebook entries are active in a turn, and place them in the prompt."""

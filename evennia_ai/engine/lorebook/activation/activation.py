@@ -1,9 +1,8 @@
-"""The result of activation: the active entries, and a verdict on each entry of each book.
+"""The result of lore activation: the active entries, and a verdict on every entry of every book.
 
-The result is cheap to make, also for large books, because the texts of verdicts are only rendered
-when they are read. Most entries of a large book have no key in the conversation. Their verdicts are
-made once for a book and a scan depth, and one `Unmatched` stands for all entries that share a
-reason.
+A verdict is rendered as text only when somebody reads it, so results of large books are cheap. Most
+entries of a large book have no key in the conversation. Their verdicts are made once for each book
+and scan depth. One `Unmatched` represents all entries that are inactive for the same reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +26,8 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.trace import Called, Stage, Verdict
 
-# Cached value of one verdict. It has the judgement and the ruling on an entry, the names and
-# places that the verdict mentions, and the verdict. The verdict is reused while the first three
-# are equal.
+# One cached verdict: the judgement and the ruling on an entry, the names of messages and texts that
+# the verdict mentions, and the verdict. The verdict is reused while the other three are equal.
 _KnownVerdict = tuple[Judgement, Ruling, object, Verdict]
 _LAST_VERDICTS: Final = Slot[dict[int, _KnownVerdict]]("last verdicts")
 
@@ -37,7 +35,7 @@ _LAST_VERDICTS: Final = Slot[dict[int, _KnownVerdict]]("last verdicts")
 class Activation:
     """The active entries of a turn, in the order of their activation, and all verdicts.
 
-    `after` is the state of lore (timers and the like) to store if the prompt is really sent.
+    `after` is the state of the timers that the caller stores if the prompt is really sent.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class Activation:
         self._called = called
 
     def calling(self, called: Called) -> "Activation":
-        """Return a copy whose verdicts name each message by what `called` returns for its index."""
+        """Return a copy whose verdicts call each message what `called` returns for its index."""
         books, work = self._books, self.work
         return Activation(
             self.entries, after=self.after, active_books=books, called=called, work=work
@@ -65,7 +63,7 @@ class Activation:
 
     @cached_property
     def causes(self) -> dict[str, str]:
-        """The reason why each active entry is active, by the identity of the entry."""
+        """Map the identity of each active entry to the reason why the entry is active."""
         return {
             book.identities[index]: book.judgements[index].cause
             for book in self._books
@@ -99,10 +97,10 @@ class Activation:
         return tuple(made)
 
     def _known(self, book: ActiveBook) -> dict[int, _KnownVerdict]:
-        """Return the verdicts on the entries of a book that were judged, by index of the entry.
+        """Return the verdicts on the judged entries of a book, by index of the entry.
 
-        A verdict of the previous turn is reused if nothing that it says has changed. Most verdicts
-        do not change.
+        A verdict of the previous turn is reused if it would say the same again. This is so for
+        most.
         """
         last = book.window.memo.get(_LAST_VERDICTS) or {}
         judgements, rulings, known = book.judgements, book.rulings, dict[int, _KnownVerdict]()
@@ -138,7 +136,7 @@ class Activation:
 
 
 def _given_up(book: ActiveBook, index: int) -> tuple[EntryReason, ...]:
-    """Return reasons that name the texts in which an entry's regular expressions were given up."""
+    """Return why searches for an entry's regular expressions were given up, and in which texts."""
     places = book.window.given_up
     if not places:
         return ()
@@ -168,7 +166,7 @@ _NOTHING: Final = Scan(history=History())
 def _kept_with_index(
     book: ActiveBook, slot: Slot[dict[_State, _Made]], make: Callable[[ActiveBook], _Made]
 ) -> _Made:
-    """Return the result of `make`, cached in the book's index for each recent scan depth."""
+    """Return the result of `make`; it is cached in the index of the book for recent scan depths."""
     known = book.key_index.memo.setdefault(slot, {})
     state = (book.depth_in_pass, book.recursive, book.key_index.troubles)
     # Read the cache only once: another thread may clear it between two reads.
@@ -181,14 +179,14 @@ def _kept_with_index(
 
 
 def _unmatched_verdicts(book: ActiveBook) -> list[Verdict]:
-    """Return the verdict that each entry of a book gets if none of the book's keys is found."""
+    """Return the verdict that each entry of a book gets if the conversation contains no key."""
     stage: Stage = "activate"
     origins = [entry.origin for entry in book.entries]
     return list(map(Verdict, repeat(stage), origins, repeat(False), _unmatched_reasons(book)))
 
 
 def _group_unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
-    """Group the entries of a book by the reason that they get if none of its keys is found."""
+    """Group the entries of a book by the reason they get if the conversation contains no key."""
     by_reason: dict[str, list[str]] = {}
     for entry, reason in zip(book.entries, _unmatched_reasons(book), strict=True):
         by_reason.setdefault(reason, []).append(entry.uid)
@@ -199,7 +197,7 @@ def _group_unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
 
 
 def _unmatched_reasons(book: ActiveBook) -> list[str]:
-    """Judge the entries of a book in an empty conversation and return their reasons."""
+    """Judge the entries of a book in an empty conversation; return the reasons in order."""
     view = PassView(
         window=Window(_NOTHING, book.key_index, of=("unmatched",), include_names=False),
         judged={},
@@ -213,8 +211,7 @@ def _unmatched_reasons(book: ActiveBook) -> list[str]:
         facts={},
         replies=0,
     )
-    # All entries in `alike` get the same reason for "no key found", so this judges only one of
-    # them.
+    # All entries in `alike` are inactive for the same reason, so only one of them is judged.
     alike = book.key_index.alike
     reason = str(book.judge(next(iter(alike)), view).reason) if alike else ""
     reasons = [reason] * len(book.entries)

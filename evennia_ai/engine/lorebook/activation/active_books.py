@@ -1,8 +1,8 @@
 """The books that activation reads in one turn, in reading order, and what is cached about them.
 
-An `ActiveBook` exists for one run. Values that stay valid longer are cached elsewhere. The texts
-and labels of a book are cached in the book, for all NPCs. Candidates and matches are cached with
-the hits of the book in one conversation.
+An `ActiveBook` exists for one run of activation. Results that later turns can reuse are cached
+elsewhere. The expanded texts and the labels of entries are cached in the book, for all NPCs. The
+candidates and the found keys are cached for each book and conversation.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -43,14 +43,14 @@ from evennia_ai.engine.prompt.templates.template import Template
 from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT, Meter, OutOfWorkError
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
-# More than the entries of any book. An entry's number is the rank of its book times this, plus its
-# index, so no entry of another book has the same number.
+# A number greater than the count of entries in any book. The number of an entry is the rank of its
+# book times this constant, plus its index, so entries of different books have different numbers.
 _MOST_ENTRIES: Final = 10**9
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
 
 
 class _EntryText(NamedTuple):
-    """The text of an entry with expanded macros, its tokens, and the work of its expansion."""
+    """The text of an entry with its macros expanded, its tokens, and the work of expanding it."""
 
     made_with: object
     """The macro values and the token counter of the text. If they change, the text is outdated."""
@@ -59,17 +59,17 @@ class _EntryText(NamedTuple):
     work: int
 
 
-# The texts of a book's entries with expanded macros, by index of the entry.
+# The texts of a book's entries with their macros expanded, by index of the entry.
 _TEXTS: Final = Slot[dict[int, _EntryText]]("texts")
 
 
 class ActiveBook:
     """One lorebook during the activation of one turn, with the decisions on its entries.
 
-    `rank` is the position of the book among all books. `sort_key` sorts its entries against those
-    of other books. `marked` has the indexes of the entries that the next pass judges. `judgements`
-    and `rulings` have the last result for each judged entry. A ruling on an entry in `final` never
-    changes.
+    `rank` is the position of the book in reading order. `sort_key` sorts its entries among those of
+    other books. `marked` has the indexes of the entries that the next pass judges. `judgements` and
+    `rulings` have the latest decision on each judged entry. Rulings on entries in `final` never
+    change.
     """
 
     def __init__(
@@ -132,11 +132,11 @@ class ActiveBook:
         return known
 
     def mark(self, indexes: Iterable[int]) -> None:
-        """Mark entries, given by index, so that the next activation pass judges them."""
+        """Mark the entries with these indexes, so that the next activation pass judges them."""
         self.marked.update(indexes)
 
     def mark_owners(self, keys: Iterable[int]) -> None:
-        """Mark the entries that one of these keys may activate: the next pass judges them."""
+        """Mark the entries that one of these keys may activate. The next pass judges them."""
         owners = self.key_index.owners
         for key in keys:
             self.marked.update(owners.get(key, ()))
@@ -154,11 +154,11 @@ class ActiveBook:
         return judge_entry(self.entries[index], keys, view, identity=self.identities[index])
 
     def report(self, index: int, judgement: Judgement) -> None:
-        """Store the judgement on an entry that is no candidate, and delete its ruling."""
+        """Store the judgement on an entry that is not a candidate, and delete its ruling."""
         self.judgements[index] = judgement
         self.rulings.pop(index, None)
 
-    # Making candidates (entries whose conditions are met) and expanding their texts
+    # Candidates: entries whose conditions are met, with their expanded texts
 
     def candidate(self, index: int, judgement: Judgement) -> Candidate | None:
         """Return the entry as a candidate; None if the rules refuse an entry with an empty text.
@@ -203,7 +203,8 @@ class ActiveBook:
             work=work,
             counter=counter,
             lacking=() if book.grants == ALL_GRANTS else missing_grants(entry, book.grants),
-            is_lasting=not entry.timing.cooldown,  # a running cooldown ends in a later turn
+            # While a cooldown runs, `rests` is True, so a later turn needs a new candidate.
+            is_lasting=not entry.timing.cooldown,
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
             is_remembered=is_remembered(entry),
@@ -211,11 +212,11 @@ class ActiveBook:
         return made
 
     def _text(self, index: int) -> tuple[str, int, int]:
-        """Return an entry's text with expanded macros, its tokens, and the work of expanding it.
+        """Return an entry's expanded text, its tokens, and the work of expanding its macros.
 
-        The text is cached in the book for as long as its macros read equal values. A cached text
+        The text is cached in the book and reused while its macros read equal values. A cached text
         costs the turn as much work as a new one. So a turn that runs out of work leaves out the
-        same texts in every process, whatever is cached there.
+        same texts in every process, whatever that process has cached.
         """
         template, meter, counter = self.entries[index].template, self._meter, self._counter
         made_with: object = counter
@@ -253,10 +254,10 @@ class ActiveBook:
         self._meter.pay(len(text) // COUNTED_A_UNIT)
         return text
 
-    # Reusing the entries whose keys were found in earlier turns
+    # Reuse of the entries whose keys were found in earlier turns ("matches")
 
     def use_matches(self, made_for: object) -> None:
-        """Reuse the cached matches (entries with found keys) if they were made for equal inputs."""
+        """Reuse the matches (entries with found keys) of earlier turns if their inputs are equal."""
         known = self.window.memo.get(_MATCHES)
         if (
             known is None
@@ -267,23 +268,24 @@ class ActiveBook:
         self._matches = known
 
     def drop_matches(self) -> None:
-        """Ignore the cached matches in this turn, and mark all entries that have a found key."""
+        """Ignore the cached matches in this turn, and mark every entry that has a found key."""
         self._matches = None
         self.mark_owners(self.window.found_keys())
         self.mark_owners(self.window.fed)
 
     def forget_matches(self) -> None:
-        """Delete the cached matches (entries with found keys), so that none are reused."""
+        """Delete the cached matches (entries with found keys) of this conversation."""
         self.window.memo.pop(_MATCHES, None)
 
     def update_matches(
         self, number: int, view: PassView, *, most_judged: int
     ) -> "PassMatches | None":
-        """Update and return the matches of an activation pass: the entries whose keys are found.
+        """Update and return the matches (entries with found keys) of one activation pass.
 
-        Only entries with a key whose place has changed are judged. Entries that have a found key
-        but depend on more than keys are marked. Returns None if the cached matches cannot be used.
-        Then the caller must also mark the entries whose keys are in texts of other entries.
+        Only entries with a key whose place has changed are judged. Matched entries that depend on
+        more than keys are marked, so that the caller judges them. Returns None if the matches
+        cannot be cached. Then the caller must also mark the entries whose keys are in texts of
+        other entries.
         """
         if self._matches is None:
             return None
@@ -349,12 +351,12 @@ class ActiveBook:
 
 
 class PassMatches:
-    """The entries whose keys occur in one pass of activation, cached from turn to turn.
+    """The entries whose keys are found in one activation pass, cached from turn to turn.
 
-    `candidates` depend on nothing but their keys, so the next turn can reuse them. `others` depend
-    on more, for example on chance or a timer, and are judged in every turn. `stale` are candidates
-    whose keys may have left the conversation, so they are judged again. An entry belongs to the
-    first pass that activates it. All sets and mappings use the index of the entry.
+    `candidates` depend only on their keys, so the next turn can reuse them. `others` also depend,
+    for example, on chance or a timer, so every turn judges them. `stale` are entries to judge
+    again, because the place of one of their keys has changed. An entry belongs to the first pass
+    that finds a key of it. All sets and mappings contain indexes of entries.
     """
 
     __slots__ = ("_has_newcomers", "candidates", "judgements", "others", "seen", "stale", "works")
@@ -387,7 +389,7 @@ class PassMatches:
         return set() if before is fed else {number for number, _ in before.items() ^ fed.items()}
 
     def put(self, index: int, judgement: Judgement, candidate: Candidate | None) -> None:
-        """Store a judged entry: among `candidates` if it is one, or else among `others`."""
+        """Store a judged entry in `candidates` if it is a candidate, else in `others`."""
         if judgement.is_candidate and candidate is not None:
             self._has_newcomers |= index not in self.candidates
             self.judgements[index] = judgement
@@ -404,7 +406,7 @@ class PassMatches:
     def sort_newcomers(self) -> None:
         """Sort the candidates into processing order if new ones were added.
 
-        The list is nearly sorted already, which Python sorts fast.
+        The list is nearly sorted already, and Python sorts such lists fast.
         """
         if self._has_newcomers:
             ordered = sorted(self.candidates.values(), key=PLACE)
@@ -420,10 +422,10 @@ class PassMatches:
 
 
 class KeyMatches:
-    """The cached matches of a book in one conversation: which entries each pass activates by keys.
+    """The cached matches of a book in one conversation: the entries that keys activate, by pass.
 
-    The next turn reuses the judgement on an entry if the places of its keys have not changed. The
-    matches are valid while the inputs in `made_for` are equal.
+    The next turn reuses the judgement on an entry if the places of its keys have not changed. All
+    matches are valid only while the inputs in `made_for` are equal.
     """
 
     __slots__ = ("made_for", "passes", "values")
@@ -436,13 +438,13 @@ class KeyMatches:
 
 
 _MATCHES: Final = Slot[KeyMatches]("key matches")
-# The most activation passes for which matches are cached. Turns with more passes are rare, so
-# later passes judge their entries without a cache.
+# The number of activation passes whose matches are cached. Few turns have more passes, and the
+# later passes of those turns judge their entries without a cache.
 _MOST_PASSES_KEPT: Final = 8
 
 
 def is_decided_by_keys(entry: LoreEntry, keys: EntryKeys) -> bool:
-    """True if only keys decide about an entry, and it searches the same texts as its whole book."""
+    """True if only keys decide about an entry, searched in the same texts as for its book."""
     return (
         keys.keys_decide
         and not keys.patterns
@@ -455,9 +457,9 @@ def is_decided_by_keys(entry: LoreEntry, keys: EntryKeys) -> bool:
 
 
 def order_books(books: Iterable[Lorebook], rules: ActivationRules) -> list[Lorebook]:
-    """Sort books into reading order: books of the chat first, then in the order of the strategy.
+    """Sort books into reading order: books of the chat first, then by the strategy in the rules.
 
-    Books of equal rank are sorted by their attachment. After that they keep their given order.
+    Books that the strategy treats alike are sorted by attachment, then they keep the given order.
     """
     return sorted(books, key=lambda book: _sort_key(book, rules))
 
@@ -473,9 +475,9 @@ def active_books_of(
     timers: Timers,
     meter: Meter,
 ) -> tuple[ActiveBook, ...]:
-    """Prepare books, which are in reading order, for activation in one turn.
+    """Prepare books, given in reading order, for activation in one turn.
 
-    Books with regular expressions divide the search steps of the turn among themselves.
+    Books with regular expressions share the search steps of the turn equally.
     """
     indexes = [book_index_of(book, rules=rules, values=values, dice=dice) for book in ordered]
     with_patterns = sum(index.has_patterns for index in indexes)
@@ -499,7 +501,7 @@ def active_books_of(
 
 
 def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]:
-    """Return a function from an entry's identity to the entry, or to None if no book has it."""
+    """Return a function that finds an entry by its identity, or returns None if no book has it."""
 
     def find(identity: str) -> LoreEntry | None:
         for book in books:
@@ -512,13 +514,13 @@ def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]
 
 
 def _sort_key(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
-    """Return two numbers that sort a book's entries: one before their own order, one after it."""
+    """Return two numbers to sort entries of a book by: one before the order field, one after it."""
     rank = ATTACH_RANK[book.attach]
     narrow_first = PRESET_FLAGS[rules.rules].ties_narrow_first
     return _STRATEGY_RANKS[rules.strategy](rank), rank if narrow_first else -rank
 
 
-# For each strategy for reading several books: a function from the rank of a book's attachment to a
+# Strategies for reading several books. Each function turns the rank of a book's attachment into a
 # sort number. Books of the chat (rank 0) come first in every strategy.
 _STRATEGY_RANKS: Mapping[str, Callable[[int], int]] = {
     "evenly": lambda rank: min(rank, 1),

@@ -1,4 +1,4 @@
-"""The values of lore activation: judgements and rulings on entries, candidates, active entries."""
+"""The values that activation passes on: judgements, rulings, candidates and active entries."""
 
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -40,14 +40,14 @@ class ActiveEntry:
     order: float
     """The order that the author gave the entry."""
     sort_key: tuple[float, str]
-    """The sort key among texts at one place of the prompt: an order number, then a text."""
+    """Sorts the entry among texts at the same place of the prompt: an order, then a text."""
     priority: float
     constant: bool
     revision: int
     depends_on_speech: Dependence | None = None
-    """Why the text of the entry depends on what is said in the chat; None if it does not."""
+    """The reason why the text depends on what is said in the chat; None if it does not."""
     identity: str = ""
-    """The name by which timers remember the entry. It is the same in all turns."""
+    """The name of the entry in the stored timers, the same in all turns."""
     frozen: bool = False
     """True if the book is "frozen": its active entries stay in the prompt where they are."""
     keeps_role: bool = False
@@ -61,7 +61,7 @@ class ActiveEntry:
 class Judgement:
     """The decision whether an entry meets its conditions and has a found key, with the reason.
 
-    `found` is the key that activates the entry, None if no key does.
+    `found` is the key that activates the entry, or None if something else does or nothing does.
     """
 
     is_candidate: bool
@@ -78,12 +78,12 @@ class Judgement:
         return self._cause
 
 
-# The last judgement on the entries that a key activates, by the text of that key.
+# For the text of each key: the last judgement, which all entries with that key share.
 JUDGED: Final = Slot[dict[str, Judgement]]("judged")
 
 
-# The tokens left in the lore budget before and after an entry was admitted. A new entry changes
-# these numbers for all entries after it, so this is a plain tuple, which is fast to create.
+# The tokens left in the lore budget before and after an entry was admitted. One new entry changes
+# these numbers for all later entries. So this is a plain tuple, which is fast to create.
 Charge = tuple[int, int]
 
 
@@ -102,7 +102,7 @@ class Ruling:
     charge: Charge | None = None
 
     def render(self, cause: str) -> str:
-        """Render the reason of a verdict: `cause`, the details and the charge, with semicolons."""
+        """Join `cause`, the details and the charge with semicolons, as the reason of a verdict."""
         words = "; ".join([cause, *map(str, self.details)]) if self.details else cause
         if self.charge is None:
             return words
@@ -115,10 +115,10 @@ NO_CANDIDATE: Final = Ruling(False)
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Candidate:
-    """An entry whose conditions and keys are met, with its expanded text.
+    """An entry whose conditions are met, with its expanded text.
 
     A candidate becomes active unless a group, chance or the budget refuses it. Later turns reuse
-    the candidate if its text is unchanged and nothing else about it can change.
+    the candidate while its text is unchanged, if nothing else in it can change.
     """
 
     number: int
@@ -127,19 +127,19 @@ class Candidate:
     """The sort key by which the candidates of one activation pass are processed."""
     tier: int
     yields: float
-    """The rank of the entry inside its budget tier. Low ranks get tokens of the budget first."""
+    """The rank inside the budget tier. Candidates with low numbers get tokens first."""
     rank: int
-    """The position of the candidate's book among all books."""
+    """The position of the candidate's book in reading order."""
     book: Lorebook
     entry: LoreEntry
     label: str
     """The name of the entry in verdicts, `book#uid`."""
     identity: str
-    """The name of the entry in timers, equal in all turns."""
+    """The name of the entry in the stored timers, the same in all turns."""
     sticky: bool
     """True if the entry stays active because an earlier turn activated it."""
     rests: bool
-    """True if the entry is inactive because its cooldown is running."""
+    """True if the cooldown of the entry is running."""
     text: str
     searched: str
     """The text that recursion searches for keys: the entry's own text and its hidden keys."""
@@ -148,9 +148,9 @@ class Candidate:
     """The work units that expanding the macros of the text costs, 0 without macros."""
     counter: TokenCounter
     lacking: tuple[Grant, ...]
-    """The grants that the book lacks for the place and role of the entry."""
+    """The grants that the entry needs for its place and role, but that its book lacks."""
     is_lasting: bool
-    """True if only the text of the candidate can change from turn to turn."""
+    """True if later turns may reuse the candidate: only its text can change."""
     is_constant_text: bool
     """True if the text has no macros that read values or roll dice."""
     is_steady: bool
@@ -158,7 +158,7 @@ class Candidate:
     is_remembered: bool
     """True if later turns must know that the entry was active."""
     active: ActiveEntry | None = None
-    """The active entry with its place in the last prompt; None before the first."""
+    """The entry as the last prompt placed it; None before the first prompt."""
 
     def is_for(self, book: Lorebook, *, rank: int, counter: TokenCounter, sticky: bool) -> bool:
         """True if a new candidate for this entry would equal this one, except for its text."""

@@ -1,8 +1,8 @@
-"""Variables and outlets: values that lore entries provide to the components of the prompt.
+"""Variables and outlets: values that lore entries provide to components of the prompt.
 
-Activation must know the texts of entries, because texts of entries activate other entries. It ends
-before any component of the prompt is expanded. So an entry can only read variables that it sets
-itself.
+An entry can only read variables that it sets itself, because activation ends before any component
+is expanded. Activation must expand entries early: it searches their texts for keys of other
+entries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from evennia_ai.engine.prompt.templates.variables import NOTHING_SET, Variable, 
 
 _SAID_SOURCES: Final = Slot[SpeechSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
-# A variable can carry an entry's text to any place and role of the prompt. So variables set by a
+# A variable can bring an entry's text to any place and role of the prompt. So the variables of a
 # book without both of these grants are contained: only some texts of the prompt may read them.
 _VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
 
@@ -85,9 +85,9 @@ def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
 def entry_dependence(entry: LoreEntry) -> Dependence | None:
     """Return why the text of an active entry depends on what is said; None if it does not.
 
-    An entry with keys is active because someone said one of them. A constant entry depends on what
-    is said, too, if it is in a group, because it may lose to an entry with keys, or if it waits for
-    keys or for other entries. It depends on the moment if it has a condition on, for example, who
+    An entry with keys depends on them. A constant entry depends on what is said if it is in a
+    group, where an entry with keys may beat it, or if it waits for keys or for other entries. It
+    depends on the moment if it has a condition on something that changes, for example on who
     speaks.
     """
     named = template_dependence(entry.template)
@@ -100,7 +100,7 @@ def entry_dependence(entry: LoreEntry) -> Dependence | None:
 
 
 def _waits_for_keys(entry: LoreEntry) -> bool:
-    """True if keys in its decorators, or entries that wake others, decide about the entry."""
+    """True if keys in decorators, or entries that activate others, decide about the entry."""
     gates = entry.gates
     return bool(gates.additional or gates.excluded or entry.recursion.delay_level)
 
@@ -136,7 +136,7 @@ def _worse(known: Dependence | None, why: Dependence) -> Dependence:
 
 
 def _setters_of(book: Lorebook) -> Mapping[str, Template]:
-    """Return the texts of a book's entries that set variables, by the uid of the entry."""
+    """Return the texts of a book's entries that set variables, by uid of the entry."""
     known = book.memo.get(_SETTING)
     if known is None:
         known = {

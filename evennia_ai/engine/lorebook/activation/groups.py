@@ -21,14 +21,14 @@ from evennia_ai.engine.lorebook.book import in_javascript_order
 from evennia_ai.engine.lorebook.rules import ActivationRules
 
 _MOST_NAMED: Final = 6
-# JavaScript iterates over the keys of an object that are whole numbers first. Numbers from this
-# bound on count as ordinary names.
+# JavaScript iterates over whole-number keys of an object first. Numbers from this constant on count
+# as ordinary names there.
 _NO_INDEX: Final = 10**10
 
 
 @dataclass(frozen=True, slots=True)
 class ContestOutcome:
-    """The reason why each loser lost and how each winner won, both by the candidate's `id()`."""
+    """The reasons why candidates lost or won in inclusion groups, by `id()` of the candidate."""
 
     lost: dict[int, str]
     won: dict[int, str]
@@ -48,7 +48,7 @@ def contest_groups(
         candidates: The candidates in processing order.
         rules: The rules of activation.
         active: The entries that became active in earlier passes.
-        roll: Returns the random number for a group with this name, from 0 up to 1.
+        roll: Returns a random number from 0 to 1 for the group with the given name.
         score: Counts the found keys of a candidate.
     """
     outcome = ContestOutcome({}, {})
@@ -56,7 +56,7 @@ def contest_groups(
     for name, members in _groups(candidates).items():
         competing = members
         # In SillyTavern an entry that lost in one group still competes in its other groups. The
-        # preset `evennia_ai` excludes it there, too.
+        # preset `evennia_ai` excludes the entry from them.
         if not rules.flags.losers_compete:
             competing = [one for one in members if id(one) not in outcome.lost]
         _contest_group(name, competing, outcome, rules=rules, served=served, roll=roll, score=score)
@@ -78,10 +78,10 @@ def _contest_group(
         _drop(members, outcome, sticky, f"group '{name}': {_render_labels(sticky)} stays (sticky)")
         if rules.flags.rest_ends_a_stay:
             resting = [one for one in sticky if one.rests]
-            _drop(resting, outcome, [], f"group '{name}': its cooldown ends its stay")
+            _drop(resting, outcome, [], f"group '{name}': its cooldown ended its sticky time")
         return
     if name in served:
-        _drop(members, outcome, [], f"group '{name}' is served by {served[name]}")
+        _drop(members, outcome, [], f"group '{name}' already has the active entry {served[name]}")
         return
     members = _drop_by_score(name, members, outcome, rules, score)
     if len(members) > 1:
@@ -92,7 +92,7 @@ def _contest_group(
 
 
 def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Return the members of each inclusion group by its name, in JavaScript's key order."""
+    """Map the name of each inclusion group to its members, in JavaScript's key order."""
     groups: dict[str, list[Candidate]] = {}
     for one in candidates:
         for name in dict.fromkeys(one.entry.grouping.names):
@@ -101,7 +101,7 @@ def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 
 
 def _served_groups(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, str]:
-    """Return the groups that already have an active entry: its label by the group's name.
+    """Map the name of each group that has an active entry to the label of that entry.
 
     SillyTavern compares the whole group field of the active entry with the name of the group.
     """
@@ -121,7 +121,7 @@ def _drop_by_score(
     rules: ActivationRules,
     score: Callable[[Candidate], int],
 ) -> list[Candidate]:
-    """Drop the scored members of a group with fewer found keys than the best; return the rest."""
+    """Return the members of a group that do not lose by their score (number of found keys)."""
     if not (rules.group_scoring or any(one.entry.grouping.scored for one in members)):
         return members
     scores = {id(one): score(one) for one in members}
@@ -131,7 +131,7 @@ def _drop_by_score(
         scored = one.entry.grouping.scored
         is_scored = rules.group_scoring if scored is None else scored
         if is_scored and scores[id(one)] < best:
-            found = f"{scores[id(one)]} keys were found, {best} of the best"
+            found = f"{scores[id(one)]} of its keys were found, {best} of the best member's"
             outcome.lost.setdefault(id(one), f"group '{name}': {found}")
         else:
             kept.append(one)
@@ -139,9 +139,10 @@ def _drop_by_score(
 
 
 def _draw_winner(members: list[Candidate], roll: float) -> tuple[Candidate, str]:
-    """Return the winner of an inclusion group and a text about how it won.
+    """Return the winner of an inclusion group, and a text that says how it won.
 
-    A preferred member with the highest order wins. Without one, `roll` draws by weight.
+    The preferred member with the highest order wins. Without a preferred member, `roll` draws one
+    by weight.
     """
     preferred = [one for one in members if one.entry.grouping.preferred]
     if preferred:
@@ -160,7 +161,10 @@ def _draw_winner(members: list[Candidate], roll: float) -> tuple[Candidate, str]
 def _drop(
     members: Iterable[Candidate], outcome: ContestOutcome, stay: Collection[Candidate], why: str
 ) -> None:
-    """Record in `outcome` that all members except `stay` lost. An earlier reason is kept."""
+    """Record in `outcome` that all members except `stay` lost for the reason `why`.
+
+    A member that has lost before keeps its first reason.
+    """
     staying = set(map(id, stay))
     for one in members:
         if id(one) not in staying:

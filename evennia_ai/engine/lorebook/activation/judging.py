@@ -1,9 +1,9 @@
-"""The judgement of one entry in one activation pass: may it be active, and why.
+"""The judgement of one entry in one activation pass: whether it may become active, and why.
 
-`judge_entry` tests the conditions in one fixed order. All of them must hold, also for constant
-entries (Card V3, "Decorators"). Four settings decide before all conditions, in this order:
-`enabled: false`, `@@activate`, `@@dont_activate`, and `@@keep_activate_after_match` for an entry
-that was active before.
+`judge_entry` tests all conditions in a fixed order. Every condition must be met, also for constant
+entries (Card V3, "Decorators"). Four settings decide before any condition, in this order: `enabled:
+false`, `@@activate`, `@@dont_activate`, and `@@keep_activate_after_match` for an entry that was
+active in an earlier turn.
 """
 
 from collections.abc import Iterable
@@ -39,16 +39,16 @@ PassKind = Literal["first", "recursion", "widened"]
 
 @typed_frozen
 class PassView:
-    """What is known when the entries of one book are judged in one activation pass."""
+    """What judging the entries of one book in one activation pass depends on."""
 
     window: Window
     judged: dict[str, Judgement]
-    """The last judgement for each key. All entries that the key activates share it."""
+    """For each key the last judgement, which all entries with that key share."""
     kind: PassKind
     level: int
-    """The delay level that recursion has reached."""
+    """The highest delay level that recursion has reached."""
     depth: int
-    """The book's scan depth in this pass."""
+    """The book's scan depth in this pass, in messages."""
     recursive: bool
     """True if any book of the run is recursive."""
     sees_fed: bool
@@ -70,7 +70,7 @@ _BLIND: Final = Judgement(False, plain_reason("scan depth is 0: nothing is scann
 def judge_entry(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -> Judgement:
     """Decide whether an entry may become active in this activation pass, and why.
 
-    `identity` is the name by which timers remember the entry.
+    `identity` is the name of the entry in the stored timers.
     """
     if keys.keys_decide and not view.timers.sticky:
         return _judge_keys(entry, keys, view)  # a shortcut for most entries, which have only keys
@@ -92,7 +92,7 @@ def judge_entry(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: 
 
 
 def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> Judgement | None:
-    """Return the judgement that a setting such as `@@activate` forces on an entry, or None."""
+    """Return the judgement that a setting such as `@@activate` decides alone, or None."""
     if not entry.enabled:
         return Judgement(False, plain_reason("disabled"))
     if entry.refused:
@@ -106,7 +106,7 @@ def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> J
     return _KEPT if stays and in_any_case and view.timers.matched(identity) else None
 
 
-# What activates an entry: constants, earlier turns and keys
+# The cause of activation: constant entries, earlier turns and keys
 
 
 def _judge_activation(
@@ -129,7 +129,7 @@ def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
     depth = _scan_depth(entry, view)
     if depth > 0 or not view.rules.flags.depth_0_is_blind:
         first = view.window.find_first(keys.primary, entry, max(depth, 0), sees_fed=view.sees_fed)
-    else:  # with scan depth 0 the entry sees no text, so only a key that always matches counts
+    else:  # with depth 0 no text is searched, so only a key that matches everything is found
         first = (keys.primary.index(ALWAYS), ANYWHERE) if ALWAYS in keys.primary else None
     if first is None:
         unheard = view.window.find_in_movement(keys.primary, entry, depth)
@@ -165,25 +165,25 @@ def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
 
 
 def _scan_depth(entry: LoreEntry, view: PassView) -> int:
-    """Return the scan depth of an entry: in how many of the newest messages its keys count."""
+    """Return an entry's scan depth: how many of the newest messages are searched for its keys."""
     return view.depth if entry.scan_depth is None else entry.scan_depth
 
 
 def _find_key(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
-    """Find the key with this number in the texts that an entry searches; None if not found."""
+    """Return where the key with this number is in the texts that an entry searches, or None."""
     depth = _scan_depth(entry, view)
     if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
         return None
     return view.window.find_key(number, entry, depth, sees_fed=view.sees_fed)
 
 
-# Further conditions that an activated entry must meet
+# Further conditions that an entry must meet once it was activated
 
 
 def _unmet_condition(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
 ) -> EntryReason | None:
-    """Return the first condition other than keys that is not met; None if all are met."""
+    """Return the reason of the first unmet condition other than keys; None if all are met."""
     if entry.conditions and (problem := unmet_condition(entry.conditions, view.facts)):
         return plain_reason(problem)
     if entry.gates is not NO_GATES and (closed := _closed_gate(entry, view, identity)):
@@ -194,7 +194,7 @@ def _unmet_condition(
 
 
 def _closed_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason | None:
-    """Return the first Card V3 decorator that keeps an entry inactive; None if none does."""
+    """Return the first Card V3 decorator that keeps an entry inactive; None if there is none."""
     gates, replies, rules = entry.gates, view.replies, view.rules
     greeting = rules.greeting_index
     if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
@@ -215,7 +215,7 @@ def _closed_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason
 def _running_timer(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
 ) -> EntryReason | None:
-    """Return the timer that keeps an entry inactive; None if none does.
+    """Return the timer that keeps an entry inactive; None if no timer does.
 
     The delay is tested before the cooldown.
     """
@@ -236,7 +236,7 @@ def _running_timer(
 
 
 def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
-    """Return the recursion setting that keeps an entry out of this pass; None if none does."""
+    """Return the recursion setting that keeps an entry inactive in this pass, or None."""
     recursion = entry.recursion
     level = recursion.delay_level
     if level and (view.kind != "recursion" or level > view.level):
@@ -248,7 +248,7 @@ def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
 
 
 def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> EntryReason | None:
-    """Return the first unmet `@@additional_keys` or `@@exclude_keys` line, or None."""
+    """Return why a `@@additional_keys` or `@@exclude_keys` line is not met; None if all are met."""
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
         if not any(_find_key(entry, number, view) for number in numbers):
             return plain_reason(f"@@additional_keys: none of {quote_keys(texts)} was found")
@@ -259,10 +259,11 @@ def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> E
 
 
 def count_found_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> int:
-    """Count the found keys of an entry, as its score in inclusion groups.
+    """Count the found keys of an entry, which is its score in inclusion groups.
 
-    With the logic `any`, each found secondary key counts. With `all`, the secondary keys count only
-    if all of them are found. With other logics they do not count.
+    All found primary keys count. Secondary keys count by the logic of the entry. With `any`, each
+    found one counts. With `all`, they count only if all of them are found. With other logics they
+    never count.
     """
 
     def count(numbers: Iterable[int]) -> int:

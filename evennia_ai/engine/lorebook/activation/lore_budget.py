@@ -1,9 +1,9 @@
-"""The lore budget: how many tokens lore may take, and which entries fit.
+"""The lore budget: how many tokens lore may take in a prompt, and which entries fit.
 
-In our own preset, constant entries are offered room before entries with matched keys, and a high
-priority before a low one. Entries of a book that lacks the grant "lore_budget" follow after all
-others. Entries marked `@@ignore_on_max_context` come last. An entry that does not fit is skipped
-and the next one is tried, unless the rules say to stop. If several people speak, each of them has a
+In the preset `evennia_ai`, constant entries get tokens before entries with found keys, and a high
+priority before a low one. Entries of a book without the grant "lore_budget" come after all others,
+and entries marked `@@ignore_on_max_context` come last. If an entry does not fit, it is skipped and
+the next one is tried, unless the rules say to stop. If several people speak, each of them gets a
 share of the budget.
 """
 
@@ -25,7 +25,7 @@ _TOKENS: Final = attrgetter("tokens")
 
 
 def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
-    """Return how many tokens lore may take in a prompt of at most `limit_tokens`."""
+    """Return the maximum number of tokens that lore may take in a prompt of `limit_tokens`."""
     exact = limit_tokens * rules.budget_percent / 100
     is_open = PRESET_FLAGS[rules.rules].budget_is_open
     share = max(1, int(exact + 0.5)) if is_open else int(exact)
@@ -33,28 +33,30 @@ def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
 
 
 class Spent(NamedTuple):
-    """The state of the lore budgets after all activation passes so far."""
+    """The lore budgets after some activation passes: what is left, and who used it."""
 
     room: Mapping[Lorebook | None, int]
-    """The tokens left in each budget. The key is a book with a budget of its own, or None for the
+    """The tokens left in each budget. The key is a book that has its own budget, or None for the
     budget of the rules."""
     full: frozenset[Lorebook | None] = frozenset()
-    """The budgets that are closed, because an entry did not fit and the rules say to stop."""
+    """The closed budgets. A budget is closed once an entry did not fit, if the rules say to stop
+    then."""
     overflowed: bool = False
-    """True if an entry did not fit and the rules say to stop."""
+    """True if an entry did not fit and the rules say to stop then."""
     by_speaker: Mapping[str, tuple[int, int]] = MappingProxyType({})
-    """For each speaker, the tokens and the number of the entries that the speaker activated."""
+    """For each speaker: the tokens and the number of the entries that the speaker activated."""
     passed_on: str = ""
-    """The texts that count as spent, joined into one, if the rules count texts together."""
+    """All texts that count as spent, joined, if the rules count several texts as one."""
     passed_on_tokens: int = 0
-    """An upper bound of the tokens of the text in `passed_on`."""
+    """The most tokens that the text in `passed_on` can have."""
 
 
 class LoreBudget:
-    """The lore budgets of one activation pass. Offer candidates in the order of `by_survival`.
+    """The lore budgets during one activation pass. Offer candidates in the order of `by_survival`.
 
     A book's own budget replaces the budget of the rules. If the book lacks the grant "lore_budget",
-    both budgets apply. If `is_shared`, several people speak, and each of them has a share.
+    both budgets limit its entries. If `is_shared`, several people speak, and each of them has a
+    share.
     """
 
     def __init__(
@@ -103,10 +105,10 @@ class LoreBudget:
         return left, left - cost
 
     def offer_in_a_row(self, candidates: Sequence[Candidate]) -> list[Charge]:
-        """Admit candidates one after another while they surely fit; return their charges.
+        """Admit the first candidates that surely fit, and return their charges.
 
-        This stops at the first candidate that needs the exact checks of `offer`. With one budget,
-        no shares of speakers and enough tokens left, no candidate needs them.
+        This stops at the first candidate that needs the exact checks of `offer`, for example
+        because it has a budget of its own, or because few tokens are left.
         """
         charges: list[Charge] = []
         if self._full or self.is_shared:
@@ -153,14 +155,14 @@ class LoreBudget:
         )
 
     def is_closed_to(self, one: Candidate) -> bool:
-        """True if the rules say to stop at the first entry that does not fit, and one did not."""
+        """True if a budget of this entry is closed, because an earlier entry did not fit."""
         full = self._full
         return (
             bool(full) and not _ignores_budget(one) and not full.isdisjoint(self._budgets_of(one))
         )
 
     def _budgets_of(self, one: Candidate) -> tuple[Lorebook | None, ...]:
-        """Return the keys of the budgets that apply to an entry. None is the rules' budget."""
+        """Return the budgets that limit an entry: its book, or None for the budget of the rules."""
         book = one.book
         if book.token_budget is None:
             return _RULES_ONLY
@@ -176,7 +178,7 @@ class LoreBudget:
     ) -> int:
         """Return how many tokens an entry adds to the entries already admitted.
 
-        The result is exact if it decides whether the entry fits, else an upper bound.
+        The number is exact if the decision depends on it. Otherwise it is an upper bound.
         """
         at_most = together.at_most(one.tokens)
         if at_most <= min(map(self._left, budgets)) - self._is_open:
@@ -198,7 +200,7 @@ class LoreBudget:
             self._by_speaker[speaker] = tokens + cost, woken + 1
 
     def _over_share(self, one: Candidate, speaker: str | None) -> str:
-        """Say why an entry exceeds the budget share of its speaker; "" if it does not."""
+        """Return why an entry exceeds the budget share of its speaker; "" if it does not."""
         if speaker is None or one.entry.constant:
             return ""
         rules, shown = self._rules, speaker or "somebody"
@@ -216,13 +218,13 @@ class LoreBudget:
 def in_processing_order(
     candidates: Iterable[Candidate], rules: ActivationRules
 ) -> Sequence[Candidate]:
-    """Sort the candidates of a pass into the order in which groups and recursion take them."""
+    """Sort the candidates of a pass into the order in which groups and recursion process them."""
     placed = sorted(candidates, key=PLACE)
     return placed if PRESET_FLAGS[rules.rules].tiers else by_survival(placed)
 
 
 def by_survival(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Sort candidates by which gets tokens of the budget first. Equal ones keep their order.
+    """Sort candidates so that those that get tokens first come first. The sort is stable.
 
     Two sorts by a single number are much faster than one sort by tuples.
     """
@@ -250,13 +252,13 @@ def _ignores_budget(one: Candidate) -> bool:
 class CountedAsOne:
     """The texts that an activation pass admits, counted as one text (preset `sillytavern`).
 
-    For each new text, SillyTavern counts all texts of a pass again as one text (`checkWorldInfo` in
-    its world-info.js). That is quadratic work. The tokens that a text adds to others differ from
-    its own tokens by at most one separator. So this class uses that bound, and counts texts
-    together only if the exact number decides whether an entry fits.
+    For each new text, SillyTavern counts all texts of the pass again as one text (`checkWorldInfo`
+    in its world-info.js). The time for that grows with the square of the number of texts. A text
+    adds its own tokens to the count, plus or minus one separator. So this class uses these bounds,
+    and counts exactly only if the exact number decides whether an entry fits.
 
-    `before` is the text that the pass before left for recursion to search. `tokens` is the cost of
-    all texts: exact after `count`, else an upper bound.
+    `before` is the text that the previous pass left for recursion to search. `tokens` is the number
+    of tokens of all texts: exact after `count`, otherwise an upper bound.
     """
 
     __slots__ = (
@@ -294,7 +296,7 @@ class CountedAsOne:
         self.tokens += tokens
 
     def count(self) -> int:
-        """Count the admitted texts exactly; return how many tokens the count had been too high."""
+        """Count the admitted texts exactly; return by how many tokens the bound was too high."""
         at_most = self.tokens
         if not self._is_counted:
             self._before_tokens = self._counter.count(self._before) if self._before else 0

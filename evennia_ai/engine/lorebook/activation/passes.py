@@ -1,24 +1,24 @@
 """The passes of lore activation, in the order in which they happen.
 
-A turn processes all its books together, in several passes. A pass only adds active entries; it
-never removes one. `ActivationRun.make_passes` makes these steps in each pass:
+A turn processes all its books together, in several passes. A pass only adds active entries and
+never removes one. `ActivationRun.make_passes` takes these steps in each pass:
 
 1. Mark the entries that the conversation may activate (`_mark_first_entries`).
-2. Judge the marked entries by their conditions and keys; entries that meet them become candidates
+2. Judge the marked entries by their conditions and keys. Entries that meet them become candidates
    (`_find_candidates`, `judging`).
 3. Choose one member of each inclusion group (`_decide`, `groups`).
-4. Roll for entries that depend on chance, once a turn (`_decide`).
-5. Offer the remaining candidates room in the lore budget (`_decide`, `lore_budget`).
-6. Plan the next pass (`PassSchedule`). The texts of entries that became active are searched for
-   keys in it (`_pass_texts_on`).
+4. Roll dice for entries with a chance, once in a turn (`_decide`).
+5. Offer the remaining candidates tokens of the lore budget (`_decide`, `lore_budget`).
+6. Plan the next pass (`PassSchedule`). It may search the texts of entries that just became active
+   (`_pass_texts_on`).
 
-After the last pass `activate_lore` places the active entries (`placed_entries`) and starts their
+After the last pass, `activate_lore` places the active entries (`placed_entries`) and starts their
 timers (`timers`).
 
 The first pass searches the conversation. A recursion pass searches the texts of active entries. If
-the rules ask for more active entries, a widened pass searches one more message. Entries with a
-delay level become active level by level. A pass searches only texts that existed when it began, so
-entries activated in the same pass do not activate each other.
+too few entries are active, a widened pass searches one more message. Entries with a delay level
+become active level by level. A pass searches only texts that existed when it began, so entries that
+become active in the same pass do not activate each other.
 """
 
 from collections import defaultdict
@@ -62,14 +62,14 @@ from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.templates.work import LORE_WORK, Meter, OutOfWorkError
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
-# These limits hold whatever the rules say, so that every run ends.
+# These limits apply to every run and cannot be configured, so every run ends.
 MOST_JUDGED: Final = 20_000
-"""The most judgements of entries in one run, over all passes."""
+"""The maximum number of judgements in one run, over all passes."""
 MOST_WIDENED: Final = 1000
-"""The most messages that widened passes reach."""
+"""The maximum number of messages that widened passes search."""
 MOST_PASSES: Final = 10_000
 MOST_LEVELS: Final = 100
-"""The most delay levels that a run reaches, the lowest first."""
+"""The maximum number of delay levels that a run reaches, lowest first."""
 
 _NO_FACTS: Final[Facts] = {}
 _START: Final = Clock()
@@ -93,17 +93,17 @@ def activate_lore(
     """Find the active entries of lorebooks. Equal arguments give equal results.
 
     Args:
-        books: The lorebooks in force, in any order.
+        books: The lorebooks that apply in this turn, in any order.
         scan: The history, event, notes and sources that are searched for keys.
         rules: How activation works: preset, scan depth, recursion, budget.
-        limit_tokens: The limit of the whole prompt; `rules` give lore a share of it.
+        limit_tokens: The limit of the whole prompt. The rules give lore a share of it.
         counter: Counts the tokens of entries.
         values: The values that macros in keys and texts read.
         dice: The random numbers for chances and inclusion groups.
-        state: The timers and memory of lore after the previous turn.
+        state: The timers of lore as the previous turn left them.
         clock: The current time in turns, messages and game seconds.
         facts: Facts of the game that conditions of entries read.
-        work: The most work that expanding the texts of entries may take.
+        work: The maximum work that expanding the texts of entries may take.
 
     Returns:
         The active entries, and a verdict on each entry of each book.
@@ -115,8 +115,8 @@ def activate_lore(
         rules=rules,
         entry_of=entry_finder(ordered),
     )
-    # If the first attempt uses up its work, repeat it as a short run. A short run leaves out the
-    # texts that come after the work is used up.
+    # If the first run needs more work than allowed, make a second, short run. It expands texts one
+    # by one and leaves out those that come after the work is used up.
     for is_short in (False, True):
         meter = Meter(work)
         active_books = active_books_of(
@@ -161,8 +161,8 @@ def activate_lore(
 class PassOutcome:
     """The decisions of one activation pass about its candidates.
 
-    The keys of `rulings` and `final` are the rank of a book, then the index of an entry. An entry
-    in `final` is not judged again.
+    `rulings` and `final` map the rank of a book to rulings on its entries, and to the indexes of
+    entries that are not judged again.
     """
 
     def __init__(self) -> None:
@@ -185,21 +185,21 @@ class PassOutcome:
 
     @cached_property
     def passed_on_texts(self) -> list[tuple[str, str]]:
-        """The label of each candidate in `passed_on`, and its text that the next pass searches."""
+        """The label of each candidate in `passed_on`, and the text that the next pass searches."""
         return [(one.label, one.searched) for one in self.passed_on]
 
     def rule(self, one: Candidate, ruling: Ruling) -> None:
-        """Store the decision about a candidate. A later pass may change it."""
+        """Store a decision about a candidate that a later pass may change."""
         self.rulings[one.rank][one.entry.index] = ruling
 
     def rule_finally(self, one: Candidate, ruling: Ruling) -> None:
-        """Store the final decision about a candidate. Later passes do not judge it again."""
+        """Store a final decision about a candidate. No later pass judges it again."""
         self.rulings[one.rank][one.entry.index] = ruling
         self.final[one.rank].add(one.entry.index)
 
 
 class _KeptPass(NamedTuple):
-    """The decisions of an activation pass of the previous turn, reused if its inputs are equal."""
+    """The decisions of an activation pass, for the next turn to reuse if its inputs are equal."""
 
     made_for: object
     candidates: list[Candidate]
@@ -228,10 +228,10 @@ class ActivationRun:
     counter: TokenCounter
     limit_tokens: int
     is_short: bool
-    """True if the texts of all entries need more work than allowed.
+    """True in the second run of a turn, after the first one needed more work than allowed.
 
-    Then texts are expanded one by one, and entries that come after the work is used up are left
-    out."""
+    A short run expands texts one by one and leaves out entries that come after the work is used up.
+    """
 
     active: list[Candidate] = field(default_factory=list, init=False)
     remembered: list[Candidate] = field(default_factory=list, init=False)
@@ -239,11 +239,11 @@ class ActivationRun:
     _lost: set[int] = field(default_factory=set, init=False)
     """The numbers of the candidates that lost in an inclusion group."""
     _speakers: dict[str, str | None] = field(default_factory=dict, init=False)
-    """The speaker that activated each active entry, by the label of the entry."""
+    """The player who activated each active entry, by label of the entry."""
     _now: dict[tuple[int, int], Judgement] = field(default_factory=dict, init=False)
     """The judgements of this pass, by rank of the book and index of the entry.
 
-    They are copied to the books once the pass has decided about the entry.
+    They are copied to the books after the pass has decided about the entry.
     """
     _judged: int = field(default=0, init=False)
     _spent: Spent | None = field(default=None, init=False)
@@ -289,7 +289,7 @@ class ActivationRun:
                 return
             self._pass_texts_on(outcome)
 
-    # 1: mark entries
+    # Step 1: mark entries
 
     def _mark_first_entries(self) -> None:
         """Mark entries that need no key, sticky entries, and entries with a key in a source."""
@@ -300,8 +300,9 @@ class ActivationRun:
             in_sources, deepest = book.window.search_sources(), book.key_index.deepest
             book.mark_owners(in_sources)
             book.window.reach(max(book.depth, deepest))
-            # Cached matches of keys assume that all entries of a book see the same messages. If an
-            # entry sees more or fewer, judge the entries without the cache.
+            # The cached matches of keys require that all entries of a book search the same
+            # messages. If one entry searches more or fewer messages, judge all entries without the
+            # cache.
             is_widened = in_sources or deepest > book.depth or rules.min_activations
             if is_widened or not book.depth or self.is_short:
                 book.drop_matches()
@@ -309,10 +310,10 @@ class ActivationRun:
                 made_for = (book.lorebook, book.rank, book.depth, self.counter, rules)
                 book.use_matches(made_for)
 
-    # 2: judge the marked entries
+    # Step 2: judge the marked entries
 
     def _find_candidates(self) -> list[Candidate]:
-        """Judge the marked entries; return those whose conditions are met as candidates."""
+        """Judge the marked entries, and return those whose conditions are met as candidates."""
         candidates: list[Candidate] = []
         self._now = {}
         for book in self.books:
@@ -360,7 +361,10 @@ class ActivationRun:
         return candidates
 
     def _view(self, book: ActiveBook) -> PassView:
-        """Return what judging a book's entries in this pass needs; widen its scan if required."""
+        """Return what judging a book's entries in this pass depends on.
+
+        In a widened pass, first search one more message for keys of the book.
+        """
         schedule = self._schedule
         is_widened = schedule.kind == "widened"
         depth = book.depth + schedule.widened
@@ -388,12 +392,13 @@ class ActivationRun:
         """
         return book.recursive or self._flags.counts_what_recursed
 
-    # 3 to 5: decide about the candidates by groups, chance and budget
+    # Steps 3 to 5: decide about the candidates by groups, chance and budget
 
     def _outcome_of(self, candidates: list[Candidate]) -> PassOutcome:
         """Return the decisions about the candidates of an activation pass.
 
-        The decisions of the previous turn are reused if the inputs and candidates are equal.
+        The decisions of the previous turn are reused if the candidates and all other inputs are
+        equal.
         """
         if not candidates:
             return _NOTHING_DECIDED
@@ -424,8 +429,8 @@ class ActivationRun:
         offered = [one for one in candidates if id(one) not in lost] if lost else candidates
         ordered = by_survival(offered)
 
-        # Most candidates need no random number and no share of a speaker, and surely fit into the
-        # budget. So charge them together.
+        # Most candidates have no chance to roll and belong to no speaker's share, and there are
+        # surely enough tokens for them. So charge all of these at once.
         charges = budget.offer_in_a_row(ordered)
         in_a_row = ordered[: len(charges)]
         rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
@@ -452,8 +457,8 @@ class ActivationRun:
             offer = budget.offer(one, speaker=self._speaker(one) if budget.is_shared else None)
             if isinstance(offer, str):
                 refused = Ruling(False, (offer,), one.tokens)
-                # The room in the budget only shrinks, so a refusal is final. The exception is
-                # SillyTavern's budget, which is counted again in the next pass.
+                # The budget only shrinks, so a refused entry would be refused again and the
+                # decision is final. But SillyTavern counts its budget again in the next pass.
                 if flags.counts_what_recursed:
                     outcome.rule(one, refused)
                 else:
@@ -466,7 +471,7 @@ class ActivationRun:
         outcome.active = [one for one in offered if id(one) in admitted]
         outcome.remembered = [one for one in outcome.active if one.is_remembered]
         outcome.spent = budget.spent
-        if flags.counts_what_recursed:  # SillyTavern also searches texts without room
+        if flags.counts_what_recursed:  # SillyTavern also searches texts that did not fit
             passed_on = [one for one in offered if id(one) not in unlucky]
         else:
             passed_on = [one for one in outcome.active if self.books[one.rank].recursive]
@@ -486,8 +491,8 @@ class ActivationRun:
         )
         for one in candidates:
             reason = contested.lost.get(id(one))
-            # A loser may lose again in later passes. Keep the reason of its first loss, which names
-            # the entry that really beat it.
+            # An entry that lost may lose again in later passes. Keep the reason of its first loss,
+            # because that reason names the entry that really won.
             if reason and one.number not in self._lost:
                 outcome.rule(one, Ruling(False, (reason,)))
                 self._lost.add(one.number)
@@ -496,7 +501,7 @@ class ActivationRun:
     def _details(
         self, one: Candidate, roll: float | None, contested: ContestOutcome
     ) -> tuple[object, ...]:
-        """Return the further reasons for the verdict on an admitted entry, such as its roll."""
+        """Return further reasons for the verdict on an admitted entry, such as its roll."""
         schedule = self._schedule
         details: list[object] = []
         if schedule.number > 1:
@@ -514,7 +519,7 @@ class ActivationRun:
         return self.dice.roll("lore", *purpose) if fixed is None else fixed
 
     def _score(self, one: Candidate) -> int:
-        """Count the found keys of a candidate, as its score in inclusion groups."""
+        """Count the found keys of a candidate, which is its score in inclusion groups."""
         book = self.books[one.rank]
         return count_found_keys(
             one.entry, book.key_index.entry_keys[one.entry.index], self._view(book)
@@ -532,7 +537,7 @@ class ActivationRun:
     def _speaker(self, one: Candidate) -> str | None:
         """Return the player who activated an entry; None if no player did.
 
-        If the key is in the text of another entry, the player who activated that entry counts.
+        If the key is in the text of another entry, return the player who activated that entry.
         """
         index = one.entry.index
         judgement = self._now.get((one.rank, index)) or self.books[one.rank].judgements[index]
@@ -560,7 +565,7 @@ class ActivationRun:
             if index in outcome.rulings.get(rank, ()):
                 self.books[rank].judgements[index] = judgement
 
-    # 6: prepare the next pass
+    # Step 6: prepare the next pass
 
     def _count_new_texts(self, outcome: PassOutcome) -> int:
         """Count the texts that recursion will search for the first time."""
@@ -571,7 +576,7 @@ class ActivationRun:
         return len(self._passed_on) - known
 
     def _pass_texts_on(self, outcome: PassOutcome) -> None:
-        """Let later passes search the texts of new active entries, and set up the next budgets."""
+        """Let later passes search the texts of new active entries, and prepare the budgets."""
         for book in self.books:
             if self._sees_texts(book):
                 book.window.feed(outcome.passed_on_texts)
@@ -586,12 +591,12 @@ class ActivationRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """The numbers of one activation pass that decide which kind of pass comes next."""
+    """The facts about a finished activation pass that decide which kind of pass comes next."""
 
     passed_on: int
     """The number of entries whose text recursion will search for the first time."""
     active: int
-    """The number of entries that are active so far, in all passes."""
+    """The number of entries that are active so far, over all passes."""
     budget_is_full: bool
 
 
@@ -627,7 +632,7 @@ class PassSchedule:
         self._has_passed_on = False
 
     def move_on(self, result: PassResult) -> bool:
-        """Make the next pass the current pass. Return False if there is no next pass."""
+        """Make the next pass the current one. Return False if there is no next pass."""
         kind = self._next_kind(result)
         if kind is None or self._is_limit_reached(kind):
             return False
@@ -645,8 +650,8 @@ class PassSchedule:
         if self.recursive and not result.budget_is_full and not self._is_limit_reached("recursion"):
             if result.passed_on:
                 return "recursion"
-            # After a widened pass, search the texts of active entries again: entries that waited
-            # for a delay level may find their keys there now.
+            # After a widened pass, search the texts of active entries once more. Entries that
+            # waited for their delay level may find their keys in those texts now.
             has_texts = (
                 self.number > 1  # SillyTavern recurses here even if no pass added a text
                 if self._flags.levels_are_walked
@@ -658,8 +663,7 @@ class PassSchedule:
         if lacks_entries and not result.budget_is_full and self._can_widen():
             self.widened += 1
             return "widened"
-        # Delay levels begin only after a recursion pass, unless the preset reaches them without
-        # one.
+        # Delay levels begin only after a recursion pass, except in the preset `sillytavern`.
         has_begun = self.recursive and self._recursions > 0
         if not self._levels or not (has_begun or self._flags.levels_are_walked):
             return None
@@ -671,7 +675,7 @@ class PassSchedule:
         rules = self._rules
         depth = rules.scan_depth + self.widened
         limit = rules.min_activations_depth_max
-        # SillyTavern tests the limit after widening, so it reaches one message more.
+        # SillyTavern tests the limit only after widening, so it searches one message more.
         if self._flags.widens_beyond:
             return not (limit and depth > limit) and depth <= self._length
         return not (limit and depth >= limit) and depth < self._length

@@ -1,21 +1,21 @@
 """Placement: active entries become fragments of the prompt, each at the place it asks for.
 
-- Entries before or after the character, around the examples or next to a component share one
+- Entries before or after the character, around the examples or next to a component join a shared
   message.
 - An entry with a depth has a message of its own.
 - Entries around the author's note share the note's message.
-- The entries of an outlet are joined into a value that components may name.
+- The texts of entries in an outlet are joined into a value that components may name.
 
-If a book lacks the grant for positions, its entries are placed at the greatest depth instead. In
-the layout `cache`, an entry that depends on what is said is never placed before the history, where
-it would invalidate the provider's prompt cache. It joins the dynamic message. If its book is
-frozen, the entry is instead a message of its own before the dynamic message, and stays there in
-later turns.
+If a book lacks the grant for positions, its entries are placed at the greatest depth instead.
 
-An entry that asks for a place at the message with its key gets the depth of that message. From then
-on it is treated as any text with a depth: the depth is limited to the kept history, order decides
-among texts of one depth, and a tool's result stays with its call. So the entry moves along with the
-message. If the message was cut away, the entry is placed at the top of the history.
+In the layout `cache`, an entry that depends on what is said is never placed before the history,
+because a changed text there would invalidate the provider's prompt cache. The entry joins the
+dynamic message. If its book is frozen, the entry is a separate message before the dynamic message,
+and it stays there in later turns.
+
+An entry with the position "at_mention" gets the depth of the message that contains its key, and so
+moves along with that message. If the message was cut away, the entry is placed at the top of the
+history. Otherwise it is treated like any text with that depth.
 """
 
 import struct
@@ -61,7 +61,7 @@ from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 
-# The last fragment made for an entry, with the inputs it was made for. Equal inputs reuse it.
+# The last fragment made for an entry, after the inputs it was made from. Equal inputs reuse it.
 _FRAGMENT: Final = Slot[
     tuple[tuple[SharedMessage | None, Layout, TokenCounter], Fragment | Verdict]
 ]("fragment")
@@ -76,12 +76,12 @@ _ANCHORS: Final[Mapping[Position, Anchor]] = {
 }
 _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
-# Prefixes of sort keys: entries above the author's note sort before it, entries below after it.
+# Prefixes of sort keys. They place entries above the author's note before it, and others after it.
 _ABOVE, _BELOW = "!", "~"
 
 
 class _PlacedEntries(NamedTuple):
-    """Active entries with their places, reused in turns with the same active entries."""
+    """Active entries with their places, reused in later turns with the same active entries."""
 
     rules: str
     active: list[Candidate]
@@ -135,16 +135,16 @@ _BY_EVENT: Final = Beside(None, "after the newest message, because the event has
 def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> tuple[int, Beside]:
     """Return the depth of an entry next to the message with its key, and that message.
 
-    If the event contains a key, the entry is placed after the newest message, before the event. The
-    same holds if no message contains a key, because something else activated the entry.
+    The entry is placed after the newest message, before the event, if the event contains a key. So
+    is an entry that something other than a key activated, if no message contains one of its keys.
     """
     mention = entry.mention or Mention()
     keys = book.key_index.entry_keys[entry.index].primary
     seen = book.depth_in_pass if entry.scan_depth is None else entry.scan_depth
     place: int | None = None
     for age, found in book.window.mentions(keys, movement=entry.hears_movement):
-        # Prefer messages within the scan depth. Use an older message only if none of them has a
-        # key, so stop at the scan depth once a message was found.
+        # Messages within the scan depth are preferred. An older message is used only if none of
+        # them has a key. So the search ends at the scan depth if a message was found by then.
         if place is not None and age >= seen:
             break
         place = found
@@ -158,7 +158,7 @@ def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> t
 
 
 def _restrict(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """Return the entry with the place and role that the grants of its book allow."""
+    """Return the entry with only the place and role that the grants of its book allow."""
     if grants == ALL_GRANTS:
         return entry
     if is_moved(entry.position, grants):
@@ -171,7 +171,7 @@ def _restrict(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
 
 
 def _make_active(one: Candidate) -> ActiveEntry:
-    """Make the active entry for a candidate, at the place that the entry asks for."""
+    """Make an active entry from a candidate, at the place that the entry asks for."""
     book, entry = one.book, one.entry
     return ActiveEntry(
         origin=entry.origin,
@@ -204,7 +204,7 @@ def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
 
 
 def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
-    """Return the entries of each outlet from top to bottom, by name of the outlet."""
+    """Map the name of each outlet to its entries, from top to bottom."""
     outlets: dict[str, list[ActiveEntry]] = {}
     for entry in in_output_order(entries):
         if entry.position == "outlet":
@@ -222,8 +222,8 @@ def lore_fragments(
 ) -> list[Fragment | Verdict]:
     """Make a fragment or a verdict for each entry, except entries at the note and in outlets.
 
-    `shared_messages` are the messages before and after the character's description, by the keys of
-    their components.
+    `shared_messages` has the messages before and after the character's description, by the key of
+    the component that begins each of them.
     """
     own = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
     made = [_entry_fragment(entry, components, shared_messages, layout, counter) for entry in own]
@@ -241,7 +241,7 @@ def lore_fragments(
 
 
 def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
-    """Return the text of each outlet for templates, by its name: its entries' texts, joined."""
+    """Return the value of each outlet for templates: its entries' texts, one below the other."""
     return {
         OUTLET + name: _SEPARATOR.join(entry.text for entry in members)
         for name, members in outlets_of(entries).items()
@@ -249,7 +249,7 @@ def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
 
 
 def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
-    """Return a verdict on each entry in an outlet: which components name the outlet, if any."""
+    """Return a verdict on each entry in an outlet, with the components that name the outlet."""
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
@@ -315,7 +315,7 @@ def _first_note(
         return [*own, *made]
     if (
         fragment is not None and fragment.claim.shared is DYNAMIC
-    ):  # such a note is in the dynamic message, because it depends on what is said
+    ):  # a note that depends on what is said is in the dynamic message
         return [*made, fragment]
     claim = Claim(
         origin=note_origin(note, 0),
@@ -386,7 +386,7 @@ def _entry_fragment(
     layout: Layout,
     counter: TokenCounter,
 ) -> Fragment | Verdict:
-    """Return the fragment of an entry, reused from the last turn if nothing about it changed."""
+    """Return the fragment of an entry, or the last one if nothing about the entry changed."""
     shared, note = _shared_message(entry, components, shared_messages)
     if shared is not None and (key := _disabled_component(entry, components)):
         return _verdict(entry, f"component {key} is disabled")
@@ -419,7 +419,10 @@ def _entry_fragment(
 def _own_message(
     fragment: Fragment, *, number: int, identity: str, counter: TokenCounter
 ) -> Fragment:
-    """Return the fragment as a separate message. `number` counts back from the dynamic message."""
+    """Return the fragment as a separate message before the dynamic message.
+
+    `number` sorts such messages, lowest first.
+    """
     claim = replace(
         fragment.claim,
         id=DYNAMIC.id,
@@ -441,7 +444,7 @@ def _own_message(
 def _shared_message(
     entry: ActiveEntry, components: ComponentSet, shared_messages: Mapping[str, SharedMessage]
 ) -> tuple[SharedMessage | None, str]:
-    """Return the message that an entry joins and a note for the verdict.
+    """Return the shared message that an entry joins, and a note for its verdict.
 
     The message is None if the entry has a message of its own.
     """
@@ -465,7 +468,7 @@ def _shared_message(
 
 
 def _disabled_component(entry: ActiveEntry, components: ComponentSet) -> str:
-    """Return the component next to which an entry is placed, if that is disabled, else ""."""
+    """Return the component next to which an entry is placed, if that is switched off, else ""."""
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key
@@ -479,10 +482,10 @@ def _verdict(entry: ActiveEntry, reason: str, *, kept: bool = False) -> Verdict:
     return Verdict(stage="expand", item=entry.origin, kept=kept, reason=reason)
 
 
-# The order of SillyTavern (preset `sillytavern`)
+# Placement in the preset `sillytavern`
 
-# `order_as_sillytavern` copies many entries with another `sort_key`. Passing the fields to the
-# constructor in their order is faster than `dataclasses.replace`.
+# `order_as_sillytavern` copies many entries with another `sort_key`. Calling the constructor with
+# the fields in their order is faster than `dataclasses.replace`.
 _NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
 _BEFORE_PLACE: Final = attrgetter(*_NAMES[: _NAMES.index("sort_key")])
 _AFTER_PLACE: Final = attrgetter(*_NAMES[_NAMES.index("sort_key") + 1 :])
@@ -490,27 +493,27 @@ _ORDER: Final = attrgetter("order")
 _LORE_ORDER: Final = 0
 _SIGN: Final = 1 << 63
 _ALL_BITS: Final = (1 << 64) - 1
-# SillyTavern sorts the texts at one depth by role, in this order, and only then by their order.
+# At one depth, SillyTavern sorts texts by role first, in this order, and then by their order.
 _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 
 
 def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
-    """Return the entries with the sort keys that give SillyTavern's order at each place.
+    """Return the entries with sort keys that give SillyTavern's order at each place.
 
-    Entries of equal order are reversed. At a depth, roles are sorted before orders. Before the
-    examples and in outlets, the highest order comes first. The sort key of an entry depends only on
-    entries of the same order, so a new entry changes few of them.
+    Entries of equal order are reversed. At a depth, texts are sorted by role before order. Before
+    the examples and in outlets, the highest order comes first. The sort key of an entry depends
+    only on entries of equal order, so a new entry changes few sort keys.
     """
     equals, ordered = Counter(map(_ORDER, entries)), list(entries)
     left = equals.copy()
     for at, entry in enumerate(entries):
-        # `last` numbers entries of equal order backwards: the last of them gets 1. `first` numbers
-        # them forwards from 0.
+        # Both numbers count entries of equal order: `last` counts down to 1 for the last of them,
+        # and `first` counts up from 0.
         last = left[entry.order]
         left[entry.order] = last - 1
         first = equals[entry.order] - last
-        # In SillyTavern, an entry's order only sorts it among entries. So all entries get the same
-        # order for comparison with other texts, and the text of the sort key has the real order.
+        # In SillyTavern, an entry's order sorts it only among entries. So all entries get one order
+        # among other texts, and the text in the sort key contains the entry's own order.
         if entry.position in ("examples_before", "outlet"):
             sort_key = (_LORE_ORDER, _sort_key(-entry.order, first))
         elif entry.position in IN_HISTORY:
@@ -528,9 +531,9 @@ def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
 def _sort_key(order: float, number: int) -> str:
     """Return a text that sorts by an order, then by a number.
 
-    The bits of an IEEE 754 number, read as an unsigned integer, sort like the number itself after
-    the sign bit is flipped, and for negative numbers all other bits, too. Adding 0.0 turns the
-    negative zero into zero.
+    The bits of a floating-point number (IEEE 754), read as an unsigned integer, sort like the
+    number after the sign bit is inverted. For a negative number all bits are inverted. Adding 0.0
+    turns a negative zero into zero.
     """
     (bits,) = struct.unpack(">Q", struct.pack(">d", order + 0.0))
     return f"{bits ^ (_ALL_BITS if bits & _SIGN else _SIGN):016x}{number:06}"

@@ -1,7 +1,7 @@
 """Reasons why entries are active or not, stored as values and rendered only when they are read.
 
-Most reasons are never read. So a reason stores a function and its arguments. Modules with rare
-reasons write them as plain text.
+Most reasons are never read, so a reason stores a function and its arguments. Rare reasons are
+written as plain text by the modules that need them.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _MOST_PROBLEMS_SHOWN: Final = 3
 
 
 class EntryReason(NamedTuple):
-    """A reason for a verdict, rendered by calling `words` with `facts`. Equal texts are equal."""
+    """A reason for a verdict. Its text is `words` called with `facts`."""
 
     words: Callable[..., str]
     facts: tuple[object, ...] = ()
@@ -27,7 +27,7 @@ class EntryReason(NamedTuple):
         return self.words(*self.facts)
 
     def calling(self, called: Called) -> "EntryReason":
-        """Return this reason with each message named by what `called` returns for its index."""
+        """Return this reason, calling each message by the name that `called` gives its index."""
         facts = (_rename_message(fact, called) for fact in self.facts)
         return EntryReason(self.words, tuple(facts))
 
@@ -38,7 +38,7 @@ def _rename_message(fact: object, called: Called) -> object:
 
 
 def plain_reason(text: str) -> EntryReason:
-    """Return a reason whose text is given."""
+    """Make a reason from a text that is already complete."""
     return EntryReason(str, (text,))
 
 
@@ -76,7 +76,7 @@ def logic_unmet_reason(
 
 
 def no_key_reason(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
-    """Say that no key was found in the newest `depth` messages, and which keys can never be."""
+    """Say that no key was found in the newest `depth` messages, and which keys cannot be used."""
     none = f"no key in the newest {'message' if depth == 1 else f'{depth} messages'}"
     problems = [pattern.trouble for pattern in patterns if pattern.trouble][:_MOST_PROBLEMS_SHOWN]
     return "; ".join(filter(None, (none, refused, *problems)))
@@ -88,7 +88,7 @@ def given_up_reason(pattern: str, where: FoundKey, why: str) -> str:
 
 
 def excluded_key_reason(text: str, found: FoundKey) -> str:
-    """Say which key of `@@exclude_keys` was found."""
+    """Say which key of `@@exclude_keys` was found, and where."""
     return f"@@exclude_keys: '{text[:60]}' {render_place(found)}"
 
 
@@ -104,20 +104,20 @@ def movement_only_reason(found: FoundKey) -> str:
 
 
 def delay_reason(count: float, needed: int, clock: str) -> str:
-    """Say until when the delay of an entry keeps it inactive."""
+    """Say at which time the delay of an entry ends, and what the time is now."""
     return f"delay: inactive until {needed} {clock}, {count:g} so far"
 
 
 def cooldown_reason(end: float, now: float, clock: str, of: str = "") -> str:
-    """Say how long the cooldown of an entry, or of the group named `of`, still runs."""
+    """Say how long the cooldown of an entry, or of its group `of`, continues."""
     whose = f" of group '{of}'" if of else ""
     return f"cooldown{whose}: inactive for {_render_left(end - now, clock)}"
 
 
 def sticky_reason(end: float, now: float, clock: str) -> str:
-    """Say how long a sticky entry still stays active."""
+    """Say how long a sticky entry stays active."""
     left = _render_left(end - now, clock)
-    return f"sticky: activated earlier and stays for {left}, this one counted"
+    return f"sticky: activated earlier and stays for {left}, including this one"
 
 
 def _render_left(left: float, clock: str) -> str:
@@ -129,7 +129,7 @@ def _render_left(left: float, clock: str) -> str:
 
 def chance_reason(roll: float, chance: float) -> str:
     """Say which number was rolled for an entry, and its chance."""
-    return f"rolled {roll * 100:.1f} of a chance of {chance:g} %"
+    return f"rolled {roll * 100:.1f} with a chance of {chance:g} %"
 
 
 def pass_reason(number: int, kind: str) -> str:
@@ -137,11 +137,11 @@ def pass_reason(number: int, kind: str) -> str:
     return f"pass {number} ({kind})"
 
 
-# Parts of reasons
+# Texts that several reasons use
 
 
 def render_place(found: FoundKey) -> str:
-    """Render in which text a key was found, and at which characters."""
+    """Render in which text a key was found, and from which to which character."""
     place, (start, end), of = found
     if place in (NOTE, SOMEWHERE):
         return _render_text(found)

@@ -1,9 +1,9 @@
 """Timers of lore: the state of entries that lasts from turn to turn.
 
-Sticky entries stay active for a while, and entries with a cooldown stay inactive for a while. For
-entries with `@@keep_activate_after_match` or `@@dont_activate_after_match`, the state records that
-they were active. A turn reads a `LoreState` and makes a new one. The caller stores the new state
-only if the prompt of the turn was really sent.
+Sticky entries stay active for a while, and entries with a cooldown stay inactive for a while. The
+state also records which entries with `@@keep_activate_after_match` or `@@dont_activate_after_match`
+were active. A turn reads a `LoreState` and makes a new one. The caller stores the new state only if
+the prompt of the turn was really sent.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,16 +27,16 @@ class Clock:
     seconds: float = 0
 
     def read(self, name: ClockName) -> float:
-        """Return the time that the clock with this name shows."""
+        """Return the time on the clock with this name."""
         return {"turns": self.turns, "messages": self.messages, "seconds": self.seconds}[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A period in which a timer of an entry runs, from `start` up to `end` on one clock.
+    """A period in which a timer of an entry runs: from `start` up to `end`, on one clock.
 
-    `settled` marks a cooldown that followed a sticky period. Going back to an earlier message of
-    the chat does not undo it.
+    `settled` is True for a cooldown that followed a sticky period. Such a cooldown is not undone
+    when the chat goes back to an earlier message.
     """
 
     start: float
@@ -48,8 +48,8 @@ class Spell:
 class LoreState:
     """The timers of lore in one conversation: of entries by identity, of groups by name.
 
-    The identity of an entry is its label (`book#uid`), or longer if another book could have the
-    same label (`lorebook.book`).
+    The identity of an entry is its label (`book#uid`), or a longer name if another book could have
+    an entry with that label (`lorebook.book`).
     """
 
     sticky: Mapping[str, Spell] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class LoreState:
     matched: frozenset[str] = frozenset()
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the state of the timers as sorted JSON values, which `state_from` reads."""
+        """Return the state of the timers as JSON values, which `state_from` reads."""
         spells = {
             name: {
                 identity: [spell.start, spell.end, spell.settled]
@@ -96,10 +96,10 @@ def is_remembered(entry: LoreEntry) -> bool:
 
 
 class Timers:
-    """The timers of lore that run in one turn, read before the first activation pass.
+    """The timers of lore that run in one turn, computed before the first activation pass.
 
-    `sticky` and `resting` have the running sticky periods and cooldowns by identity of an entry.
-    `resting_groups` has the cooldowns of inclusion groups by name. The stored state is not
+    `sticky` and `resting` have the running sticky periods and cooldowns, by identity of the entry.
+    `resting_groups` has the running cooldowns of inclusion groups, by name. The stored state is not
     changed.
     """
 
@@ -129,7 +129,7 @@ class Timers:
         self.resting_groups: Mapping[str, Spell] = groups
 
     def now(self, timing: Timing) -> float:
-        """Return the time on the clock that an entry with this timing uses."""
+        """Return the time on the clock that these timer settings use."""
         return self._clock.read(timing.clock or self._rules.clock)
 
     def matched(self, identity: str) -> bool:
@@ -137,9 +137,9 @@ class Timers:
         return identity in self._before.matched
 
     def after(self, active: Mapping[str, LoreEntry]) -> LoreState:
-        """Return the state of the timers after a turn in which these entries are active.
+        """Return the state of the timers after a turn in which these entries were active.
 
-        Returns the old state itself if nothing changed.
+        Returns the same object as before if nothing changed.
         """
         state = self._state
         sticky, cooldown = dict(state.sticky), dict(state.cooldown)
@@ -167,11 +167,11 @@ class Timers:
         spells: Mapping[str, Spell],
         entry_of: Callable[[str], LoreEntry | None],
     ) -> tuple[dict[str, Spell], list[str]]:
-        """Return the timer periods that still run, and the identities of entries with ended ones.
+        """Return the timer periods that still run, and the entries (identities) whose period ended.
 
-        Both leave out periods that rewinding the chat undoes, and periods of entries that no
-        longer have this kind of timer. The period of a missing entry keeps running, because its
-        book may return.
+        Neither contains periods that are undone because the chat went back, nor periods of entries
+        that no longer have this kind of timer. The period of a missing entry keeps running, because
+        its book may return.
         """
         going: dict[str, Spell] = {}
         over: list[str] = []
@@ -191,7 +191,7 @@ class Timers:
     def _cooldowns_after_sticky(
         self, over: Iterable[str], entry_of: Callable[[str], LoreEntry | None]
     ) -> dict[str, Spell]:
-        """Return the cooldowns that begin now, by identity of an entry whose sticky time ended."""
+        """Return the cooldowns that begin now for entries whose sticky time ended, by identity."""
         settled: dict[str, Spell] = {}
         for identity in over:
             entry = entry_of(identity)
@@ -204,5 +204,5 @@ class Timers:
 def _spells_of_books(
     spells: Mapping[str, Spell], entry_of: Callable[[str], LoreEntry | None]
 ) -> dict[str, Spell]:
-    """Return the timer periods of those entries that are still in the books."""
+    """Return the timer periods of entries that the books of this turn contain."""
     return {identity: spell for identity, spell in spells.items() if entry_of(identity) is not None}

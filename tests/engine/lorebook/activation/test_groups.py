@@ -64,7 +64,7 @@ def test_group_member_of_a_later_pass_loses_when_another_is_active():
     book = a_book(member("The bell."), member("late", keys=["bell"], group_override=True))
     result = awake(book)
     assert texts(result) == ["The bell."]
-    assert reasons(result)["book#1"].endswith("; group 'g' is served by book#0")
+    assert reasons(result)["book#1"].endswith("; group 'g' already has the active entry book#0")
 
 
 def test_group_cooldown_holds_for_all_groups_of_the_entry():

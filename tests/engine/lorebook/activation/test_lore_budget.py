@@ -61,7 +61,7 @@ def test_entry_that_ignores_the_budget_is_rolled_for_when_the_budget_is_full():
     rules = ActivationRules(budget_tokens=2, overflow="stop", dice=0.5)
     result = awake(a_book(full, lucky, unlucky), rules=rules)
     assert texts(result) == ["yes"]
-    assert reasons(result)["book#2"].endswith("rolled 50.0 of a chance of 40 %")
+    assert reasons(result)["book#2"].endswith("rolled 50.0 with a chance of 40 %")
 
 
 def test_full_budget_stops_only_entries_that_share_it():
