@@ -1,18 +1,18 @@
 """A lorebook: its entries, its settings, the names of its entries, and its grants.
 
-Names: people refer to an entry by its id or its name; verdicts use its label (`book#uid`). Two
-entries may have the same label, because the name of a book may contain a `#`, and the book of a
-card may have the name of a book of the game. So timers refer to an entry by its identity. The
-identity equals the label unless the label is ambiguous.
+Names: people refer to an entry by its id or its name. Verdicts use its label (`book#uid`). Two
+entries may have the same label, because the name of a book may contain a `#`, and because the book
+of a card may have the name of another book. So timers use an identity, which is unique. It equals
+the label unless the label is ambiguous.
 
-Mode: the mode of a book is stored in `extensions.evennia_ai` of V3 books and world files. Only this
-package defines that member, so a mistake in it is an error.
+Mode: V3 books and world files store the mode in `extensions.evennia_ai`. Only this package writes
+that field, so a wrong value in it is an error.
 
-Grants: a builder grants a book the right to use special places and roles. An entry that asks for a
-place or a role without the grant is contained. A contained entry with a depth, or next to a
-message, keeps its place. A contained entry with any other place moves to the top of the history.
-An entry inside another text (the author's note, an outlet) also moves there if its book lacks the
-grant for that text's role.
+Grants: a builder may grant a book special places and roles. An entry is contained if it asks for a
+place or a role that its book was not granted. A contained entry has the role user. At a depth or
+next to a message it keeps its place, and anywhere else it moves to the top of the history. An entry
+in the author's note or in an outlet gets the role of that text. So it also moves if its book lacks
+the grant for roles.
 """
 
 import json
@@ -30,12 +30,12 @@ from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Mention, Pos
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grant, Grants
 from evennia_ai.engine.prompt.memo import KeptMemo, Memo, Slot
 
-# In a "floating" book, each prompt contains only the entries that are active in that turn. In a
+# In a "floating" book, a prompt contains only the entries that are active in its turn. In a
 # "frozen" book, an active entry becomes a message at the end of the history and stays there.
 BookMode = Literal["floating", "frozen"]
 BOOK_MODES: Final[tuple[BookMode, ...]] = get_args(BookMode)
-# The kinds of things that a book may be attached to. Books with a narrow attachment (a low rank)
-# are read before books with a wide one.
+# The kinds of things that a book may be attached to, with a rank. Books with a low rank (a narrow
+# attachment) are read before books with a high one.
 ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
     {
         "chat": 0,
@@ -53,21 +53,22 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lorebook:
-    """A lorebook with its entries in file order. None for a setting means: the rules decide.
+    """A lorebook with its entries in the order of its file.
 
-    The mode "frozen" only affects entries that are activated by keys and would be placed in the
-    dynamic message. Constant entries, and entries with a depth, at a note or in an outlet, behave
-    as in a floating book.
+    A setting of None leaves the decision to the rules. The mode "frozen" only affects entries that
+    keys activate and that would be placed in the dynamic message. Constant entries, and entries at
+    a depth, at a note or in an outlet, behave as in a floating book.
     """
 
     label: str
     entries: tuple[LoreEntry, ...] = ()
     scan_depth: int | None = None
-    """How many messages are searched for keys. Replaces the scan depth of the rules."""
+    """How many messages are searched for keys; replaces the scan depth of the rules."""
     token_budget: int | None = None
-    """The token limit of the book's active entries. Replaces the lore budget of the rules."""
+    """The token limit of the book's active entries; replaces the lore budget of the rules."""
     recursive: bool | None = None
-    """True if texts of its entries activate other entries. Replaces the setting of the rules."""
+    """True if texts of the book's entries activate other entries; replaces the setting of the
+    rules."""
     attach: str = "global"
     """The kind of thing that the book is attached to, a key of `ATTACH_RANK`."""
     mode: BookMode = "floating"
@@ -76,24 +77,25 @@ class Lorebook:
     grants: Grants = ALL_GRANTS
     """The rights that builders gave the book."""
     notices: tuple[str, ...] = ()
-    """Notices for the person who imports the book."""
+    """Notices about the file, for the person who imports the book."""
     told: str = ""
-    """A sentence for the trace about why this book applies, such as that it replaces a copy."""
+    """A sentence for the trace that says why this book applies, for example instead of a copy."""
     memo: KeptMemo = field(default_factory=Memo, repr=False)
     """Cached results that depend on the entries, the label or the settings of this book."""
     of_entries: KeptMemo = field(default_factory=Memo, repr=False)
-    """Cached results that depend only on the entries. Books made from the same text share them."""
+    """Cached results that depend only on the entries. Books made from the same text share this
+    cache."""
 
 
 def names_of(books: Iterable[Lorebook]) -> dict[str, str]:
-    """Return the name that authors gave to entries, by the label that verdicts use (`book#uid`)."""
+    """Map the label of each entry (`book#uid`) to the name that its author gave it."""
     return {entry.origin: entry.name for book in books for entry in book.entries if entry.name}
 
 
 def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
-    """Return the entry with this id, or else all entries with this name.
+    """Return the entry with this id, or else all entries with this name, in the order of the book.
 
-    Names are compared without case. The entries are in the order of the book.
+    The letter case of names is ignored.
     """
     by_uid = [entry for entry in book.entries if entry.uid == wanted]
     folded = wanted.casefold()
@@ -101,9 +103,9 @@ def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
 
 
 def decorators_of(books: Iterable[Lorebook]) -> dict[str, tuple[Decorator, ...]]:
-    """Return the decorators that apply to each entry, by the entry's label.
+    """Map the label of each entry to the decorators that apply to it.
 
-    An unusable decorator is replaced by its first usable fallback.
+    A fallback replaces a decorator that cannot be used.
     """
     return {
         f"{book.label}#{entry.uid}": entry.decorators for book in books for entry in book.entries
@@ -115,7 +117,7 @@ _NAME: Final = re.compile(r"(?:[^\\#]|\\.)*", re.DOTALL)
 
 
 def identity_prefix(label: str, *, attach: str) -> str:
-    """Return the prefix that all entry identities of a book share."""
+    """Return the prefix with which the identities of all entries of a book begin."""
     name = label.replace("\\", "\\\\").replace("#", "\\#")
     return _OF_A_CARD + name if attach == "character" else name
 
@@ -142,7 +144,7 @@ def labels_of(book: Lorebook) -> tuple[str, ...]:
 
 
 def identities_of(book: Lorebook) -> tuple[str, ...]:
-    """Return the identity of each entry of a book, by which timers remember it."""
+    """Return the identity of each entry of a book: the name of the entry in stored timers."""
     known = book.memo.get(IDENTITIES)
     if known is None:
         name = identity_prefix(book.label, attach=book.attach)
@@ -168,7 +170,7 @@ _MAX_ID: Final = 10**15
 
 
 def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
-    """Return whether a book's JSON data say "floating" or "frozen"; "floating" by default.
+    """Return the mode that a book's JSON data give; "floating" if they give none.
 
     Raises:
         FormatError: `extensions.evennia_ai` has an unknown field or a wrong value.
@@ -197,25 +199,25 @@ def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
 
 
 def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """Return a copy of a book's JSON data with this mode. "floating" removes the field."""
+    """Return a copy of a book's JSON data with this mode. "floating" is stored as no field."""
     return _with_own_member(book, _MODE, None if mode == "floating" else mode)
 
 
 def last_id_in(book: Mapping[str, Any]) -> int:
-    """Return the highest id that an entry of the book ever had; -1 if the data does not say."""
+    """Return the highest id that an entry of the book ever had; -1 if the data do not give it."""
     last = _object(_object(book.get("extensions")).get(_OWN)).get(_LAST_ID, -1)
     return last if type(last) is int else -1
 
 
 def with_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
-    """Return a copy of a book's data with `last` as the highest entry id; unchanged for -1."""
+    """Return a copy of a book's JSON data that stores the highest entry id, unless that is -1."""
     return _with_own_member(book, _LAST_ID, last) if last >= 0 else dict(book)
 
 
 def _with_own_member(book: Mapping[str, Any], member: str, value: object) -> dict[str, Any]:
     """Return a copy of a book's JSON data with a field of `extensions.evennia_ai` set.
 
-    A value of None removes the field.
+    The value None removes the field.
     """
     extensions = dict(_object(book.get("extensions")))
     own = {name: told for name, told in _object(extensions.get(_OWN)).items() if name != member}
@@ -238,10 +240,11 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """Entries of one book that are inactive for one shared reason.
+    """Entries of one book that are all inactive for the same reason.
 
-    `uids` is a compact list: ranges of numbers, then other uids as a JSON list, for example
-    `0-41,43;["gate"]`. If an entry in the list has a verdict of its own, that verdict counts.
+    `uids` lists the entries in a compact form: ranges of numbers, then other ids as JSON, for
+    example `0-41,43;["gate"]`. A separate verdict on an entry of the list takes precedence over
+    `reason`.
     """
 
     book: str
@@ -254,7 +257,7 @@ class Unmatched:
 
 
 def pack_uids(uids: Iterable[str]) -> str:
-    """Render many uids of entries as one compact text, such as `0-41,43;["gate"]`."""
+    """Write the ids of entries as one compact text, such as `0-41,43;["gate"]`."""
     named: list[str] = []
     ranges: list[list[int]] = []
     for uid in uids:
@@ -270,7 +273,7 @@ def pack_uids(uids: Iterable[str]) -> str:
 
 
 def unpack_uids(text: str) -> Iterator[str]:
-    """Yield each uid in a compact text such as `0-41,43;["gate"]`."""
+    """Yield each id in a compact text such as `0-41,43;["gate"]`."""
     numbers, _, named = text.partition(";")
     for part in numbers.split(",") if numbers else ():
         first, _, last = part.partition("-")
@@ -280,14 +283,14 @@ def unpack_uids(text: str) -> Iterator[str]:
 
 
 def in_javascript_order(names: Iterable[str], *, below: int) -> list[str]:
-    """Sort names in JavaScript's order of object keys, without duplicates.
+    """Sort names like the keys of a JavaScript object, and remove duplicates.
 
-    Names that are whole numbers less than `below` come first, by size. The others keep their order.
+    Whole numbers less than `below` come first, in ascending order. Other names keep their order.
     """
     given = list(dict.fromkeys(names))
     if given == [
         *map(str, range(min(len(given), below)))
-    ]:  # a fast path: most files list their entries in order
+    ]:  # a fast path: the entries of most files are in order
         return given
     numbers = {name: parse_plain_number(name, digits=10) for name in given}
     indexes = {name: number for name, number in numbers.items() if number is not None}
@@ -296,27 +299,27 @@ def in_javascript_order(names: Iterable[str], *, below: int) -> list[str]:
 
 
 def parse_plain_number(text: str, *, digits: int) -> int | None:
-    """Return the number that a text consists of; None if the text is anything else.
+    """Return the whole number that a text consists of; None if it is any other text.
 
-    A number with leading zeros or more than `digits` digits also gives None.
+    A number with leading zeros or with more than `digits` digits also gives None.
     """
     is_number = text.isascii() and text.isdecimal() and len(text) <= digits
     return int(text) if is_number and (text == "0" or text[0] != "0") else None
 
 
-# An entry at one of these positions becomes part of another text and takes its role.
+# The positions at which an entry becomes part of another text, whose role it then has.
 _INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
 
 
 def is_moved(position: Position, grants: Grants) -> bool:
-    """True if an entry moves from this position to the top of the history for lack of a grant."""
+    """True if an entry moves from this position to the top of the history, lacking a grant."""
     if position in IN_HISTORY:
         return False
     return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
 
 
 def missing_grants(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
-    """Return the grants that an entry needs for its place and role but its book lacks."""
+    """Return the grants that the entry needs for its place and role but does not have."""
     wanted: list[Grant] = []
     if entry.position not in IN_HISTORY:
         wanted.append("positions")
@@ -327,7 +330,7 @@ def missing_grants(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
 
 @lru_cache(maxsize=16)
 def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
-    """Render for a verdict where an entry without the needed grants is placed, and why."""
+    """Render for a verdict where an entry is placed that lacks some grants, and why."""
     place = []
     if "positions" in missing or position in _INSIDE:
         place.append("at the top of the history")
@@ -337,5 +340,5 @@ def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
 
 
 def mention_in_words(mention: Mention) -> str:
-    """Render for authors next to which message a mention places an entry, and on which side."""
+    """Render for authors next to which message an entry is placed, and on which side of it."""
     return f"right {mention.side} the {mention.message} message with its key"

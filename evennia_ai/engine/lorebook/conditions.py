@@ -1,8 +1,8 @@
-"""Conditions of entries: tests of facts of the game.
+"""Conditions of entries: tests of facts of the game, such as the room or the speaker.
 
-A condition names a fact, a test and values to compare with. It is data, never code. A condition on
-an unknown fact is not met, and the verdict on the entry says so. An entry's filters by NPC, tag,
-zone, kind of event and kind of speaker are conditions, too.
+A condition names a fact, a test and the values to compare. It is data and contains no code. A
+condition on an unknown fact is not met, and the verdict on the entry says so. An entry's filters by
+NPC, tag, zone, kind of event and kind of speaker are conditions, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,10 +25,11 @@ ROOM_TAGS: Final = "room.tags"
 ZONES: Final = "room.zones"
 EVENT_KIND: Final = "event.kind"
 SPEAKER_KIND: Final = "speaker.kind"
-# The kind of generation that SillyTavern's `triggers` filter by. Here every turn is "normal".
+# The kind of generation, which SillyTavern's `triggers` filter by. In this package each turn is
+# "normal".
 GENERATION_KIND: Final = "generation.kind"
 NORMAL: Final = "normal"
-# Facts that do not depend on the event, nor on the time: they stay the same from turn to turn.
+# Facts that depend neither on the event nor on the time, so they are the same in every turn.
 STANDING: Final = frozenset(
     {
         *(CHARACTER_NAME, CHARACTER_TAGS, NPC_KEY, NPC_TAGS),
@@ -36,8 +37,8 @@ STANDING: Final = frozenset(
     }
 )
 
-# For each filter field of an entry: the fact that it tests, the test for plain values, and the
-# test for values that begin with "!" (for example "!guard": not this value).
+# For each filter field of an entry: the fact, the test for plain values, and the test for values
+# that begin with "!". For example "!guard" excludes guards.
 ENTRY_FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
     "npcs": (NPC_KEY, "is_any", "is_none"),
     "tags": (NPC_TAGS, "has_any", "has_none"),
@@ -61,8 +62,8 @@ class Condition:
     """A test that compares one fact of the game with `values`.
 
     `is_any` and `is_none` compare the whole fact with each value. `has_any` and `has_none` compare
-    each text of a fact that has several. `at_least` and `at_most` compare numbers. Case does not
-    matter. If `kept_unknown`, the condition is met when the fact is unknown.
+    each text of a fact that has several texts. `at_least` and `at_most` compare numbers. Letter
+    case is ignored. If `kept_unknown`, the condition is met when the fact is unknown.
     """
 
     fact: str
@@ -76,7 +77,7 @@ class Condition:
 
 
 def unmet_condition(conditions: tuple[Condition, ...], facts: Facts) -> str:
-    """Render the first condition that is not met; return "" if all are met."""
+    """Render the first condition that is not met; "" if all are met."""
     for condition in conditions:
         if problem := _problem(condition, facts):
             return problem
@@ -115,7 +116,7 @@ def _is_number(value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a value in a form to compare: texts ignore case, and True never equals 1."""
+    """Return a value in the form to compare: texts without case, and True different from 1."""
     if isinstance(value, bool):
         return ("flag", value)
     return value.casefold() if isinstance(value, str) else value

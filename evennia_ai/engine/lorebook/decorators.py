@@ -1,13 +1,15 @@
-"""Decorators: the `@@` lines at the head of an entry's content, and how they are parsed and edited.
+"""Parse and edit decorators: the `@@` lines at the beginning of an entry's content.
 
-Standard: Card V3, "Decorators". A decorator is ignored if it is unknown, is not supported, has an
-invalid value, or is overruled by another decorator. Then the first usable `@@@` line under it, its
-fallback, takes its place. Only lines at the head of the content are decorators. Texts of players
-are never parsed for decorators.
+Standard: Card V3, "Decorators".
 
-A decorator overrules the field of the entry with the same meaning. So an edit of a field must also
-edit the decorator that overrules it. All other decorator lines, known or not, stay as written. An
-edit tries at most `MAX_TRIES` lines of a head.
+A decorator is ignored if it is unknown or unsupported, if its value is invalid, or if another
+decorator overrules it. Then the first usable `@@@` line below it, called a fallback, applies
+instead. `@@` lines after other text are no decorators. Texts of players are never searched for
+decorators.
+
+A decorator overrules the field of the entry with the same meaning. So an edit of such a field must
+edit the decorator. All other decorator lines stay as written. An edit tries at most `MAX_TRIES`
+lines.
 """
 
 import re
@@ -19,7 +21,7 @@ from typing import Final
 from evennia_ai.engine.foreign.documents import limit_notices, one_line
 from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS, LINE_END_CHARACTERS
 
-# The name and the values of one decorator that applies.
+# A decorator that applies to an entry: its name and its values.
 Decorator = tuple[str, tuple[str, ...]]
 
 _LINE: Final = re.compile(rf"[^{LINE_END_CHARACTERS}]*(?:\r\n|[{LINE_END_CHARACTERS}]|\Z)")
@@ -27,7 +29,7 @@ _DECORATOR: Final = re.compile(r"@@(@?)(?:([A-Za-z_]+)(?:[ \t]+(.*))?)?")
 _WHOLE: Final = re.compile(r"-?[0-9]+")
 _LARGEST: Final = 10**18
 
-# The most values on one line of keys. A line with more values is ignored.
+# The maximum number of keys on one line. A line with more keys is ignored.
 MAX_KEYS: Final = 1000
 POSITIONS: Final = ("before_desc", "after_desc", "personality", "scenario")
 ROLES: Final = ("assistant", "system", "user")
@@ -46,35 +48,35 @@ FLAGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ParsedContent:
-    """The parsed content of an entry: the decorators that apply, and the text after them."""
+    """The content of an entry after parsing: the decorators that apply, and the text after them."""
 
     decorators: tuple[Decorator, ...]
     text: str
     notices: tuple[str, ...] = ()
 
     def value(self, name: str) -> str | None:
-        """Return the first value of a decorator; None if the entry has none of this name."""
+        """Return the first value of the decorator with this name; None if none applies."""
         return next((values[0] for known, values in self.decorators if known == name), None)
 
     def lists(self, name: str) -> list[tuple[str, ...]]:
-        """Return the values of each decorator of this name that applies to the entry."""
+        """Return the values of each decorator with this name that applies to the entry."""
         return [values for known, values in self.decorators if known == name]
 
     def has(self, name: str) -> bool:
-        """True if a decorator of this name applies to the entry."""
+        """True if a decorator with this name applies to the entry."""
         return any(known == name for known, _ in self.decorators)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One `@@` line as written. `problem` says why it cannot be used, "" if it can."""
+    """One `@@` line as written. `problem` says why it cannot be used, or is ""."""
 
     name: str
     values: tuple[str, ...]
     problem: str
 
 
-# Decorators that are ignored because this game cannot provide what they need, with the reason.
+# Decorators to ignore because the place of use lacks what they need, each with the reason.
 Absent = Mapping[str, str]
 NO_ICONS: Final[Absent] = {"is_user_icon": "needs the user's icon, which is unknown here"}
 _NONE_ABSENT: Final[Absent] = {}
@@ -83,11 +85,11 @@ _NONE_ABSENT: Final[Absent] = {}
 def parse_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedContent:
     """Split an entry's content into the decorators that apply and the text after them.
 
-    Never raises: a decorator that cannot be used becomes a notice.
+    A decorator that cannot be used becomes a notice. No content raises an exception.
 
     Args:
         content: The content as the author wrote it.
-        absent: Decorators that have no effect where the entry is used, with the reason.
+        absent: Decorators that have no effect where the entry is used, each with the reason.
     """
     if not has_decorators(content):
         return ParsedContent((), content)
@@ -98,18 +100,18 @@ def parse_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedCo
             [replace(one, problem=absent.get(one.name, one.problem)) for one in chain]
             for chain in chains
         ]
-    chosen, notices = _lines_in_force(chains, overruled=frozenset())
-    overruled = _overruled({line.name for line in chosen})
+    chosen, notices = _applicable_lines(chains, overruled=frozenset())
+    overruled = _overruled_names({line.name for line in chosen})
     if overruled:
-        chosen, notices = _lines_in_force(chains, overruled=overruled)
+        chosen, notices = _applicable_lines(chains, overruled=overruled)
     decorators = tuple((line.name, line.values) for line in chosen)
     return ParsedContent(decorators, text, limit_notices(notices))
 
 
 def whole_number(text: str) -> int:
-    """Convert the value of a numeric decorator to an int, limited to plus or minus `_LARGEST`.
+    """Convert the value of a numeric decorator to an int between -`_LARGEST` and `_LARGEST`.
 
-    The value must have been checked to be a whole number.
+    The caller must have checked that the value is a whole number.
     """
     if len(text) > 18:
         return -_LARGEST if text.startswith("-") else _LARGEST
@@ -117,20 +119,20 @@ def whole_number(text: str) -> int:
 
 
 def has_decorators(content: str) -> bool:
-    """True if the content begins with a `@@` line, ignoring blank and invisible characters."""
+    """True if the content begins with a `@@` line. Blank and invisible characters are ignored."""
     return content.lstrip(BLANK_CHARACTERS).startswith("@@")
 
 
 def head_lines(content: str) -> tuple[list[str], str]:
-    """Split an entry's content into its `@@` lines and the text after them.
+    """Split an entry's content into the `@@` lines at its beginning and the text after them.
 
-    The `@@` lines are those at the beginning, with the blank lines between them.
+    Blank lines between and after the `@@` lines belong to them.
     """
     lines: list[str] = []
     at = 0
     while at < len(content):
         found = _LINE.match(content, at)
-        assert found is not None  # the pattern matches at every position, even an empty line
+        assert found is not None  # the pattern matches anywhere, even at an empty line
         line = found[0].strip(BLANK_CHARACTERS)
         if line and not line.startswith("@@"):
             break
@@ -140,9 +142,9 @@ def head_lines(content: str) -> tuple[list[str], str]:
 
 
 def _chains(lines: Iterable[str]) -> Iterator[list[_Line]]:
-    """Yield each `@@` line together with its fallbacks, the `@@@` lines under it.
+    """Yield each `@@` line with its fallbacks, which are the `@@@` lines below it.
 
-    A `@@@` line without a `@@` line above it is yielded as a list of one unusable line.
+    A `@@@` line without a `@@` line above it is yielded alone, with a problem.
     """
     chain: list[_Line] = []
     for text in lines:
@@ -186,13 +188,13 @@ def _value_problem(name: str, values: tuple[str, ...]) -> str:
     return "" if check(values) else f"needs {words}"
 
 
-def _lines_in_force(
+def _applicable_lines(
     chains: Iterable[list[_Line]], *, overruled: frozenset[str]
 ) -> tuple[list[_Line], list[str]]:
-    """Return the decorator lines that apply, and notices about the others.
+    """Return the decorator lines that apply, and notices about the other lines.
 
-    Of a decorator and its fallbacks, the first usable line applies. If several lines have the same
-    name, the first counts.
+    Of a decorator and its fallbacks, the first usable line applies. Of several applicable lines
+    with the same name, the first one applies.
     """
     chosen: list[_Line] = []
     notices: list[str] = []
@@ -225,7 +227,7 @@ def _first_usable(
     return None
 
 
-def _overruled(names: set[str]) -> frozenset[str]:
+def _overruled_names(names: set[str]) -> frozenset[str]:
     return frozenset(
         name for name, over in _OVERRULED_BY.items() if name in names and not names.isdisjoint(over)
     )
@@ -256,7 +258,8 @@ def _accept_any(values: tuple[str, ...]) -> bool:
     return True
 
 
-# The supported decorators: for each name a check of its values, and a description of valid values.
+# The supported decorators: for each name a check of the values, and a text that describes valid
+# values.
 _WANTED: Final[Mapping[str, tuple[ValueCheck, str]]] = {
     "activate": (_accept_any, ""),
     "activate_only_after": (_is_whole_from(0), "a whole number, 0 or more"),
@@ -283,7 +286,7 @@ _UNSUPPORTED: Final[Mapping[str, str]] = {
     "instruct_scan_depth": _OTHER_KIND,
     "reverse_instruct_depth": _OTHER_KIND,
 }
-# For each decorator, the decorators that overrule it: with one of them it is ignored.
+# For each decorator, the decorators that overrule it. It is ignored if one of them applies.
 _OVERRULED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "depth": ("position",),
     "reverse_depth": ("position", "depth"),
@@ -295,7 +298,7 @@ MAX_TRIES: Final = 20
 
 
 def with_decorator_value(content: str, name: str, value: str) -> str:
-    """Return `content` with another value for the applied decorator of this name."""
+    """Return `content` with a new value in the line that applies the decorator of this name."""
     lines, rest = head_lines(content)
     for at in islice(_candidate_lines(lines, content, name), MAX_TRIES):
         written = lines[at]
@@ -308,9 +311,9 @@ def with_decorator_value(content: str, name: str, value: str) -> str:
 
 
 def without_decorators(content: str, names: Sequence[str]) -> str:
-    """Return an entry's `content` without the lines that apply decorators of these names.
+    """Return `content` without the lines that apply decorators of these names.
 
-    Removing a `@@` line also removes the fallbacks under it. A fallback is removed by itself.
+    Removing a `@@` line also removes its fallbacks. A fallback is removed without the other lines.
     """
     for name in names:
         for _ in range(MAX_TRIES):
@@ -322,7 +325,7 @@ def without_decorators(content: str, names: Sequence[str]) -> str:
 
 
 def _remove_one(content: str, name: str) -> str:
-    """Return `content` without the line of this name that applies."""
+    """Return `content` without the line that applies the decorator of this name."""
     lines, rest = head_lines(content)
     gone = set[int]()
     for at in _candidate_lines(lines, content, name):
@@ -331,7 +334,7 @@ def _remove_one(content: str, name: str) -> str:
 
 
 def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
-    """Yield the indexes of the lines that may apply the decorator of this name."""
+    """Yield the indexes of lines that may be the one that applies the decorator of this name."""
     counting = [found for found in parse_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
     return (
@@ -342,7 +345,7 @@ def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[
 
 
 def _end_of_chain(lines: Sequence[str], at: int) -> int:
-    """Return the index after the line at `at` and the `@@@` fallbacks that belong to it."""
+    """Return the index after the line at `at` and its `@@@` fallbacks."""
     end = at + 1
     if lines[at].lstrip(BLANK_CHARACTERS).startswith("@@@"):
         return end

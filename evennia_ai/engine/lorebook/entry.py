@@ -1,10 +1,10 @@
-"""One entry of a lorebook, as the value that activation reads.
+"""One entry of a lorebook, as the value that activation reads, with its decorators applied.
 
-The decorators of the entry are already applied. If the entry asks for something impossible,
-`refused` has the reason: the entry is never active, and its verdict says why.
+If an entry asks for something impossible, `refused` has the reason. Then the entry is never active,
+and its verdict gives that reason.
 
 To add a field to entries, start with the table in `formats.lorebooks.entry_fields`. A field that
-can keep an entry inactive also needs a check in `activation.judging`, and its name in
+can keep an entry inactive also needs a check in `activation.judging` and in
 `scan.key_index.keys_decide`.
 """
 
@@ -31,22 +31,22 @@ Position = Literal[
     "at_mention",
 ]
 AT_MENTION: Final = "at_mention"
-# The positions inside the chat history. If their depth is greater than the part of the history
-# that fits into the prompt, the entry is placed at the top of that part.
+# The positions inside the chat history. A depth greater than the kept part of the history places
+# the entry at the top of that part.
 IN_HISTORY: Final[tuple[Position, ...]] = ("depth", AT_MENTION)
-# The most characters of a key. Longer keys are refused.
+# The maximum length of a key in characters. A longer key can never be found.
 MAX_KEY: Final = 1000
 Side = Literal["before", "after"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-# Which message an entry is placed next to if several messages contain one of its keys
+# Next to which message an entry is placed if several messages contain one of its keys.
 Mentioning = Literal["newest", "oldest"]
 MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
-# Which secondary keys must be found, once a primary key was found. The order is that of
-# SillyTavern's numbers 0 to 3.
+# Which secondary keys must be found after a primary key was found. The order is that of the numbers
+# 0 to 3 in SillyTavern's files.
 Logic = Literal["any", "not_all", "not_any", "all"]
-# Which keys are regular expressions: none of them, those written as /pattern/flags, or all.
+# Which keys are regular expressions: no keys, keys written as /pattern/flags, or all keys.
 Patterns = Literal["none", "by_form", "all"]
-# The texts besides the conversation in which an entry may ask to search for its keys
+# The texts outside the conversation in which an entry may ask to search for its keys.
 SourceName = Literal[
     "persona",
     "char_description",
@@ -60,11 +60,11 @@ SourceName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """Conditions from Card V3 decorators of an entry; None means no condition.
+    """Conditions that Card V3 decorators of an entry set. None means that there is no condition.
 
-    The scanned text must contain at least one key of each line of `additional`, and no key of
-    `excluded`. Once an entry was active, it is always active with `kept_after_match`, and never
-    again with `never_after_match`.
+    At least one key of each line in `additional` must be found, and no key of `excluded`. An entry
+    that was active once is always active with `kept_after_match`, and never again with
+    `never_after_match`.
     """
 
     forced: bool = False
@@ -81,7 +81,7 @@ class Gates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recursion:
-    """The settings of an entry for recursion, in which texts of entries activate other entries.
+    """The settings of an entry for recursion: the search for keys in texts of active entries.
 
     If `excluded`, texts of other entries do not activate the entry. If `prevented`, its own text
     activates no other entry. With a `delay_level` above 0, the entry stays inactive until recursion
@@ -95,11 +95,11 @@ class Recursion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """The timers of an entry, 0 for none.
+    """The timers of an entry; 0 means no timer.
 
-    `sticky`: how long an entry stays active after it was activated. `cooldown`: how long it is
-    inactive after that. `delay`: the time on the clock before which it is inactive. All three are
-    measured on `clock`; None means the clock of the rules.
+    `sticky` is how long an entry stays active after it was activated. `cooldown` is how long it is
+    inactive after that. Until the clock reaches `delay`, the entry is inactive. `clock` names the
+    unit of all three; None means the unit in the rules.
     """
 
     sticky: int = 0
@@ -112,9 +112,9 @@ class Timing:
 class Grouping:
     """The inclusion groups of an entry. At most one member of each group is active.
 
-    `written` is the field with the names of the groups, as the author wrote it. A `preferred` entry
-    wins without a roll. A `scored` entry loses to members with more found keys; None leaves scoring
-    to the rules. A `cooldown` above 0 keeps the whole group inactive after this entry was active.
+    `written` is the text in which the author named the groups. A `preferred` entry wins without a
+    roll. A `scored` entry loses to members with more found keys; None leaves this to the rules. A
+    `cooldown` above 0 keeps the whole group inactive for a while after this entry was active.
     """
 
     names: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """The place of an entry next to the newest or the oldest message that contains its key."""
+    """The place of an entry next to the newest or oldest message that contains one of its keys."""
 
     side: Side = "before"
     message: Mentioning = "newest"
@@ -149,19 +149,22 @@ NO_GROUPS: Final = Grouping()
 
 @typed_frozen_thing
 class LoreEntry:
-    """One entry of a lorebook. None for a flag or a depth means: the book or the rules decide."""
+    """One entry of a lorebook.
+
+    If a flag or a depth is None, the book or the rules decide.
+    """
 
     uid: str
     index: int
     """The position of the entry in its book."""
     origin: str
-    """The label of the entry in verdicts, written `book#uid`."""
+    """The id of the entry in verdicts: "lore:", then its label `book#uid`."""
     name: str = ""
     keys: tuple[str, ...] = ()
     """The keys as the author wrote them, with macros, blanks and repetitions."""
     secondary_keys: tuple[str, ...] = ()
     selective: bool = True
-    """True if the secondary keys must meet `logic`; False if they are ignored."""
+    """True if the secondary keys must meet `logic`; False if secondary keys are ignored."""
     logic: Logic = "any"
     patterns: Patterns = "none"
     enabled: bool = True
@@ -169,25 +172,24 @@ class LoreEntry:
     template: Template
     position: Position = "after"
     depth: int | None = None
-    """The number of messages after the entry, or before it; None without the position "depth"."""
+    """How many messages come after the entry (or before it, if `from_oldest`); None without a
+    depth."""
     asked_depth: int | None = None
-    """The depth as the author wrote it, if that is greater than any history is long."""
+    """The depth as the author wrote it, set only if it is greater than the maximum depth."""
     from_oldest: bool = False
     outlet: str = ""
-    """The name of the outlet that collects the entry, if the position is "outlet"."""
+    """The name of the outlet that collects the entry, for the position "outlet"."""
     anchor: Anchor | None = None
-    """The component that the entry is placed next to.
-
-    It is also set for the positions "before" and "after" if they mean only the description."""
+    """The component that the entry is placed next to, also for some entries "before" or "after"."""
     mention: Mention | None = None
-    """The message that the entry is placed next to, if the position is "at_mention"."""
+    """The message that the entry is placed next to, for the position "at_mention"."""
     role: Role = "system"
     order: float = 100
     """The order of the entry among texts at the same place."""
     priority: float = 100
-    """The rank in the lore budget: a high priority gets tokens first."""
+    """The rank in the lore budget. Entries with a high priority get tokens first."""
     first_to_go: bool = False
-    """True if a full budget drops this entry before all others (`@@ignore_on_max_context`)."""
+    """True if a full budget leaves this entry out before all others (`@@ignore_on_max_context`)."""
     ignore_budget: bool = False
     case_sensitive: bool | None = None
     match_whole_words: bool | None = None
@@ -200,18 +202,18 @@ class LoreEntry:
     timing: Timing = NO_TIMING
     grouping: Grouping = NO_GROUPS
     chance: float = 100
-    """The probability in percent that the entry becomes active once its conditions hold."""
+    """The probability, in percent, that the entry becomes active after its conditions are met."""
     conditions: tuple[Condition, ...] = ()
     decorators: tuple[Decorator, ...] = ()
     refused: str | None = None
-    """The reason why the entry can never be active, if it asks for something impossible."""
+    """Why the entry can never be active (it asks for something impossible); None if it can."""
 
     @property
     def is_usable(self) -> bool:
-        """True if the entry can become active: no field of it rules that out."""
+        """True if no field of the entry makes it inactive in every turn."""
         return self.enabled and self.refused is None
 
     @property
     def key_lists(self) -> tuple[tuple[str, ...], ...]:
-        """All lists of keys of the entry, including those of its decorators."""
+        """Return all lists of keys of the entry, including the keys in its decorators."""
         return (self.keys, self.secondary_keys, *self.gates.additional, self.gates.excluded)

@@ -1,9 +1,11 @@
-"""Detection of copies: SillyTavern keeps a card's lorebook in the card and as a world file.
+"""Detect that the book inside a card is a copy of another lorebook of the NPC.
 
-In SillyTavern, the world file that a card names in `extensions.world` applies. The book inside
-the card is a copy from the time when the card was last saved. Two books also count as copies if
-their entries have the same keys and texts. The order and place of entries and other fields may
-differ, because each format has its own defaults.
+SillyTavern stores the lorebook of a card twice: in the card and as a world file. The world file
+that the card names in `extensions.world` applies. The book in the card is only a copy from the time
+when the card was last saved.
+
+Two books also count as copies of each other if their entries have the same keys and texts. Other
+fields may differ, because each format has its own defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +22,7 @@ _RELABELLED: Final = Slot[dict[str, Lorebook]]("relabelled")
 
 
 def has_same_content(one: Lorebook, other: Lorebook) -> bool:
-    """True if two books have entries with the same keys and texts, in whatever order."""
+    """True if the entries of two books have the same keys and texts, in any order."""
     return len(one.entries) == len(other.entries) and _content(one) == _content(other)
 
 
@@ -30,8 +32,8 @@ def _content(book: Lorebook) -> _Content:
         known = tuple(
             sorted(
                 (
-                    _compared(entry.keys),
-                    _compared(entry.secondary_keys),
+                    _comparable_keys(entry.keys),
+                    _comparable_keys(entry.secondary_keys),
                     "\n".join(normal_form(entry.template.source).split()),
                 )
                 for entry in book.entries
@@ -41,14 +43,14 @@ def _content(book: Lorebook) -> _Content:
     return known
 
 
-def _compared(keys: Sequence[str]) -> tuple[str, ...]:
+def _comparable_keys(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({stripped for key in keys if (stripped := normal_form(key).strip())}))
 
 
 def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> Lorebook | None:
-    """Return the attached lorebook of which the book inside a card is a copy, or None.
+    """Return the attached lorebook of which the card's book is a copy; None if it is no copy.
 
-    A player's book is compared by its content alone: no name in a card reaches for it.
+    A player's book counts only if its content is the same. So a card cannot claim it by name.
 
     Args:
         own: The book in the card.
@@ -63,7 +65,7 @@ def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> 
 
 
 def linked_world(extensions: Mapping[str, Any]) -> str:
-    """Return the name of the lorebook that a card is linked with (SillyTavern's `world`), or ""."""
+    """Return the name of the lorebook that a card names in SillyTavern's field `world`, or ""."""
     world = extensions.get("world")
     return " ".join(world.split()) if isinstance(world, str) else ""
 
@@ -73,7 +75,7 @@ def _folded(name: str) -> str:
 
 
 def describe_copy(own: Lorebook, counting: Lorebook) -> str:
-    """Say that a card contains a copy of a lorebook, and which of the two applies."""
+    """Say that a card contains a copy of a lorebook, and which of the two books applies."""
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
         f"the card has this lorebook{differs} too ('{own.label}'): this one counts, attached to"
@@ -82,7 +84,7 @@ def describe_copy(own: Lorebook, counting: Lorebook) -> str:
 
 
 def with_free_label(book: Lorebook, taken: Sequence[str]) -> Lorebook:
-    """Return a card's lorebook, with a new label if another book already has its label."""
+    """Return a card's lorebook, with another label if an attached book already has its label."""
     label, number = book.label, 1
     folded = {name.casefold() for name in taken}
     while label.casefold() in folded:
@@ -94,7 +96,7 @@ def with_free_label(book: Lorebook, taken: Sequence[str]) -> Lorebook:
 def with_label(book: Lorebook, label: str) -> Lorebook:
     """Return a copy of the lorebook with another label.
 
-    The copy shares the cached results that depend only on the entries.
+    Both share the cached results that depend only on the entries.
     """
     if label == book.label:
         return book
@@ -108,10 +110,10 @@ def with_label(book: Lorebook, label: str) -> Lorebook:
 def with_own_book(
     own: Lorebook, attached: Sequence[Lorebook], *, world: str = ""
 ) -> tuple[Lorebook, ...]:
-    """Return the lorebooks of an NPC: the book in its card first, unless it copies another.
+    """Return all lorebooks of an NPC: the attached books, after the card's book if it is no copy.
 
-    The card's book gets a label that no attached book has. If an attached book replaces the copy
-    in the card, its field `told` says so in traces.
+    The card's book gets a label that no attached book has. If it is a copy of an attached book, the
+    field `told` of the attached book says so in traces.
     """
     counting = copy_of(own, attached, world=world)
     if counting is None:

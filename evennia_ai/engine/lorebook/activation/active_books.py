@@ -257,7 +257,7 @@ class ActiveBook:
     # Reuse of the entries whose keys were found in earlier turns ("matches")
 
     def use_matches(self, made_for: object) -> None:
-        """Reuse the matches (entries with found keys) of earlier turns if their inputs are equal."""
+        """Reuse the matches (entries with found keys) of earlier turns if inputs are equal."""
         known = self.window.memo.get(_MATCHES)
         if (
             known is None

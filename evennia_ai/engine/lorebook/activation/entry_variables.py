@@ -76,7 +76,7 @@ def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
     for book in books:
         known = book.memo.get(_SAID_SOURCES)
         if known is None:
-            known = book.memo[_SAID_SOURCES] = _said_sources_of(book)
+            known = book.memo[_SAID_SOURCES] = _speech_sources_of(book)
         if known is not NO_SOURCES:
             found = known if found is NO_SOURCES else found.merged(known)
     return found
@@ -105,7 +105,7 @@ def _waits_for_keys(entry: LoreEntry) -> bool:
     return bool(gates.additional or gates.excluded or entry.recursion.delay_level)
 
 
-def _said_sources_of(book: Lorebook) -> SpeechSources:
+def _speech_sources_of(book: Lorebook) -> SpeechSources:
     """Return the outlets and variables of one book whose contents depend on what is said."""
     outlets: dict[str, Dependence] = {}
     variables: dict[Variable, Dependence] = {}
@@ -117,21 +117,21 @@ def _said_sources_of(book: Lorebook) -> SpeechSources:
         if why is None:
             continue
         if entry.position == "outlet" and not is_moved("outlet", book.grants):
-            outlets[entry.outlet] = _worse(outlets.get(entry.outlet), why)
+            outlets[entry.outlet] = _stronger_dependence(outlets.get(entry.outlet), why)
         if book.grants >= _VOUCHED:
             handed = Dependence(
                 f"entry {entry.uid} of book '{book.label}' {why.reason}", why.repeats
             )
             for variable in uses.sets:
-                variables[variable] = _worse(variables.get(variable), handed)
+                variables[variable] = _stronger_dependence(variables.get(variable), handed)
             if uses.computes_names:
-                any_variable = _worse(any_variable, handed)
+                any_variable = _stronger_dependence(any_variable, handed)
     if not (outlets or variables or any_variable):
         return NO_SOURCES
     return SpeechSources(outlets=outlets, variables=variables, any_variable=any_variable)
 
 
-def _worse(known: Dependence | None, why: Dependence) -> Dependence:
+def _stronger_dependence(known: Dependence | None, why: Dependence) -> Dependence:
     return known if known is not None and known.repeats >= why.repeats else why
 
 

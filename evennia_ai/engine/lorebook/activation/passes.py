@@ -295,7 +295,7 @@ class ActivationRun:
         """Mark entries that need no key, sticky entries, and entries with a key in a source."""
         rules = self.rules
         for book in self.books:
-            book.mark(book.key_index.asked)
+            book.mark(book.key_index.always_judged)
             book.mark_identities(self.timers.sticky)
             in_sources, deepest = book.window.search_sources(), book.key_index.deepest
             book.mark_owners(in_sources)

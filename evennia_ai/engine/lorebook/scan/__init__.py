@@ -1,1 +1,1 @@
-"""Scanning: preparing the keys of a lorebook for search, and finding them in a conversation."""
+"""Prepare the keys of lorebooks for search, and find them in a conversation."""

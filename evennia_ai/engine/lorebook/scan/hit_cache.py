@@ -1,7 +1,8 @@
 """The hit cache: which keys of a lorebook were found in which messages of a conversation.
 
-A message is searched once, when it is new. So the time of a turn depends on its new messages and
-on the keys found in the newest messages, not on the length of the chat or the size of the book.
+Each message is searched only once, when it is new. So the time of a turn does not grow with the
+length of the chat or the size of the book. It grows with the number of new messages and of keys
+found in the newest messages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.time_line import without_time_line
 
-# Values of `FoundKey.place` for keys that are outside the messages of the history.
+# Values of `FoundKey.place` for keys that were found outside the messages of the history.
 EVENT: Final = -1
 NOTE: Final = -2
 SOURCE: Final = -3
@@ -32,10 +33,10 @@ SOMEWHERE: Final = -5
 
 
 class FoundKey(NamedTuple):
-    """The place where a key of an entry was found: a message and the characters in it.
+    """The place where a key of an entry was found: a text and the characters in it.
 
-    `place` is the index of the message in the history, or a negative number such as `EVENT`. `of`
-    names a text that is not a message: the label of an entry, or a source.
+    `place` is the index of a message in the history, or a negative number such as `EVENT`. `of`
+    names the text if it is not a message: the label of an entry, or the name of a source.
     """
 
     place: int
@@ -44,20 +45,20 @@ class FoundKey(NamedTuple):
 
 
 ANYWHERE: Final = FoundKey(SOMEWHERE, Span(0, 0))
-"""The place of a key that is always found."""
+"""The place that is given for a key that always counts as found."""
 
-# The place where each found key was found, by number of the key
+# The place where each key was found, by number of the key.
 Places = Mapping[int, FoundKey]
 
 
-# Pairs of the label of an entry and its text
+# Entries with their texts: pairs of a label and a text.
 Texts = Sequence[tuple[str, str]]
 
 
 class Feed(NamedTuple):
-    """Texts of active entries that were searched together, with the keys found before and after.
+    """Texts of active entries that were searched together, and the keys known before and after.
 
-    `steps` is the number of search steps that regular expressions took in these texts.
+    `steps` is the number of steps that the search for regular expressions took in these texts.
     """
 
     texts: Texts
@@ -77,14 +78,15 @@ class FedText(NamedTuple):
 class HitCache:
     """The keys of one lorebook that were found in the messages of one conversation.
 
-    The stretch is the range of messages for which `reach` was last called.
+    The last call of `reach` gives a range of messages, to which `said` and `moved` refer.
 
-    - `moved` has the last place of each key in movement messages of the stretch: messages about a
-      character who arrives or leaves. `said` has the last place of each key in all other messages.
-    - `changed` has the keys whose place changed since a caller last cleared the set.
-    - `fed` has the text of each entry that was active, with the keys in it, by the entry's label.
-    - `feeds` has the texts that were searched together, by the number of the feed in a run.
-    - `memo` caches results that depend on these hits.
+    - `moved` has the last place of each key in movement messages: those about a character who
+      arrives
+      or leaves. `said` has the last place of each key in other messages.
+    - `changed` has the keys whose place changed since a caller last cleared this set.
+    - `fed` has, by label, the text of each entry that was active, with the keys found in it.
+    - `feeds` has the texts that were searched together, by their number in the run.
+    - `memo` caches results that depend on these keys.
     """
 
     def __init__(self, table: KeyTable, *, with_names: bool, at: int) -> None:
@@ -96,12 +98,12 @@ class HitCache:
         self.said: dict[int, FoundKey] = {}
         self.moved: dict[int, FoundKey] = {}
         self.changed: set[int] = set()
-        self._hits: dict[int, tuple[bool, Places]] = {}  # True for an arrival or departure
+        self._hits: dict[int, tuple[bool, Places]] = {}  # True: an arrival or departure
         self._given_up: dict[int, GivenUp] = {}
-        # The steps that regular expressions took in each message, by its index; None if the
-        # message was not searched for them.
+        # How many steps regular expressions took in each message, by index of the message. None
+        # means that the message was not searched for them.
         self._steps: dict[int, int | None] = {}
-        self._searched = (at, at)  # the range of searched messages
+        self._searched = (at, at)  # the first message that was searched, and the one after the last
         self._stretch = (at, at)
 
     def reach(
@@ -110,11 +112,11 @@ class HitCache:
         """Search messages from `first` up to `stop`; return the keys whose last place changed.
 
         Only messages that enter or leave this range are processed. Regular expressions may take
-        `steps` in all messages together, newest messages first. Once the steps are used up, the
-        remaining messages are not searched for them.
+        `steps` steps in all messages together, beginning with the newest message. When all steps
+        are used up, older messages are not searched for regular expressions.
         """
         if self._search(history, first, stop, steps):
-            self._stretch = (-1, -1)  # results for known messages changed, so build it again
+            self._stretch = (-1, -1)  # the keys of known messages changed, so start again
         earlier, self.changed = self.changed, set()
         old_first, old_stop = self._stretch
         if first >= old_stop or stop < old_stop:
@@ -132,14 +134,14 @@ class HitCache:
         return fresh
 
     def _enter(self, index: int) -> None:
-        """Add the next newer message to the range: it becomes the last place of its keys."""
+        """Add the next newer message to the range. It becomes the last place of the keys in it."""
         if index in self._hits:
             moves, places = self._hits[index]
             (self.moved if moves else self.said).update(places)
             self.changed.update(places)
 
     def _enter_oldest(self, index: int) -> None:
-        """Add the next older message to the range: keys that have a later place keep that place."""
+        """Add the next older message to the range. Keys also in a newer message keep that place."""
         if index in self._hits:
             moves, places = self._hits[index]
             newest = self.moved if moves else self.said
@@ -149,7 +151,7 @@ class HitCache:
                     self.changed.add(number)
 
     def _leave(self, index: int) -> None:
-        """Remove the oldest message from the range, with the places of keys in it."""
+        """Remove the oldest message from the range, and all keys whose last place it was."""
         if index in self._hits:
             moves, places = self._hits[index]
             newest = self.moved if moves else self.said
@@ -159,14 +161,15 @@ class HitCache:
                     self.changed.add(number)
 
     def given_up(self, *, first: int, stop: int) -> Iterator[tuple[int, GivenUp]]:
-        """Yield the index and the given-up regular expressions of messages, newest first."""
+        """Yield the index and the regular expressions given up in each message, newest first."""
         indexes = sorted((i for i in self._given_up if first <= i < stop), reverse=True)
         return ((index, self._given_up[index]) for index in indexes)
 
     def _search(self, history: History, first: int, stop: int, steps: int) -> bool:
-        """Search new messages; forget the known ones if the range is not next to them.
+        """Search new messages, and forget all known ones if the new range is not next to theirs.
 
-        Returns True if a known message is now searched for regular expressions, or no longer is.
+        Returns True if a known message is now searched for regular expressions and was not before,
+        or the other way round.
         """
         known_first, known_stop = self._searched
         if first > known_stop or stop < known_first:
@@ -177,14 +180,14 @@ class HitCache:
             return self._search_patterns(history, first, stop, steps)
         for index in (*range(known_stop, stop), *range(first, known_first)):
             if history[index].counted:
-                self._keep(index, history[index], self.of(history[index]))
+                self._keep(index, history[index], self.scan_message(history[index]))
         return False
 
     def _search_patterns(self, history: History, first: int, stop: int, steps: int) -> bool:
-        """Search the new messages for regular expressions, newest first, while steps are left.
+        """Search new messages for regular expressions, newest first, while steps are left.
 
-        The steps of known messages count as if they were searched now. So every process searches
-        the same messages, whatever it has cached from earlier turns.
+        Known messages use up steps as if they were searched now. So every process searches the same
+        messages, whatever it has cached from earlier turns.
         """
         has_changed = False
         for index in range(stop - 1, first - 1, -1):
@@ -195,14 +198,14 @@ class HitCache:
             known = self._steps.get(index)
             if not is_known or (known is None) is not (steps <= 0):
                 has_changed |= is_known
-                scanned = self.of(message, steps=TEXT_STEPS if steps > 0 else 0)
+                scanned = self.scan_message(message, steps=TEXT_STEPS if steps > 0 else 0)
                 self._keep(index, message, scanned)
                 known = self._steps[index] = scanned.steps if steps > 0 else None
             steps -= known or 0
         return has_changed
 
     def _keep(self, index: int, message: Message, scanned: Scanned) -> None:
-        """Cache what was found in the message with this index."""
+        """Cache the keys that were found in the message with this index."""
         self._hits.pop(index, None)
         self._given_up.pop(index, None)
         if scanned.hits:
@@ -211,13 +214,13 @@ class HitCache:
         if scanned.given_up:
             self._given_up[index] = scanned.given_up
 
-    def of(self, message: Message, *, steps: int = TEXT_STEPS) -> Scanned:
+    def scan_message(self, message: Message, *, steps: int = TEXT_STEPS) -> Scanned:
         """Search one message; return its keys and the regular expressions given up in it."""
         text = make_searchable(message, self.with_names, self.table.fold)
-        return self.table.scanned(text, steps=steps)
+        return self.table.scan(text, steps=steps)
 
     def text_of(self, message: Message) -> str:
-        """Return the text of a message to search for keys, with its speaker if names count."""
+        """Return the text to search of a message, with its speaker in front if names count."""
         return make_searchable(message, self.with_names, self.table.fold).written
 
 
@@ -227,7 +230,7 @@ _HIT_CACHES: Final = Slot[dict[tuple[str, ...], HitCache]]("hit caches")
 def hit_cache_of(
     history: History, table: KeyTable, *, of: tuple[str, ...], with_names: bool
 ) -> HitCache:
-    """Return the found keys of a lorebook in a conversation. `of` identifies the book."""
+    """Return the hit cache of a lorebook in a conversation. `of` identifies the book."""
     caches = history.memo.setdefault(_HIT_CACHES, {})
     known = caches.get(of)
     if known is None or known.table is not table or known.with_names is not with_names:
@@ -236,10 +239,10 @@ def hit_cache_of(
 
 
 MOST_SEARCHABLE: Final = 2048
-"""How many messages are cached in their prepared form, each eight times as large as its text.
+"""How many messages are cached as prepared for search. Each takes eight times the size of its text.
 
-A message is rarely searched again, because its found keys are cached. Only a new book, a regular
-expression or recursion searches it again.
+A message is searched again only for a new book, for a regular expression or in recursion. Otherwise
+the keys found in it are already cached.
 """
 
 

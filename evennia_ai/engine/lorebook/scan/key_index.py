@@ -1,11 +1,11 @@
-"""The index of a lorebook's keys: the keys of all entries as numbers, prepared for scanning.
+"""The index of a lorebook's keys: all keys as numbers, prepared for scanning.
 
 Equal keys of different entries share a number. Four things decide how a key is searched: its text,
-the flags of its entry, the flags of the rules, and the values of macros in it. Most keys are plain
-words. They get their numbers in bulk, in a few steps for ten thousand keys.
+the flags of its entry, the flags of the rules, and the values of its macros.
 
-An index is cached in its book, for each set of rules and macro values. All NPCs share it. The keys
-of most entries are only made when the entry is judged.
+Most keys are plain words. They all get their numbers in a few steps, which is fast for ten thousand
+keys. The keys of most entries are only made when the entry is judged. An index is cached in its
+book, for each set of rules and macro values, and all NPCs share it.
 """
 
 import re
@@ -42,14 +42,14 @@ from evennia_ai.engine.prompt.templates.template import Template, compile_templa
 from evennia_ai.engine.prompt.templates.work import KEYS_WORK, Meter
 from evennia_ai.engine.text.normal_form import normal_form
 
-# Numbers of keys that no search looks for: a key that is always found, and one that never is.
+# Numbers for keys that need no search: a key that is always found, and one that never is.
 ALWAYS: Final = -1
 NEVER: Final = -2
 
 
 @typed_frozen
 class EntryKeys:
-    """The keys of one entry, as numbers for searching and as texts for the reasons of verdicts."""
+    """The keys of one entry: numbers to search for, and texts for the reasons of verdicts."""
 
     primary: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
@@ -58,17 +58,17 @@ class EntryKeys:
     additional: tuple[tuple[int, ...], ...] = ()
     excluded: tuple[int, ...] = ()
     refused: str = ""
-    """The keys of the entry that can never be found, each with the reason."""
+    """The keys of the entry that can never be found, each with the reason, as one text."""
     scored: tuple[int, ...] = ()
-    """The numbers of the keys that count for the entry's score in its inclusion groups."""
+    """The numbers of the keys that count in the entry's score in inclusion groups."""
     scored_secondary: tuple[int, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     barred: bool = False
-    """True if a regular expression of the entry cannot be used. Then it never becomes active."""
+    """True if the entry never becomes active, because a regular expression in it is unusable."""
     keys_decide: bool = False
-    """True if nothing but keys decides about the entry (the function `keys_decide`)."""
+    """True if nothing but its keys decides whether the entry becomes a candidate."""
     hidden: str = ""
-    """The keys hidden in the text of the entry for recursion to find, each after a line break."""
+    """Keys that recursion finds in the entry's text but readers do not see, one on each line."""
 
     @property
     def numbers(self) -> Iterator[int]:
@@ -81,10 +81,10 @@ class EntryKeys:
 
 
 def keys_decide(entry: LoreEntry) -> bool:
-    """True if an entry becomes a candidate for activation by its keys, and nothing else matters.
+    """True if nothing but its keys decides whether an entry becomes a candidate.
 
-    `judge_entry` checks nothing but the keys of such an entry. So every attribute that can keep an
-    entry inactive must be tested here.
+    `judge_entry` checks nothing but the keys of such an entry. So this function must test every
+    other field that can keep an entry inactive.
     """
     timing, recursion = entry.timing, entry.recursion
     return not (
@@ -102,22 +102,22 @@ class BookKeys(NamedTuple):
     """The keys of all entries of a lorebook, as numbers."""
 
     made: dict[int, EntryKeys]
-    """The keys of each entry outside `plain`, by index. The others are made when needed."""
+    """The keys of each entry that is not in `plain`, by index. Other keys are made when needed."""
     owners: dict[int, tuple[int, ...]]
-    """The indexes of the entries that each key may activate, by the number of the key."""
+    """The indexes of the entries that each key may activate, by number of the key."""
     plain: Sequence[int]
-    """The indexes of the entries whose keys are all words and phrases."""
+    """The indexes of the entries whose keys are all plain words or phrases."""
 
 
 _NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
-# A character with a special meaning in a regular expression.
+# Matches characters with a special meaning in a regular expression.
 _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 
 
 class KeysOfEntries:
-    """The keys of each entry of a book by index. Most are made on first use."""
+    """The keys of each entry of a book, by index. Most keys are made when they are first used."""
 
     __slots__ = ("_entries", "_made", "_read")
 
@@ -143,22 +143,22 @@ class KeysOfEntries:
 
 @dataclass(frozen=True, slots=True)
 class BookIndex:
-    """The keys of a lorebook prepared for scanning. Entries are given by index in the book."""
+    """The keys of a lorebook, prepared for scanning. Entries are given by index in the book."""
 
     entry_keys: KeysOfEntries
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
-    """The entries that each key may activate, by the number of the key."""
-    asked: tuple[int, ...]
-    """The entries that are judged in every turn, because they may become active without a key."""
+    """The entries that each key may activate, by number of the key."""
+    always_judged: tuple[int, ...]
+    """The entries that each turn judges, because they may become active without a found key."""
     alike: frozenset[int]
-    """The entries whose verdicts have one and the same reason if none of their keys is found."""
+    """The entries that all have the same reason in their verdict if none of their keys is found."""
     deepest: int
     """The greatest scan depth that an entry of the book sets."""
     sources: tuple[SourceName, ...]
-    """The sources besides the conversation that at least one entry asks to search."""
+    """The sources outside the conversation that at least one entry asks to search."""
     patterns: Mapping[int, Pattern]
-    """The regular expressions that search all messages as one text, by number of the key."""
+    """The regular expressions to search in all messages as one text, by number of the key."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     """Cached results that depend only on this index."""
 
@@ -178,8 +178,8 @@ class BookIndex:
         return sum(bool(pattern.problem) for pattern in running.values())
 
 
-# The indexes of a book: by the rules that decide how keys are searched, then by the values that
-# macros in keys read.
+# The indexes of a book, by two keys: the rules that decide how keys are searched, and the values
+# that macros in keys read.
 _Indexes = dict[tuple[bool, bool, PresetFlags], dict[object, BookIndex]]
 INDEXES: Final = Slot[_Indexes]("indexes")
 _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
@@ -188,10 +188,10 @@ _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
 def book_index_of(
     book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
 ) -> BookIndex:
-    """Return the index of a lorebook for these rules and macro values. It is made once and cached.
+    """Return the index of a lorebook for these rules and macro values. It is cached in the book.
 
     Args:
-        book: The lorebook. It caches the index.
+        book: The lorebook.
         rules: The rules that decide how keys are searched.
         values: The values that macros in keys read.
         dice: The random numbers for macros in keys.
@@ -204,7 +204,7 @@ def book_index_of(
     seen = _values_read(macros, values, dice)
     known = indexes.get(seen)
     if known is None:
-        # An index is as large as its book, so fewer indexes are cached for a large book.
+        # An index is as large as its book, so a large book caches fewer indexes.
         most = min(_KEPT_INDEXES, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
         if len(indexes) >= most:
             indexes.clear()
@@ -213,13 +213,13 @@ def book_index_of(
 
 
 def prepare_index(book: Lorebook, *, rules: ActivationRules) -> None:
-    """Make a lorebook's index for these rules in advance, unless its keys have macros."""
+    """Make a lorebook's index for these rules in advance, if its keys have no macros."""
     if not _keys_with_macros(book):
         book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
 
 
 def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
-    """Return the compiled templates of all keys that have macros, by the key as written."""
+    """Return the keys that have macros, by the key as written, each as a compiled template."""
     known = book.of_entries.get(_KEY_MACROS)
     if known is None:
         lists = (
@@ -234,14 +234,14 @@ def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
 
 
 def _values_read(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
-    """Return the values that macros in keys read; nearly all books have no macros in keys."""
+    """Return the values that the macros in these keys read, and the dice if a macro rolls."""
     names = {name for template in macros.values() for name in template.names}
     rolls = any(template.rolls for template in macros.values())
     return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
 
 
 class FilledKey(NamedTuple):
-    """A key with expanded macros, once as plain words and once as a regular expression."""
+    """A key after its macros were expanded, for use as plain words and as a regular expression."""
 
     words: str
     pattern: str
@@ -250,7 +250,7 @@ class FilledKey(NamedTuple):
 def _fill_in_keys(
     macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
 ) -> dict[str, FilledKey]:
-    """Expand the macros of keys. In a regular expression, the values are escaped."""
+    """Expand the macros of keys. In the regular expressions, the inserted values are escaped."""
     named = {name for template in macros.values() for name in template.names}
     meant = {
         name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items() if name in named
@@ -279,7 +279,7 @@ def _build_index(
         entry_keys=entry_keys,
         table=table,
         owners=owners,
-        asked=tuple(
+        always_judged=tuple(
             [at for at in others if _needs_judging(entries[at], entry_keys[at], in_one_text)]
         ),
         alike=frozenset([at for at in by_words if _is_silent_as_others(entries[at])]),
@@ -290,7 +290,7 @@ def _build_index(
 
 
 def _is_silent_as_others(entry: LoreEntry) -> bool:
-    """True if an entry without found keys gets the same reason as most entries of the book."""
+    """True if an entry whose keys are not found gets the same reason as most entries do."""
     return bool(entry.keys) and entry.scan_depth is None and keys_decide(entry)
 
 
@@ -303,7 +303,7 @@ def _sources(book: Lorebook) -> tuple[SourceName, ...]:
 
 
 def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
-    """True if an entry may become active even if no key in the index is found."""
+    """True if an entry may become active even if no key of it is found in the index."""
     gates = entry.gates
     by_itself = entry.constant or gates.forced or gates.kept_after_match or ALWAYS in keys.primary
     if by_itself or patterns:
@@ -311,9 +311,9 @@ def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pat
     return False
 
 
-# Giving numbers to keys
+# Assignment of numbers to keys
 
-# A placeholder for the number of a key that must be read by itself, because more than its text and
+# Placeholder for the number of a key that is read separately, because more than its text and its
 # flags decides how it is searched.
 _TO_READ: Final = -3
 _SHOWN_REFUSALS: Final = 3
@@ -322,12 +322,12 @@ _SHOWN_REFUSALS: Final = 3
 _NO_KEYS: Final = EntryKeys()
 
 
-# The same as `Key._make`, but written in C, because a book may have ten thousand keys.
+# Does the same as `Key._make`, but in C, because a book may have ten thousand keys.
 _as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of keys, by the key as written, for entries with equal flags."""
+    """The numbers of keys, by the key as written, for entries that have equal flags."""
 
     def __init__(
         self,
@@ -339,9 +339,9 @@ class _Numbers(dict[str, int]):
     ) -> None:
         super().__init__()
         self._keys = keys
-        self._hows = hows
-        self._fold = fold  # the function that removes the case of keys; None if case matters
-        self._odd = odd  # the prefix of keys that must be read one by one
+        self._search_modes = hows
+        self._fold = fold  # removes the letter case of keys; None if case matters
+        self._odd = odd  # keys with this prefix must be read one by one
         self._to_read: set[str] = set()
 
     def __missing__(self, written: str) -> int:
@@ -349,7 +349,7 @@ class _Numbers(dict[str, int]):
         return self[written]
 
     def take_in(self, written: Iterable[str]) -> None:
-        """Give numbers to all these keys at once: each step processes all keys."""
+        """Give numbers to all these keys at once. Each step processes all keys."""
         fresh = [one for one in dict.fromkeys(written) if one not in self]
         texts = list(map(str.strip, fresh))
         if not self._are_plain(texts):
@@ -360,7 +360,7 @@ class _Numbers(dict[str, int]):
             fresh, texts = list(compress(fresh, plain)), list(compress(texts, plain))
         forms = _normal_forms(texts)
         folded = forms if self._fold is None else map(self._fold, forms)
-        several = zip(folded, repeat(self._fold is None), self._hows(forms), strict=False)
+        several = zip(folded, repeat(self._fold is None), self._search_modes(forms), strict=False)
         keys: list[Key] = list(map(_as_key, several))
         known = self._keys
         new = [key for key in keys if key not in known] if known else keys
@@ -368,7 +368,7 @@ class _Numbers(dict[str, int]):
         self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
 
     def _are_plain(self, texts: Sequence[str]) -> bool:
-        """True if these keys are searched as their texts and flags say, without further rules."""
+        """True if only their texts and flags decide how these keys are searched."""
         together = "\n".join(["", *texts])
         return (
             all(texts)
@@ -378,17 +378,17 @@ class _Numbers(dict[str, int]):
         )
 
     def has_words_of(self, entry: LoreEntry) -> bool:
-        """True if all keys of an entry are words or phrases that `take_in` has numbered."""
+        """True if `take_in` has numbered all keys of an entry, as they are words or phrases."""
         return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
 
 
 def _normal_forms(texts: list[str]) -> list[str]:
-    """Return the normal form of each key. All keys are normalised as one joined text."""
+    """Return the normal form of each key. For speed, all keys are normalised as one joined text."""
     together = "\n".join(texts)
     if "_" not in together and together.isascii():
         return texts
     forms = normal_form(together).split("\n")
-    if len(forms) != len(texts):  # a key contains a line break, so normalise the keys one by one
+    if len(forms) != len(texts):  # a key contains a line break, so normalise one by one
         forms = list(map(normal_form, texts))
     return list(map(str.strip, forms))
 
@@ -400,7 +400,7 @@ def _hidden_keys(entry: LoreEntry) -> str:
 
 
 class KeyReader:
-    """A reader that gives each key of a book its number. Equal keys share a number."""
+    """Reads the keys of a book and gives each key its number. Equal keys share a number."""
 
     def __init__(self, rules: ActivationRules, *, filled: Mapping[str, FilledKey]) -> None:
         self.patterns: dict[int, Pattern] = {}
@@ -413,13 +413,13 @@ class KeyReader:
         self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
 
     def keys(self) -> Iterator[tuple[int, Key]]:
-        """Yield each key that is a word or a phrase, after its number."""
+        """Yield the number and the key for each key that is a word or a phrase."""
         for key, number in self._numbers.items():
             if isinstance(key, Key):
                 yield number, key
 
     def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
-        """Return the keys of all entries of a lorebook. Plain words get their numbers in bulk."""
+        """Return the keys of all entries of a lorebook. All plain words are numbered together."""
         alike: defaultdict[object, list[int]] = defaultdict(list)
         others: list[int] = []
         for at, entry in enumerate(entries):
@@ -448,7 +448,7 @@ class KeyReader:
         return BookKeys(made, group_items(numbers, owners), plain)
 
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
-        """Return the keys of an entry; no keys if the entry can never be active."""
+        """Return the keys of an entry. There are none if the entry can never be active."""
         if not entry.is_usable:
             return _NO_KEYS
         written, second = entry.keys, entry.secondary_keys
@@ -467,21 +467,21 @@ class KeyReader:
         )
 
     def _numbers_like(self, entry: LoreEntry) -> _Numbers:
-        """Return the key numbers that all entries with the same flags as this entry share."""
+        """Return the numbers of keys that entries with the same flags as this entry share."""
         flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
         numbers = self._alike.get(flags)
         if numbers is None:
             patterns = self._patterns_of(entry)
             numbers = self._alike[flags] = _Numbers(
                 self._numbers,
-                hows=partial(self._hows, whole=self._is_whole(entry)),
+                hows=partial(self._search_modes, whole=self._is_whole(entry)),
                 fold=None if self._is_sensitive(entry) else self.fold,
                 odd={"all": "", "by_form": "/", "none": "{{"}[patterns],
             )
         return numbers
 
     def _read_entry(self, entry: LoreEntry) -> EntryKeys:
-        """Return the keys of an entry with regular expressions, macros, gates or groups."""
+        """Return the keys of an entry that has regular expressions, macros, gates or groups."""
         refused: list[str] = []
         keys = self._number_keys(entry, entry.keys, refused)
         secondary = self._number_keys(entry, entry.secondary_keys, refused)
@@ -497,8 +497,8 @@ class KeyReader:
             ),
             excluded=tuple(n for _, n in self._number_keys(entry, entry.gates.excluded, refused)),
             refused="; ".join(refused[:_SHOWN_REFUSALS]),
-            scored=self._scored(entry, entry.keys, keys),
-            scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
+            scored=self._score_keys(entry, entry.keys, keys),
+            scored_secondary=self._score_keys(entry, entry.secondary_keys, secondary),
             patterns=tuple(
                 self.patterns[number]
                 for _, number in [*keys, *secondary]
@@ -515,21 +515,21 @@ class KeyReader:
     def _number_keys(
         self, entry: LoreEntry, written: Iterable[str], refused: list[str]
     ) -> list[tuple[str, int]]:
-        """Return the text and the number of each key. The rules decide whether blank keys count."""
+        """Return text and number of each key, without blank keys if the rules ignore them."""
         numbered: list[tuple[str, int]] = []
         for raw in written:
             number = self._number_key(entry, raw, refused)
             if number is not None:
-                text = self._filled_in(raw).words
+                text = self._expanded(raw).words
                 numbered.append((text.strip() or text, number))
         return numbered
 
-    def _scored(
+    def _score_keys(
         self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
     ) -> tuple[int, ...]:
         """Return the numbers of the keys that count in an entry's score in its groups.
 
-        SillyTavern searches for these keys as written, including the blanks around them.
+        SillyTavern searches for these keys as written, with the blanks around them.
         """
         if not entry.grouping.names:
             return ()
@@ -547,11 +547,11 @@ class KeyReader:
         key = Key(form if sensitive else self.fold(form), sensitive, "part")
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _filled_in(self, written: str) -> FilledKey:
+    def _expanded(self, written: str) -> FilledKey:
         return self._filled.get(written) or FilledKey(written, written)
 
     def _number_key(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
-        text, pattern = self._filled_in(written)
+        text, pattern = self._expanded(written)
         stripped = text.strip()
         if not stripped:
             if not self._flags.blank_keys_match:
@@ -561,8 +561,8 @@ class KeyReader:
             refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
             return NEVER
         patterns = self._patterns_of(entry)
-        # The key as written decides whether it is a pattern, not its expanded form. Otherwise the
-        # name of a player could turn a key into a regular expression.
+        # Test the key as written, before its macros are expanded. Otherwise the name of a player
+        # could turn a key into a regular expression.
         if patterns == "all" or (patterns == "by_form" and has_slashes(written.strip())):
             by_form = patterns == "by_form"
             number = self._number_pattern(pattern.strip(), by_form=by_form, refused=refused)
@@ -571,7 +571,7 @@ class KeyReader:
         return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
 
     def _number_pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
-        """Return the number of a regular expression; None if the text is an ordinary key."""
+        """Return the number of a regular expression; None if it is searched as an ordinary key."""
         if text in self._numbers:
             return self._numbers[text]
         if (text, by_form) not in self._refusals:
@@ -590,7 +590,7 @@ class KeyReader:
     def _key(self, entry: LoreEntry, text: str) -> Key:
         sensitive = self._is_sensitive(entry)
         form = normal_form(text).strip()
-        how = next(iter(self._hows([form], whole=self._is_whole(entry))))
+        how = next(iter(self._search_modes([form], whole=self._is_whole(entry))))
         return Key(form if sensitive else self.fold(form), sensitive, how)
 
     def _is_sensitive(self, entry: LoreEntry) -> bool:
@@ -601,8 +601,8 @@ class KeyReader:
         whole = entry.match_whole_words
         return self._rules.match_whole_words if whole is None else whole
 
-    def _hows(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
-        """Return how each of these keys is searched: as a whole word, or also inside a word."""
+    def _search_modes(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
+        """Return for each key how it is searched: as a whole word, or also inside words."""
         if not whole:
             return repeat("part", len(texts))
         if not self._flags.ascii_words:

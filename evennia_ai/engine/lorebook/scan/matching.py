@@ -1,11 +1,12 @@
 """Key matching: which keys of a lorebook are in a text, and where.
 
-All keys of a book are searched together. Each key is listed under a short part of itself that every
-text with the key must contain. A text is split into such parts once, and only keys listed under
-them are compared. So the time does not grow with the number of keys (`Shelves`). Texts are searched
-one by one: a key never matches across two messages.
+All keys of a book are searched together (`Shelves`). Each key is listed under a short part of
+itself, which every text with that key must contain. A text is split into such parts once. Then only
+the keys listed under these parts are compared with the text. So the time does not grow with the
+number of keys.
 
-`hit_cache` stores which keys were found in the messages of a conversation.
+Each text is searched separately, so a key never matches across two messages. `hit_cache` stores
+which keys were found in the messages of a conversation.
 """
 
 from collections import defaultdict
@@ -29,46 +30,46 @@ from evennia_ai.engine.text.words import (
 
 _MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
-"""The most characters, over all texts, for which a key table caches what it found."""
+"""A key table caches its results until the texts have this many characters in all."""
 
 
 class Span(NamedTuple):
     """The start and end of a key in the content of a message, in code points.
 
-    `start` is negative if the key is in the speaker's name before the content.
+    The speaker's name is before the content. `start` is negative if the key is in that name.
     """
 
     start: int
     end: int
 
 
-# The first place of each key in a text, by number of the key
+# The first place of each key in a text, by number of the key.
 Hits = Mapping[int, Span]
-# Why the search for a regular expression in a text was given up, by number of the key
+# The reason why the search for a regular expression was given up in a text, by number of the key.
 GivenUp = Mapping[int, str]
 _NO_HITS: Final[Hits] = {}
 _NONE_GIVEN_UP: Final[GivenUp] = {}
 
 
 class Scanned(NamedTuple):
-    """The keys found in one text, the given-up regular expressions, and the steps they took."""
+    """The keys found in one text, the regular expressions given up in it, and the steps taken."""
 
     hits: Hits
     given_up: GivenUp = _NONE_GIVEN_UP
     steps: int = 0
 
 
-# For each character of a normalised text, its index in the text as written. None if all indexes
-# are the same in both.
+# For each character of a normalised text, the index of that character in the text as written. None
+# if both texts have the same indexes.
 _Places = tuple[int, ...] | None
 
 
 @dataclass(slots=True)
 class Searchable:
-    """A text to search: as written, in its normal form (`text.normal_form`), and case-folded.
+    """A text prepared for search: as written, in its normal form, and in normal form without case.
 
     `lead` is the length of the speaker's name before the content. Each form is split into words
-    only once, and all key tables share the result.
+    once, and all key tables share the result.
     """
 
     written: str
@@ -80,48 +81,48 @@ class Searchable:
     _words: dict[object, frozenset[str]] = field(default_factory=dict)
 
     def words(self, text: str, split: Callable[[str], Iterable[str]]) -> frozenset[str]:
-        """Return the set of parts into which `split` splits `text`, one of the two forms."""
+        """Return the parts into which `split` splits `text`, one of the two normal forms."""
         known = self._words.get((split, text is self.folded))
         if known is None:
             known = self._words[split, text is self.folded] = frozenset(split(text))
         return known
 
     def span(self, haystack: str, at: int, end: int) -> Span:
-        """Return where in the written text the range from `at` to `end` of a normalised form is."""
+        """Return the span in the written text of the range `at` to `end` of a normal form."""
         places = self.places_folded if haystack is self.folded else self.places_cased
         if places is not None:
-            # Normalising may split a letter in two or drop its marks. Extend the span so that it
+            # Normalising can split a letter in two or drop its marks. So extend the span until it
             # covers the whole written letter.
             at, end = places[at], max(places[end - 1] + 1, places[end])
         return Span(at - self.lead, end - self.lead)
 
 
-# A function that removes the case of a text, such as `str.casefold`.
+# A function that removes the letter case of a text, such as `str.casefold`.
 Fold = Callable[[str], str]
 
 
 def prepare_text(content: str, *, name: str | None = None, fold: Fold = str.casefold) -> Searchable:
-    """Prepare a text for key search. The name of its speaker, if given, comes before it."""
+    """Prepare a text for key search. If given, the name of its speaker is put before it."""
     lead = f"{name}: " if name else ""
     written = lead + content
-    is_plain = written.isascii() and "_" not in written  # a fast path
+    is_plain = written.isascii() and "_" not in written  # a fast path for plain English
     cased = written if is_plain else normal_form(written)
     folded = fold(cased)
     places_cased = places_folded = None if cased is written else normal_positions(written)
-    if len(folded) != len(cased):  # also map the end of the text
+    if len(folded) != len(cased):  # the end of the text is a position, too
         origin = range(len(cased) + 1) if places_cased is None else places_cased
         folds = (origin[at] for at, char in enumerate(cased) for _ in fold(char))
         places_folded = (*folds, len(written))
     return Searchable(written, cased, folded, len(lead), places_cased, places_folded)
 
 
-# How a key is searched. "word": as a whole word of any script. "ascii": with no ASCII word
-# character next to it. "part": anywhere, also inside a word.
+# How a key is searched. "word": as a whole word in any script. "ascii": with no ASCII letter, digit
+# or underscore next to it. "part": anywhere, also inside words.
 How = Literal["word", "ascii", "part"]
 
 
 class Key(NamedTuple):
-    """A key prepared for search: `text` is in normal form, and case-folded unless `sensitive`."""
+    """A key prepared for search. `text` is in normal form, and without case unless `sensitive`."""
 
     text: str
     sensitive: bool
@@ -129,11 +130,11 @@ class Key(NamedTuple):
 
 
 class KeyTable:
-    """All keys of a book, searched together.
+    """All keys of a book, which are searched together.
 
-    The table caches its results by text. Table and text are immutable, so a result stays valid: a
-    line that thirty NPCs heard is searched once. `patterns` has the regular expressions by number.
-    `fold` must be the function that removed the case of the keys.
+    Results are cached by text and stay valid, because neither the table nor the text can change. So
+    a line that thirty NPCs heard is searched once. `patterns` has the regular expressions by
+    number. `fold` must be the function that was used to remove the case of the keys.
     """
 
     __slots__ = ("_cased", "_characters", "_folded", "_known", "fold", "patterns")
@@ -154,21 +155,21 @@ class KeyTable:
         self._characters = 0
 
     def hits(self, text: Searchable) -> Hits:
-        """Return the first place of each key that is in `text`, by number of the key."""
-        return self.scanned(text).hits
+        """Return the first place of each key in `text`, by number of the key."""
+        return self.scan(text).hits
 
-    def scanned(self, text: Searchable, *, steps: int = TEXT_STEPS) -> Scanned:
+    def scan(self, text: Searchable, *, steps: int = TEXT_STEPS) -> Scanned:
         """Search `text` for all keys. All regular expressions together may take `steps`."""
         known = self._known.get((text.written, text.lead)) if steps == TEXT_STEPS else None
         return known or self._search(text, steps)
 
-    def scanned_in(self, text: str, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Search a text without a speaker. A text that was searched before is not prepared."""
+    def scan_text(self, text: str, *, steps: int = TEXT_STEPS) -> Scanned:
+        """Search a text without a speaker. If it was searched before, it is not prepared again."""
         known = self._known.get((text, 0)) if steps == TEXT_STEPS else None
         return known or self._search(prepare_text(text, fold=self.fold), steps)
 
     def _search(self, text: Searchable, steps: int) -> Scanned:
-        """Search `text` for all keys. A result that no limit of steps cut short is cached."""
+        """Search `text` for all keys. Cache the result if the limit of steps is the usual one."""
         found: dict[int, Span] = {}
         for shelves, haystack in ((self._folded, text.folded), (self._cased, text.cased)):
             for number, at, end in shelves.places(haystack, partial(text.words, haystack)):
@@ -199,7 +200,7 @@ _Numbered = list[tuple[int, Key]]
 
 
 def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
-    """Split keys into those whose case does not matter and those whose case matters."""
+    """Split keys into those that ignore letter case and those that do not."""
     folded: _Numbered = []
     cased: _Numbered = []
     for one in keys:
@@ -207,9 +208,9 @@ def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
     return folded, cased
 
 
-# Listing each key under a part of itself, to search all keys of a lorebook together
+# Listing of keys under a part of each key, to search all keys of a lorebook together
 
-# A key in a list: its text, its number, and how it is searched.
+# A listed key: its text, its number, and how it is searched.
 _Needle = tuple[str, int, How]
 _Shelved = tuple[list[str], list[_Needle]]
 # A function that splits a text into the parts under which keys are listed.
@@ -219,10 +220,10 @@ _Item = TypeVar("_Item", int, _Needle)
 
 
 def group_items(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
-    """Group the items that have the same name, without duplicates and in ascending order.
+    """Group items by name. The items of a name are in ascending order, without duplicates.
 
-    Most names have only one item. So one fast pass builds a mapping with one item for each name,
-    and only names with several items are grouped afterwards.
+    Most names have only one item. So one fast pass assumes that, and only names with several items
+    are then grouped.
     """
     last = zip(names, zip(items, strict=True), strict=True)
     found: dict[_Name, tuple[_Item, ...]] = dict(last)
@@ -237,12 +238,12 @@ def group_items(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, t
 
 
 class Shelves:
-    """Keys, each listed under a part of itself that every text with the key must contain.
+    """Keys, each listed under a part of itself, which every text with the key must contain.
 
-    A search only compares keys whose part is in the text. A key that must be a whole word is listed
-    under its longest word. A phrase that may be anywhere is listed under one of its blanks,
-    together with the letters around it. A key of a script without blanks is listed under its first
-    pair of characters, and any other key under its first two characters.
+    A search only compares the keys whose part is in the text. A key that must be a whole word is
+    listed under its longest word. A phrase that may be anywhere is listed under one of its blanks,
+    together with the letters around the blank. A key in a script without blanks is listed under its
+    first two characters, as a pair. Any other key is listed under its first two characters.
     """
 
     __slots__ = ("_listed",)
@@ -253,9 +254,9 @@ class Shelves:
     def places(
         self, haystack: str, words: Callable[[Split], frozenset[str]]
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield the number, start and end of the first place of each key in `haystack`.
+        """Yield the number, the start and the end of the first place of each key in `haystack`.
 
-        `words` returns the parts of the haystack for a split function.
+        `words` returns the parts into which a function splits the haystack.
         """
         edges = None
         for split, index in self._listed.items():
@@ -269,7 +270,7 @@ class Shelves:
 
 
 def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
-    """Return, for each function that splits texts, the keys and the part each is listed under."""
+    """Map each splitting function to its keys and the parts under which these are listed."""
     shelved: defaultdict[Split, _Shelved] = defaultdict(lambda: ([], []))
     for number, (text, _, how) in keys:
         if not text:
@@ -283,7 +284,7 @@ def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
 
 
 def _part_of(text: str, how: How) -> tuple[Split, str]:
-    """Return the part of a key under which it is listed, after the function that finds it."""
+    """Return the part under which a key is listed, after the function that splits texts for it."""
     split = _WHOLE.get(how)
     if split is not None and (words := split(text)):
         return split, max(words, key=len)
@@ -301,18 +302,18 @@ _WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
 
 
 def _blanks(text: str, around: int) -> Iterator[str]:
-    """Yield each blank of a text with up to `around` letters of its neighbour words."""
+    """Yield each blank of a text with up to `around` letters of the words on both sides."""
     words = text.split(" ")
     ends, starts = [word[-around:] for word in words], [word[:around] for word in words[1:]]
     return map(" ".join, zip(ends, starts, strict=False))
 
 
 def _longest_blank(key: str, around: int) -> str:
-    """Return the longest blank of a key, with letters around it, that any text with the key has.
+    """Return the longest blank of a key, with letters around it, that every match contains.
 
-    Returns "" if there is none. In a text, the first and the last word of the key may be parts of
-    longer words. So a blank next to one of them counts only if that word is long enough to fill its
-    side of the blank.
+    Returns "" if there is none. In a text, the first and the last word of the key may continue
+    beyond the key. So a blank next to such a word counts only if the word has `around` letters or
+    more.
     """
     words = key.split(" ")
     is_sure = [len(word) >= around for word in words]
@@ -322,12 +323,12 @@ def _longest_blank(key: str, around: int) -> str:
 
 
 def _starts(text: str) -> Iterator[str]:
-    """Yield each character and each pair of neighbours in `text`: a key may begin with them."""
+    """Yield each character and each pair of neighbouring characters of a text."""
     yield from text
     yield from map("".join, pairwise(text))
 
 
-# The functions that split texts for phrases. The first one that yields a part of a phrase is used.
+# Functions that split texts for phrases. The first that finds a part of the phrase is used.
 _BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
 
 _FIRST: Final[Mapping[How, Callable[[str, str, WordStarts], int]]] = {

@@ -1,9 +1,9 @@
 """The window of a scan: the texts that are searched for keys, and the keys found in them.
 
-The window consists of the newest messages: the pending event first, then the history backwards,
-without records that do not count for depths. Notes that are marked as scanned belong to every
-window that is not empty. An entry may ask for further sources, such as the persona. In recursion
-the texts of active entries are searched, too.
+The window has the event to answer and the newest messages of the history. Records that do not count
+for depths are left out. Notes that are marked to be scanned belong to every window that is not
+empty. An entry may ask for further sources, such as the persona. Recursion also searches the texts
+of active entries.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,12 +38,12 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import (
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 
-# How many messages are searched for the one next to which an entry at a mention is placed.
+# How many messages are searched for the key of an entry that is placed next to such a message.
 MOST_LOOKED_BACK: Final = 1000
-# The most texts that a verdict names in which the search for a regular expression was given up.
+# The maximum number of texts that a verdict names in which a search was given up.
 MOST_PLACES: Final = 4
-# The character that SillyTavern puts before each text when it searches all texts as one. A regular
-# expression may refer to it.
+# The character that SillyTavern puts before each text when it searches all texts as one. Regular
+# expressions of authors may contain it.
 _MARK: Final = "\x01"
 _NOWHERE: Final = Span(0, 0)
 _NONE_FED: Final[Places] = {}
@@ -51,10 +51,10 @@ _NONE_FED: Final[Places] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """The texts in which keys are searched: history, the event to answer, notes and sources.
+    """The texts that are searched for keys: history, the event to answer, notes and sources.
 
-    `texts` are author's notes that are marked to be scanned, which count as newest. `sources` are
-    further texts by name, for entries that ask for them.
+    `texts` are author's notes that are marked to be scanned. They count as newest messages.
+    `sources` are further texts by name, for entries that ask for them.
     """
 
     history: History
@@ -64,12 +64,12 @@ class Scan:
 
     @property
     def length(self) -> int:
-        """The number of messages in which keys are searched."""
+        """The number of messages that can be searched for keys."""
         history = self.history
         return history.counted(history.earlier) + (self.event is not None)
 
     def newest(self) -> Iterator[tuple[int, Message]]:
-        """Yield the index and the message, newest first. The index of the event is `EVENT`."""
+        """Yield index and message, newest message first. The index of the event is `EVENT`."""
         if self.event is not None:
             yield EVENT, self.event
         history = self.history
@@ -79,7 +79,7 @@ class Scan:
                 yield index, message
 
     def speaker(self, place: int) -> str | None:
-        """Return the player who said the message with this index; None for the game or an NPC."""
+        """Return the player who said the message with this index; None if no player said it."""
         if place < EVENT:
             return None
         message = self.event if place == EVENT else self.history[place]
@@ -87,15 +87,15 @@ class Scan:
 
 
 class Window:
-    """The places where the keys of one lorebook were found in a turn. Texts are only added.
+    """The places where the keys of one lorebook were found in one turn. Texts are only added.
 
-    `given_up` has the texts in which the search for a regular expression was given up, by its
-    number.
+    `given_up` has the texts in which the search for a regular expression was given up, by number of
+    the key.
 
-    The regular expressions of the book may take `steps` in all messages, and as many again in all
-    other texts. The order in which texts are searched depends only on the scan. A text is charged
-    the same steps whether it is searched now or was searched in an earlier turn. So every process
-    that composes the same turn gives up the same searches.
+    The regular expressions of the book may take `steps` steps in all messages, and as many again in
+    all other texts. The order of the searches depends only on the scan. A text costs the same
+    number of steps in each turn, even if its result is cached. So every process that composes the
+    same turn gives up the same searches.
     """
 
     def __init__(
@@ -109,31 +109,31 @@ class Window:
     ) -> None:
         self._scan = scan
         self._key_index = key_index
-        self._steps = steps  # the steps left for messages of the history
+        self._steps = steps  # steps left for messages of the history
         self._steps_in_texts = steps
-        self._steps_alone = steps  # the steps left for messages that are searched separately
+        self._steps_alone = steps  # steps left for messages searched separately
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
         self.hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self.memo = self.hits.memo
         """Cached results that depend on the hits of this book in this conversation."""
         self._reached = -1
-        self._oldest: dict[int, int] = {}  # the index of the oldest message within each depth
-        self._newest: dict[int, FoundKey] = {}  # places of keys in the event and the notes
+        self._oldest: dict[int, int] = {}  # index of the oldest message, by depth
+        self._newest: dict[int, FoundKey] = {}  # found in the event and notes
         self._newest_moved: dict[
             int, FoundKey
         ] = {}  # the places of keys in an event about a character who arrives or leaves
         self._fed: Places = _NONE_FED
         self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}
-        self._texts: list[tuple[str, bool]] = []  # True for messages of arrival or departure
-        self._by_age: list[PatternHits] = []  # places of regular expressions, by age of the message
-        self._scanned: list[Scanned] = []  # the keys found in each message, by its age
+        self._texts: list[tuple[str, bool]] = []  # True for arrivals and departures
+        self._by_age: list[PatternHits] = []  # regular expressions, by age of message
+        self._scanned: list[Scanned] = []  # keys by age of message
         self._fed_texts: list[str] = []
         self._joined: dict[object, PatternHits] = {}
 
     @property
     def newest(self) -> Mapping[int, FoundKey]:
-        """The places of keys in the event and in the author's notes."""
+        """The places of keys in the event and in author's notes."""
         return self._newest | self._newest_moved if self._newest_moved else self._newest
 
     @property
@@ -155,14 +155,14 @@ class Window:
         self._reached = depth
         if self._key_index.patterns:
             newest = islice(self._scan.newest(), depth)
-            # SillyTavern trims each message before it joins them into the text to search.
+            # SillyTavern removes the blanks around each message before it joins all texts.
             self._texts = [
                 (self.hits.text_of(message).strip(), message.is_movement) for _, message in newest
             ]
         return changed
 
     def _oldest_in(self, depth: int) -> int:
-        """Return the index of the oldest message of the history among the newest `depth`."""
+        """Return the index of the oldest of the newest `depth` messages that is in the history."""
         if depth not in self._oldest:
             history = self._scan.history
             count = depth - (self._scan.event is not None)
@@ -170,19 +170,19 @@ class Window:
         return self._oldest[depth]
 
     def _add_newest(self) -> None:
-        """Search the newest texts: the event, or without one the newest message, then the notes."""
+        """Search the newest texts: the event (or else the newest message), then the notes."""
         scan = self._scan
         if not scan.texts and scan.event is None:
-            return  # `hits` already covers the messages of the history
+            return  # `reach` searches the messages of the history
         for index, message in islice(scan.newest(), 1):
-            scanned = self.hits.of(message)
+            scanned = self.hits.scan_message(message)
             newest = self._newest_moved if message.is_movement else self._newest
             newest.update({n: FoundKey(index, span) for n, span in scanned.hits.items()})
-            if index == EVENT:  # `reach` charges the steps of all other messages
+            if index == EVENT:  # `reach` charges the steps of other messages
                 self._steps -= scanned.steps
                 self._give_up(scanned.given_up, FoundKey(EVENT, _NOWHERE))
         for text in scan.texts:
-            scanned = self._in_text(text)
+            scanned = self._search_text(text)
             for number, span in scanned.hits.items():
                 self._newest.setdefault(number, FoundKey(NOTE, span))
             self._give_up(scanned.given_up, FoundKey(NOTE, _NOWHERE))
@@ -201,37 +201,37 @@ class Window:
         )
 
     def search_sources(self) -> list[int]:
-        """Search the further texts that entries ask for; return the keys found in them."""
+        """Search the sources that entries ask for, and return the keys found in them."""
         fresh: list[int] = []
         for name in self._key_index.sources:
             text = self._scan.sources.get(name)
             if text:
-                scanned = self._in_text(text)
+                scanned = self._search_text(text)
                 self._sources[name] = scanned.hits
                 fresh += scanned.hits
                 self._give_up(scanned.given_up, FoundKey(SOURCE, _NOWHERE, name))
         return fresh
 
     def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
-        """Yield the age and the place of each message with one of these keys, newest first.
+        """Yield age and index of each message that contains one of these keys, newest first.
 
-        Messages about a character who arrives or leaves count only with `movement`.
+        Messages about a character who arrives or leaves are only included with `movement`.
         """
         patterns = [p for number, p in self._key_index.patterns.items() if number in numbers]
         newest = islice(self._scan.newest(), MOST_LOOKED_BACK)
         for age, (place, message) in enumerate(newest):
             if message.is_movement and not movement:
                 continue
-            hits = self._scanned_at(age).hits
+            hits = self._scan_message_at(age).hits
             if not hits.keys().isdisjoint(numbers):
                 yield age, place
             elif patterns:
-                places = self._by_itself(age).places
+                places = self._search_separately(age).places
                 if any(pattern in places for pattern in patterns):
                     yield age, place
 
     def feed(self, texts: Texts) -> None:
-        """Search these texts of active entries for keys. The result of equal texts is reused."""
+        """Search the texts of active entries for keys. The result for equal texts is reused."""
         self._feeds += 1
         known = self.hits.feeds.get(self._feeds)
         if (
@@ -251,7 +251,7 @@ class Window:
             if found is not None and is_searched and (not found.steps or self._steps_in_texts > 0):
                 self._steps_in_texts -= found.steps
             else:
-                found = self._fed_by(of, text)
+                found = self._search_entry_text(of, text)
             if found.places:  # most texts contain no keys
                 for number, place in found.places.items():
                     after.setdefault(number, place)
@@ -260,9 +260,9 @@ class Window:
             steps -= self._steps_in_texts
             self.hits.feeds[self._feeds] = Feed(texts, before, after, steps)
 
-    def _fed_by(self, of: str, text: str) -> FedText:
-        """Search the text of an entry for keys; cache the result if no search was given up."""
-        scanned = self._in_text(text)
+    def _search_entry_text(self, of: str, text: str) -> FedText:
+        """Search the text of an entry for keys. The result is cached if no search was given up."""
+        scanned = self._search_text(text)
         places = {number: FoundKey(FED, span, of) for number, span in scanned.hits.items()}
         made = FedText(text, places, scanned.steps)
         self._give_up(scanned.given_up, FoundKey(FED, _NOWHERE, of))
@@ -279,7 +279,7 @@ class Window:
     def find_first(
         self, numbers: Sequence[int], entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> tuple[int, FoundKey] | None:
-        """Return the index and the place of the first of these keys that `entry` sees, or None."""
+        """Return the index and the place of the first of these keys found for `entry`, or None."""
         only_messages = not (self._fed or self._sources or self._key_index.patterns)
         hears_what_is_said = not (self._newest or entry.hears_movement or depth < self._reached)
         if only_messages and hears_what_is_said:  # a fast path for most entries
@@ -287,12 +287,12 @@ class Window:
             for at, number in enumerate(numbers):
                 if number in said:
                     return at, said[number]
-                if number < 0:  # `ALWAYS` or `NEVER`, which the loop below handles
+                if number < 0:  # the loop below handles `ALWAYS` and `NEVER`
                     break
             else:
                 return None
         for at, number in enumerate(numbers):
-            found = self._in_messages(number, entry, depth)
+            found = self._find_in_messages(number, entry, depth)
             if found is None and (not only_messages or number < 0):
                 found = self.find_key(number, entry, depth, sees_fed=sees_fed)
             if found is not None:
@@ -302,53 +302,53 @@ class Window:
     def find_key(
         self, number: int, entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> FoundKey | None:
-        """Return the place of a key in the texts that `entry` sees at this depth, or None."""
+        """Return the place of a key in the texts that `entry` searches at this depth, or None."""
         if number == ALWAYS:
             return ANYWHERE
-        found = self._in_messages(number, entry, depth)
+        found = self._find_in_messages(number, entry, depth)
         if found is not None:
             return found
         if number in self._key_index.patterns:
-            return self._of_pattern(number, entry, depth, sees_fed)
+            return self._find_pattern(number, entry, depth, sees_fed)
         if sees_fed and number in self._fed:
             return self._fed[number]
-        return self._in_sources(number, entry) if entry.sources else None
+        return self._find_in_sources(number, entry) if entry.sources else None
 
     def find_in_movement(
         self, numbers: Iterable[int], entry: LoreEntry, depth: int
     ) -> FoundKey | None:
-        """Return a key's place in a movement message if the entry ignores such messages, or None.
+        """Return the place of a key in a movement message that the entry ignores, or None.
 
-        A movement message says that a character arrives or leaves. The place explains why the
-        entry is not active.
+        A movement message says that a character arrives or leaves. The place is part of the reason
+        why the entry is inactive.
         """
         if entry.hears_movement or not (self._newest_moved or self.hits.moved):
             return None
-        return next(filter(None, (self._moved(number, depth) for number in numbers)), None)
+        return next(filter(None, (self._find_movement(number, depth) for number in numbers)), None)
 
-    def _in_messages(self, number: int, entry: LoreEntry, depth: int) -> FoundKey | None:
-        """Return the last place of a key in author's notes and the messages an entry sees."""
-        said = self._within(number, depth, self._newest, self.hits.said)
+    def _find_in_messages(self, number: int, entry: LoreEntry, depth: int) -> FoundKey | None:
+        """Return the last place of a key in notes and in messages that the entry searches."""
+        said = self._find_within(number, depth, self._newest, self.hits.said)
         if not entry.hears_movement:
             return said
-        moved = self._moved(number, depth)
+        moved = self._find_movement(number, depth)
         if said is None or moved is None:
             return said or moved
         is_newer = 0 <= said.place < moved.place or said.place >= 0 > moved.place
         return moved if is_newer else said
 
-    def _moved(self, number: int, depth: int) -> FoundKey | None:
+    def _find_movement(self, number: int, depth: int) -> FoundKey | None:
         """Return the last place of a key in messages about a character who arrives or leaves."""
-        return self._within(number, depth, self._newest_moved, self.hits.moved)
+        return self._find_within(number, depth, self._newest_moved, self.hits.moved)
 
-    def _within(
+    def _find_within(
         self,
         number: int,
         depth: int,
         newest: Mapping[int, FoundKey],
         messages: Mapping[int, FoundKey],
     ) -> FoundKey | None:
-        """Return the last place of a key in the newest `depth` messages, out of these mappings."""
+        """Return the last place of a key in the newest `depth` messages, from two mappings."""
         if newest and number in newest:
             return newest[number] if depth > 0 else None
         found = messages.get(number)
@@ -356,41 +356,41 @@ class Window:
             return None
         return found
 
-    def _in_sources(self, number: int, entry: LoreEntry) -> FoundKey | None:
+    def _find_in_sources(self, number: int, entry: LoreEntry) -> FoundKey | None:
         for name in sorted(entry.sources & self._sources.keys()):
             span = self._sources[name].get(number)
             if span is not None:
                 return FoundKey(SOURCE, span, name)
         return None
 
-    def _of_pattern(
+    def _find_pattern(
         self, number: int, entry: LoreEntry, depth: int, sees_fed: bool
     ) -> FoundKey | None:
-        """Return where a regular expression matches in all texts that an entry sees, as one text.
+        """Return where a regular expression matches in all texts of an entry, searched as one text.
 
-        If that text is too long to be searched to its end, each message is searched separately. So
-        a long message never hides a match in another message.
+        If the joined text is too long to be searched to its end, each message is searched
+        separately. So a long message never hides a match in another message.
         """
         if depth <= 0:
             return None
         pattern = self._key_index.patterns[number]
-        whole = self._as_one(entry, depth, sees_fed)
+        whole = self._search_joined(entry, depth, sees_fed)
         place = whole.places.get(pattern)
         if place is not None:
             return FoundKey(SOMEWHERE, Span(*place))
         if pattern in whole.given_up or not whole.is_whole:
-            return self._in_any(number, pattern, entry, depth)
+            return self._find_in_one_message(number, pattern, entry, depth)
         return None
 
-    def _in_any(
+    def _find_in_one_message(
         self, number: int, pattern: Pattern, entry: LoreEntry, depth: int
     ) -> FoundKey | None:
-        """Return where a regular expression matches in the newest message that has it, or None."""
+        """Return where a regular expression matches in the newest message with a match, or None."""
         hears = entry.hears_movement
         for age, (_, moves) in enumerate(self._texts[:depth]):
             if moves and not hears:
                 continue
-            found = self._by_itself(age)
+            found = self._search_separately(age)
             if place := found.places.get(pattern):
                 return FoundKey(SOMEWHERE, Span(*place))
             if pattern in found.given_up:
@@ -399,8 +399,8 @@ class Window:
                 self._give_up(why, FoundKey(place_of_it, _NOWHERE))
         return None
 
-    def _by_itself(self, age: int) -> PatternHits:
-        """Search the message of this age by itself; return the places of regular expressions."""
+    def _search_separately(self, age: int) -> PatternHits:
+        """Search the message of this age separately; return places of regular expressions."""
         for _, message in islice(self._scan.newest(), len(self._by_age), age + 1):
             found = search_patterns(
                 _MARK + self.hits.text_of(message).strip(),
@@ -411,33 +411,35 @@ class Window:
             self._steps_alone -= found.steps
         return self._by_age[age]
 
-    def _scanned_at(self, age: int) -> Scanned:
-        """Search the message of this age for keys. It may be beyond the scan depth."""
+    def _scan_message_at(self, age: int) -> Scanned:
+        """Search the message of this age for keys. The message may be older than the scan depth."""
         for _, message in islice(self._scan.newest(), len(self._scanned), age + 1):
-            scanned = self.hits.of(message, steps=TEXT_STEPS if self._steps_alone > 0 else 0)
+            scanned = self.hits.scan_message(
+                message, steps=TEXT_STEPS if self._steps_alone > 0 else 0
+            )
             self._scanned.append(scanned)
             self._steps_alone -= scanned.steps
         return self._scanned[age]
 
-    def _in_text(self, text: str) -> Scanned:
-        """Search a text that is not a message. Skip regular expressions if no steps are left."""
+    def _search_text(self, text: str) -> Scanned:
+        """Search a text that is not a message, without regular expressions if no steps are left."""
         table = self._key_index.table
-        scanned = table.scanned_in(text, steps=TEXT_STEPS if self._steps_in_texts > 0 else 0)
+        scanned = table.scan_text(text, steps=TEXT_STEPS if self._steps_in_texts > 0 else 0)
         self._steps_in_texts -= scanned.steps
         return scanned
 
     def _give_up(self, given_up: GivenUp, where: FoundKey) -> None:
-        """Record which regular expressions were not searched to the end of a text, and why.
+        """Record in which text searches for regular expressions were given up, and why.
 
-        The verdicts on the entries with these keys report it.
+        The verdicts on the entries with these keys report this.
         """
         for number, why in given_up.items():
             places = self.given_up.setdefault(number, [])
             if len(places) < MOST_PLACES and (where, why) not in places:
                 places.append((where, why))
 
-    def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> PatternHits:
-        """Return where regular expressions match in all texts an entry sees, searched as one text.
+    def _search_joined(self, entry: LoreEntry, depth: int, sees_fed: bool) -> PatternHits:
+        """Return where regular expressions match in all texts of an entry, joined into one text.
 
         The newest message comes first (SillyTavern `WorldInfoBuffer.get`).
         """

@@ -50,9 +50,9 @@ class CountedTable(KeyTable):
 
     asked = 0
 
-    def scanned(self, *args, **kwargs):
+    def scan(self, *args, **kwargs):
         self.asked += 1
-        return super().scanned(*args, **kwargs)
+        return super().scan(*args, **kwargs)
 
 
 def test_hit_cache_searches_only_new_messages():

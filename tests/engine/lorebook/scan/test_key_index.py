@@ -79,7 +79,7 @@ def test_keys_numbered_in_bulk_equal_keys_numbered_singly(preset, entries):
         )
         numbers = zip(one.numbers, other.numbers, strict=True)
         assert all(key_of.get(n, n < 0) == its_key.get(m, m < 0) for n, m in numbers)
-        assert (at in index.asked, at in index.alike) == (0 in alone.asked, 0 in alone.alike)
+        assert (at in index.always_judged, at in index.alike) == (0 in alone.always_judged, 0 in alone.alike)
         for number in {*one.primary}:
             owners.setdefault(number, []).append(at)
     assert index.owners == {number: tuple(those) for number, those in owners.items()}
@@ -121,7 +121,7 @@ def test_entries_active_without_a_key_are_judged_in_every_turn():
         an_entry("@@keep_activate_after_match\nA."),
         an_entry("@@activate\nA.", enabled=False),
     )
-    assert an_index(book).asked == (1, 2, 3)
+    assert an_index(book).always_judged == (1, 2, 3)
 
 
 def test_macro_in_a_key_has_the_readers_value():

@@ -1,9 +1,8 @@
-"""Regular expressions as keys: JavaScript's dialect, searched with a limit of steps.
+"""Regular expressions as keys: the dialect of JavaScript, searched with a limit of steps.
 
-The modules process a key in this order. `parsing` parses it into a syntax tree (`tree`) of
-character sets (`chars`), so that no untrusted text reaches a regex engine as it is. `writing`
-writes the tree as a pattern for PCRE2, which counts its steps and stops at a limit. `pattern`
-searches texts for it.
+`parsing` parses a key into a syntax tree (`tree`) of character sets (`chars`). `writing` writes the
+tree as a pattern for the engine PCRE2. So no text of an author reaches the engine unparsed.
+`pattern` searches texts. PCRE2 counts its steps and stops at a limit.
 """
 
 

@@ -1,13 +1,13 @@
-"""Character sets of a regular expression: what one place of it may match, with case.
+"""Character sets: which characters one place of a regular expression matches.
 
-The named sets are those of the ECMAScript standard: `\\d` and `\\w` only contain ASCII characters,
-`\\s` also contains others. This module knows the general categories of Unicode, but not the names
-of scripts; PCRE2 checks those.
+The named sets are those of the ECMAScript standard: `\\d` and `\\w` contain only ASCII characters,
+`\\s` also contains others. This module knows the general categories of Unicode. PCRE2 checks the
+names of scripts.
 
-If case is ignored and the flag `u` is not set, two characters are equal if their capital letters
-are equal. A letter outside ASCII never equals an ASCII letter then. With `u`, two characters are
-equal if their simple case foldings are equal. So the Kelvin sign equals `k`, and the long s equals
-`s`, only with `u`. No regex engine for Python follows these rules, so this module applies them.
+It also applies JavaScript's rules for ignoring case, which no regex engine for Python follows.
+Without the flag `u`, two characters are equal if their capital letters are equal, but a letter
+outside ASCII never equals an ASCII letter. With `u`, two characters are equal if their simple case
+foldings are equal. So only with `u`, the Kelvin sign equals `k`, and the long s equals `s`.
 """
 
 import re
@@ -18,44 +18,44 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-# Ranges of code points, each given by its first and last. They are in ascending order, and ranges
-# that touch are joined.
+# Ranges of code points, each given as its first and last code point. They are in ascending order
+# and neither overlap nor touch.
 Ranges = tuple[tuple[int, int], ...]
 LAST: Final = 0x10FFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """The characters that have a Unicode property, or if `negated`, those that do not have it."""
+    """The characters that have a Unicode property, or that do not have it if `negated`."""
 
     name: str
     """The name of the property in a PCRE2 pattern."""
     category: str = ""
-    """The general category, if the property is one, else ""."""
+    """The general category, if the property is a category, else ""."""
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharSet:
-    """The characters that one place of a regular expression matches; if `negated`, all others."""
+    """The characters that one place of a regular expression matches, or all others if `negated`."""
 
     ranges: Ranges = ()
     properties: tuple[Property, ...] = ()
     negated: bool = False
 
     def overlaps(self, other: "CharSet") -> bool:
-        """True if the sets may have a common character. Sets with properties always may."""
+        """True if the sets may share a character, which is assumed for all properties."""
         if self.properties or other.properties:
             return True
         return bool(common_ranges(self.positive(), other.positive()))
 
     def positive(self) -> Ranges:
-        """Return the ranges of code points in the set, without those of Unicode properties."""
+        """Return the code points in the set as ranges. Unicode properties are left out."""
         return other_ranges(self.ranges) if self.negated else self.ranges
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the ranges in ascending order, joining ranges that touch or overlap."""
+    """Sort ranges of code points, and join those that touch or overlap."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:
@@ -155,7 +155,7 @@ _RANGES: Final[Mapping[str, Ranges]] = {
     "Any": ((0, LAST),),
     "ASCII": ((0, 0x7F),),
 }
-# The binary properties of Unicode, with their short names.
+# Unicode's properties of single characters that are true or false, with their short names.
 _BINARY_NAMES: Final = """
 ASCII_Hex_Digit AHex Alphabetic Alpha Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable
 CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL
@@ -176,7 +176,7 @@ _CATEGORY: Final = re.compile(r"(?:General_Category|gc)=(\w+)", re.ASCII)
 
 
 def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
-    """Return the Unicode property (or its ranges) named in `\\p{name}`; None if unknown."""
+    """Return the Unicode property that `\\p{name}` names, or its ranges; None if it is unknown."""
     if name in _RANGES:
         return other_ranges(_RANGES[name]) if negated else _RANGES[name]
     if name == "Assigned":
@@ -190,13 +190,13 @@ def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
     return None
 
 
-# No code point from here on has upper and lower case, so the search for pairs stops here.
+# Code points from here on have no letter case, so the search for equal characters stops here.
 _LAST_CASED: Final = 0x1F000
 _LAST_UNIT: Final = 0xFFFF
 
 
 def with_case_variants(chars: CharSet, *, unicode: bool) -> CharSet:
-    """Return the set plus all characters that differ from one of its own only by case."""
+    """Return the set with all characters added that equal one of its own if case is ignored."""
     ranges = _ranges_with_kin(chars.ranges, unicode)
     for one in chars.properties:
         ranges = merge_ranges((*ranges, *_kin_of_category(one, unicode)))
@@ -216,7 +216,7 @@ def _ranges_with_kin(ranges: Ranges, unicode: bool) -> Ranges:
 
 @lru_cache(maxsize=128)
 def _kin_of_category(wanted: Property, unicode: bool) -> Ranges:
-    """Return characters outside a Unicode category that differ only by case from one in it."""
+    """Return the characters outside a Unicode category that equal one inside if case is ignored."""
     if not wanted.category:
         return ()
     parts = ("Lu", "Ll", "Lt") if wanted.category == "LC" else wanted.category
@@ -236,9 +236,9 @@ class _Casing:
     """The characters that equal at least one other character if case is ignored."""
 
     kin: Mapping[int, tuple[int, ...]]
-    """For each of these characters, all characters that equal it, including itself."""
+    """For each such character, all characters that equal it, including itself."""
     codes: tuple[int, ...]
-    """The code points of these characters, sorted."""
+    """The code points of all such characters, in ascending order."""
 
 
 @lru_cache(maxsize=2)

@@ -1,10 +1,10 @@
 """The parser of JavaScript's regular expressions (ECMAScript standard, with annex B).
 
-Without the flag `u`, nearly every character may be escaped and then stands for itself. With `u`,
-only characters with a special meaning may be escaped.
+Without the flag `u`, a backslash before almost any character means that character. With `u`, only
+characters with a special meaning may follow a backslash.
 
-If a pattern uses something unsupported, the parser records that and goes on to the end. A syntax
-error further on is more important: such a text is not a regular expression at all.
+If a pattern uses something unsupported, the parser records that and parses the rest. If it then
+finds a syntax error, it reports the error, because such a text is no regular expression at all.
 """
 
 import re
@@ -53,7 +53,7 @@ _LONGEST_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """The flags of a regular expression that change what matches. `u` and `v` set `unicode`."""
+    """The flags of a regular expression that change what it matches. `u` and `v` set `unicode`."""
 
     ignore_case: bool = False
     multiline: bool = False
@@ -63,12 +63,16 @@ class Flags:
     sticky: bool = False
 
     def chars(self, chars: CharSet) -> CharSet:
-        """Return the set of characters that match under these flags, such as both cases."""
+        """Return the characters that match under these flags, such as both cases of a letter."""
         return with_case_variants(chars, unicode=self.unicode) if self.ignore_case else chars
 
 
 def parse_flags(letters: str) -> Flags:
-    """Parse the flags after the second slash of `/body/flags`, or raise BrokenPatternError."""
+    """Parse the flags after the second slash of `/body/flags`.
+
+    Raises:
+        BrokenPatternError: The flags are invalid.
+    """
     if len(set(letters)) < len(letters):
         raise BrokenPatternError("a flag occurs twice")
     if "u" in letters and "v" in letters:
@@ -87,8 +91,8 @@ def parse_pattern(body: str, flags: Flags) -> Node:
     """Parse a regular expression into a syntax tree.
 
     Raises:
-        BrokenPatternError: It is not valid JavaScript.
-        UnsupportedPatternError: This package cannot run it.
+        BrokenPatternError: It is no valid JavaScript.
+        UnsupportedPatternError: It is valid, but this package cannot run it.
     """
     if len(body) > MOST_CHARACTERS:
         raise UnsupportedPatternError(f"longer than {MOST_CHARACTERS:,} characters")
@@ -96,10 +100,10 @@ def parse_pattern(body: str, flags: Flags) -> Node:
 
 
 def _length(node: Node) -> int:
-    """Return the length of a node, in characters, with its repetitions written out.
+    """Return the length of a node in characters, as if its repetitions were written out.
 
-    A repetition without an upper bound counts with its lower bound. An empty node counts as one
-    character. The memory that a regex engine needs grows with this number.
+    A repetition without a maximum counts with its minimum. An empty node counts as one character.
+    The memory that a regex engine needs grows with this length.
     """
     lengths = [_length(one) for one in child_nodes(node)]
     match node:
@@ -111,8 +115,8 @@ def _length(node: Node) -> int:
             return max(1, sum(lengths))
 
 
-# The tokens for counting groups: opening parentheses, and the escapes and classes in which a
-# parenthesis opens no group.
+# Matches what counting groups must look at: opening parentheses, and escapes and classes, in which
+# a parenthesis opens no group.
 _PIECES: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\((?:\?<(?![=!]))?", re.DOTALL)
 _COUNTS: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
 _SHORT_COUNTS: Final[Mapping[str, tuple[int, int | None]]] = {
@@ -120,7 +124,7 @@ _SHORT_COUNTS: Final[Mapping[str, tuple[int, int | None]]] = {
     "+": (1, None),
     "?": (0, 1),
 }
-# For the start of each lookaround: True if it is a lookbehind, then True if it is negative.
+# For the start of each lookaround: whether it is a lookbehind, and whether it is negative.
 _LOOKS: Final[Mapping[str, tuple[bool, bool]]] = {
     "?=": (False, False),
     "?!": (False, True),
@@ -143,14 +147,13 @@ _FOUR_HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
 _CODE_POINT: Final = re.compile(r"0*([0-9a-fA-F]{1,6})\}")
 _LOW_SURROGATE: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
-# Characters, and doubled characters, with a special meaning inside a character class, only with
-# the flag `v`
+# Characters, alone or doubled, that have a special meaning in a character class with the flag `v`.
 _SET_SIGNS: Final = frozenset("()[{}/|-")
 _SET_PAIRS: Final = frozenset("&!#$%*+,.:;<=>?@^`~")
 
 
 class _Parser:
-    """A parser of one regular expression. Its methods are rules of the grammar."""
+    """A parser of one regular expression. Most of its methods are rules of the grammar."""
 
     __slots__ = ("_at", "_depth", "_flags", "_groups", "_names", "_opened", "_refused", "_text")
 
@@ -164,28 +167,28 @@ class _Parser:
         self._names: dict[str, int] = {}
         self._refused = ""  # the first unsupported thing in the pattern
 
-    # Reading at the cursor
+    # Reading of the text
 
     def _peek(self) -> str:
-        """Return the next character of the regular expression, "" at its end."""
+        """Return the next character of the regular expression, or "" at its end."""
         return self._text[self._at : self._at + 1]
 
     def _next(self) -> str:
         """Consume the next character and return it."""
         if self._at >= len(self._text):
-            raise self._broken("ends too early")
+            raise self._broken("it ends too early")
         self._at += 1
         return self._text[self._at - 1]
 
     def _take(self, wanted: str) -> bool:
-        """Consume `wanted` and return True, if it comes next."""
+        """Consume the text `wanted` and return True, if this text comes next."""
         if not self._text.startswith(wanted, self._at):
             return False
         self._at += len(wanted)
         return True
 
     def _take_match(self, wanted: re.Pattern[str]) -> re.Match[str] | None:
-        """Consume the text that `wanted` matches at the cursor; return None without a match."""
+        """Consume and return the text that `wanted` matches next; None if it does not match."""
         found = wanted.match(self._text, self._at)
         if found is not None:
             self._at = found.end()
@@ -215,7 +218,7 @@ class _Parser:
         return Chain(parts=(LineAnchor(place="start"), tree)) if self._flags.sticky else tree
 
     def _survey_groups(self) -> None:
-        """Count and name all groups in advance: `\\1` and `\\k` may refer to later groups."""
+        """Count and name all groups first, because `\\1` and `\\k` may refer to later ones."""
         for piece in _PIECES.finditer(self._text):
             if piece[0] == "(" and self._text[piece.end() : piece.end() + 1] != "?":
                 self._groups += 1
@@ -229,7 +232,7 @@ class _Parser:
         self._at = 0
 
     def _group_name(self) -> str:
-        """Parse the name of a group and the closing angle bracket."""
+        """Parse the name of a group, and the closing angle bracket."""
         end = self._text.find(">", self._at)
         name = self._text[self._at : max(end, self._at)]
         if len(name) > _LONGEST_NAME or not name.replace("$", "_").isidentifier():
@@ -278,14 +281,14 @@ class _Parser:
         if max(least, most or 0) > MOST_REPEATS:
             self._refuse(f"a repetition count above {MOST_REPEATS:,}")
         lazy = self._take("?")
-        # Annex B allows a quantifier after a lookahead. A lookahead takes no text, so matching it
-        # once equals matching it several times.
+        # Annex B allows a repetition of a lookahead. A lookahead matches at one place and consumes
+        # nothing, so once is as good as several times.
         if isinstance(node, Lookaround):
             return node if least else EMPTY
         return Repeat(body=node, least=least, most=most, lazy=lazy)
 
     def _counts(self) -> tuple[int, int | None] | None:
-        """Parse `*`, `+`, `?` or `{2,5}` if it is next; return the least and most repetitions."""
+        """Parse `*`, `+`, `?` or `{2,5}` if it is next; return the minimum and maximum."""
         for written, counts in _SHORT_COUNTS.items():
             if self._take(written):
                 return counts
@@ -311,10 +314,10 @@ class _Parser:
             case "*" | "+" | "?":
                 self._at -= 1
                 raise self._broken("nothing to repeat")
-            case "{" | "}" | "]":  # without `u` a literal, unless it is a quantifier
+            case "{" | "}" | "]":  # an ordinary character without `u`, unless it begins a count
                 self._at -= 1
                 if self._flags.unicode or _COUNTS.match(self._text, self._at):
-                    raise self._broken(f"a {char} that belongs to nothing")
+                    raise self._broken(f"a {char} that repeats nothing")
                 self._at += 1
         return Chars(chars=self._flags.chars(single_char(ord(char))))
 
@@ -333,7 +336,7 @@ class _Parser:
         return Group(number=number, body=self._inside(self._flags))
 
     def _modified_flags(self) -> Flags:
-        """Parse `:`, `i:` or `i-m:` and return the flags that are in force after it."""
+        """Parse `:`, `i:` or `i-m:`, and return the flags that apply after it."""
         end = self._text.find(":", self._at)
         on, dash, off = self._text[self._at : max(end, self._at)].partition("-")
         both = on + off
@@ -371,7 +374,7 @@ class _Parser:
         return Chars(chars=self._flags.chars(chars))
 
     def _group_number(self) -> int | None:
-        """Parse `1` or `k<name>` and return the number of the group; None if neither follows."""
+        """Parse `1` or `k<name>` and return the number of the group; None if neither comes next."""
         if self._names or self._flags.unicode:
             if self._take("k<"):
                 name = self._group_name()
@@ -387,7 +390,7 @@ class _Parser:
         return int(digits[0])
 
     def _set_escape(self) -> CharSet | None:
-        """Parse `d`, `p{Lu}` or a similar set and return it; None if something else follows."""
+        """Parse `d`, `p{Lu}` or another named set and return it; None if there is none."""
         letter = self._peek()
         if letter.lower() in _NAMED_SETS:
             self._at += 1
@@ -401,7 +404,7 @@ class _Parser:
         return None
 
     def _property(self, *, negated: bool) -> CharSet:
-        """Parse the name of a Unicode property in braces."""
+        """Parse the name of a Unicode property in braces, and return its characters."""
         end = self._text.find("}", self._at)
         if self._peek() != "{" or end < 0:
             raise self._broken("\\p needs a name in braces")
@@ -447,21 +450,21 @@ class _Parser:
             return ord(letter[0]) % 32
         if self._flags.unicode:
             raise self._broken("\\c needs a letter")
-        self._at -= 1  # the backslash is a literal here, so the `c` is parsed next
+        self._at -= 1  # here the backslash is an ordinary character, so the `c` is parsed next
         return ord("\\")
 
     def _octal_escape(self, digit: str) -> int:
-        """Parse an octal number whose first digit is already consumed."""
+        """Parse an octal number whose first digit was already consumed."""
         if self._flags.unicode and (digit != "0" or self._peek() in _DECIMAL_DIGITS):
             raise self._broken("a backreference to a missing group")
         self._at -= 1
         octal = self._take_match(_OCTAL)
-        if octal is None:  # 8 and 9 stand for themselves
+        if octal is None:  # 8 and 9 are no octal digits and mean themselves
             return ord(self._next())
         return int(octal[0], 8)
 
     def _unicode_escape(self) -> int | None:
-        """Parse the digits after `\\u` and return the code point; None if there are none."""
+        """Parse the digits after `\\u` and return the code point; None if there are no digits."""
         if self._flags.unicode and self._take("{"):
             digits = self._take_match(_CODE_POINT)
             if digits is None or int(digits[1], 16) > LAST:
@@ -471,14 +474,14 @@ class _Parser:
         if digits is None:
             return None
         code = int(digits[0], 16)
-        # With `u`, an escaped high surrogate followed by an escaped low one is one character.
+        # With `u`, an escaped high surrogate before an escaped low one is one character.
         if self._flags.unicode and 0xD800 <= code < 0xDC00:
             low = self._take_match(_LOW_SURROGATE)
             if low is not None:
                 return 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)
         return code
 
-    # Character classes: the text between brackets
+    # Character classes: the text between square brackets
 
     def _class(self) -> CharSet:
         """Parse a character class, after its opening bracket."""
@@ -500,7 +503,7 @@ class _Parser:
                 found.append(CharSet(ranges=((low, high),)))
             elif self._flags.unicode:
                 raise self._broken("a range that does not go from one character to another")
-            else:  # next to a set such as `\\d`, the hyphen is a literal
+            else:  # next to a set such as `\\d`, the hyphen means itself
                 found += (first, single_char(ord("-")), last)
         if negated and self._flags.sets and self._flags.ignore_case:
             self._refuse("[^...] with the flags i and v")
@@ -528,7 +531,7 @@ class _Parser:
 
 
 def _code_of(chars: CharSet) -> int | None:
-    """Return the code point of a set with exactly one character; None for other sets."""
+    """Return the code point of a set that has exactly one character; None for other sets."""
     if chars.properties or len(chars.ranges) != 1 or chars.ranges[0][0] != chars.ranges[0][1]:
         return None
     return chars.ranges[0][0]

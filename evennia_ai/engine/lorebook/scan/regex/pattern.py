@@ -1,10 +1,10 @@
 """Keys that are regular expressions, in the dialect of JavaScript (Card V3, `use_regex`).
 
-A key is written as `/body/flags`, or as the body only. It is parsed and checked first. Then PCRE2
-searches for it. A text is skipped if it lacks the literal text that every match must contain.
+A key is written as `/body/flags`, or as its body only. It is parsed, checked, and searched with
+PCRE2. Texts that lack the literal text that every match must contain are not searched.
 
-PCRE2 counts its steps and stops at a limit. So the matches depend on the pattern and the text,
-never on the speed of the machine. If a search reaches the limit, it is given up for that text only.
+PCRE2 counts its steps and stops at a limit. So the result depends only on the pattern and the text,
+and never on the speed of the machine. A search that reaches the limit is given up for that text.
 """
 
 import re
@@ -48,14 +48,14 @@ def has_slashes(written: str) -> bool:
 
 
 def with_slashes(written: str) -> str:
-    """Return a regular expression as `/body/flags`, adding slashes if it has none."""
+    """Return a regular expression as `/body/flags`; slashes are added if it has none."""
     return written if has_slashes(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
 
 
 def _split(written: str) -> tuple[str, str] | None:
     """Split `/body/flags` into body and flags; None if the text has another form.
 
-    This follows SillyTavern: a slash after any backslash counts as escaped, and the first such
+    As in SillyTavern, a slash after any backslash counts as escaped, and only the first such
     backslash is removed.
     """
     found = _DELIMITED.fullmatch(written)
@@ -70,12 +70,12 @@ class Refused:
 
     reason: str
     is_broken: bool
-    """True if JavaScript refuses the text, too. Then a key that only looks like a regular
-    expression is searched as an ordinary key."""
+    """True if JavaScript refuses the text, too. Then a key that only looks like `/body/flags` is
+    searched as an ordinary key."""
 
 
 def read_pattern(written: str) -> "Pattern | Refused":
-    """Return a key as a regular expression, or the reason why it cannot be one."""
+    """Parse a key as a regular expression, or return the reason why it cannot be one."""
     body, letters = _split(written) or (written, "")
     if not body:
         return Refused(reason="is not a regular expression: it is empty", is_broken=True)
@@ -92,27 +92,28 @@ def read_pattern(written: str) -> "Pattern | Refused":
 
 
 STEP_LIMITS: Final = (1 << 9, 1 << 11, 1 << 13, 1 << 15, 1 << 17)
-"""The limits of steps for a search. A pattern is searched with the first limit, then with each
-larger one until the search ends."""
+"""The limits of steps for one search. A pattern is searched with the first limit, then with each
+larger one until a search ends within its limit."""
 
 MOST_SEARCHED: Final = 20_000
-"""The number of characters of a text that are searched for regular expressions."""
+"""How many characters of a text are searched for regular expressions, from its beginning."""
 
 # PCRE2's error code for a search that reached its limit of steps (`LIMIT_MATCH`).
 _STEPS_EXCEEDED: Final = -47
 _MEMORY_KIBIBYTES: Final = 8192
-# Walking over this many characters takes about as long as one step.
+# PCRE2 walks over this many characters in about the time of one step.
 _CHARACTERS_A_STEP: Final = 64
-# Characters that are one in Python, but in JavaScript half of a surrogate pair or a whole pair
+# Code points that are one character in Python. In JavaScript they are half of a surrogate pair, or
+# a whole pair.
 _HALVES: Final = CharSet(ranges=(SURROGATES, (0x10000, LAST)))
 
 
 class StepsExceededError(Exception):
-    """The search for a regular expression that did not end within its limit of steps."""
+    """The error for a regular expression whose search needs more steps than allowed."""
 
 
 class OutOfMemoryError(Exception):
-    """The search for a regular expression that needed more memory than allowed."""
+    """The error for a regular expression whose search needs more memory than allowed."""
 
 
 class Pattern:
@@ -130,17 +131,21 @@ class Pattern:
     )
 
     def __init__(self, written: str, tree: Node, *, unicode: bool) -> None:
-        """Prepare the search, or raise UnsupportedPatternError if PCRE2 cannot do it."""
+        """Prepare the search.
+
+        Raises:
+            UnsupportedPatternError: PCRE2 cannot search like JavaScript here.
+        """
         nodes = list(walk_nodes(tree))
         sets = [node.chars for node in nodes if isinstance(node, Chars)]
         self.written = written
-        # Every matching text contains this literal once it is lower-cased, so a search may skip
-        # texts without it.
+        # Every text with a match contains this literal in lower case, so other texts are not
+        # searched.
         self.literal = required_literal(tree)
-        # The reason why the pattern can run in no text at all, "" if it can.
+        # The reason why the pattern cannot run in any text; "" if it can run.
         self.problem = ""
-        # True if the pattern can match one half of a surrogate pair, or the place between both
-        # halves. Then texts are searched as UTF-16 units, like in JavaScript.
+        # True if the pattern can match half of a surrogate pair, or between the halves. Then texts
+        # are searched as UTF-16 units, as in JavaScript.
         self._sees_halves = not unicode and (
             any(chars.overlaps(_HALVES) for chars in sets)
             or any(isinstance(node, WordBoundary) and node.negated for node in nodes)
@@ -150,14 +155,14 @@ class Pattern:
         self._written_search = write_search(tree)
         self._compiled: dict[int, Any] = {}
         if any(chars.properties for chars in sets):
-            self.can_run()  # compile at once: only PCRE2 can say whether a script name exists
+            self.can_run()  # only PCRE2 knows all names of scripts, so compile at once
 
     def __repr__(self) -> str:
         return f"Pattern({self.written!r})"
 
     @property
     def trouble(self) -> str:
-        """The reason why the regular expression cannot run, "" if it can."""
+        """The reason why the regular expression cannot run; "" if it can run."""
         return f"pattern '{self.written[:40]}' {self.problem}" if self.problem else ""
 
     def can_run(self) -> bool:
@@ -170,20 +175,20 @@ class Pattern:
         return not self.problem
 
     def search(self, text: str, *, steps: int = STEP_LIMITS[-1]) -> tuple[int, int] | None:
-        """Return the span of the first match in code points, or None.
+        """Return the start and end of the first match in code points, or None.
 
         Only the first `MOST_SEARCHED` characters are searched.
 
         Raises:
-            StepsExceededError: The search takes more than `steps`.
-            OutOfMemoryError: The search takes too much memory.
+            StepsExceededError: The search needs more than `steps` steps.
+            OutOfMemoryError: The search needs too much memory.
         """
         if not self.can_run():
             return None
         text = text[:MOST_SEARCHED]
         units = to_utf16_units(text) if self._sees_halves else text
-        # A step that walks over many characters takes longer, so allow fewer steps then. The limit
-        # is rounded to a power of 2, because each limit needs a compiled pattern of its own.
+        # A step that walks over many characters takes longer, so fewer steps are allowed. The limit
+        # is a power of 2, because each limit needs a compiled pattern of its own.
         walked = self._uncounted + (len(units) if self._refers_back else 0)
         limit = max(1, steps >> (walked // _CHARACTERS_A_STEP).bit_length())
         try:
@@ -208,15 +213,16 @@ class Pattern:
 
 
 _MOST_ALIKE: Final = 4
-# The small letter of this capital depends on its neighbours, so no required literal contains it.
+# The small letter of this capital depends on its neighbours, so a required literal never contains
+# it.
 _SIGMA: Final = "Σ"
 
 
 def required_literal(tree: Node) -> str:
     """Return the longest text, in lower case, that every match must contain; "" if there is none.
 
-    A place of the pattern adds a character to that text only if all characters that may match there
-    have the same small letter. For example, an `s` that also matches the long s ends the text.
+    A place of the pattern adds a character to that text if all characters that may match there have
+    the same small letter. An `s` that also matches the long s adds none, for example.
     """
     runs = [""]
     _add_runs(tree, runs)
@@ -224,7 +230,7 @@ def required_literal(tree: Node) -> str:
 
 
 def _add_runs(node: Node, runs: list[str]) -> None:
-    """Add the literal texts that a node requires to `runs`. The last of them may be extended."""
+    """Add the literal texts that a node requires to `runs`. The last run may be extended."""
     match node:
         case Chain(parts=parts):
             for part in parts:
@@ -248,7 +254,7 @@ def _add_runs(node: Node, runs: list[str]) -> None:
 
 
 def _small_letter(chars: CharSet) -> str:
-    """Return the small letter that all characters of the set share; "" if they differ."""
+    """Return the small letter that all characters of the set share; "" if they share none."""
     if chars.negated or chars.properties:
         return ""
     if sum(last - first + 1 for first, last in chars.ranges) > _MOST_ALIKE:
@@ -261,12 +267,12 @@ def _small_letter(chars: CharSet) -> str:
 
 
 TEXT_STEPS: Final = 1 << 19
-"""The most steps that all regular expressions of a lorebook may take in one text."""
+"""How many steps all regular expressions of a lorebook may take in one text."""
 
 TURN_STEPS: Final = 1 << 20
-"""The most steps that all regular expressions may take in all messages of a turn together.
+"""How many steps all regular expressions may take in all messages of a turn together.
 
-The same number applies once more to all other texts of the turn.
+They may take the same number of steps again in all other texts of the turn.
 """
 
 NO_STEPS: Final = "the other patterns had used up the steps"
@@ -279,9 +285,9 @@ class PatternHits:
     places: Mapping[Pattern, tuple[int, int]]
     """The first match of each regular expression that matches: start and end in code points."""
     given_up: Mapping[Pattern, str]
-    """Why the search was given up, by regular expression."""
+    """The reason why a search was given up, by regular expression."""
     steps: int
-    """The sum of the steps that the searches were allowed to take."""
+    """The steps that the searches used up: each search counts with its full limit."""
     is_whole: bool
     """False if the text is so long that its end was not searched."""
 
@@ -289,10 +295,10 @@ class PatternHits:
 def search_patterns(
     text: str, patterns: Iterable[Pattern], *, steps: int = TEXT_STEPS
 ) -> PatternHits:
-    """Search a text for regular expressions. All searches together may take at most `steps`.
+    """Search a text for regular expressions. All searches together may take at most `steps` steps.
 
-    All patterns are searched with the smallest limit before any is searched with a larger one. So
-    a slow pattern takes no steps away from fast patterns.
+    All patterns are searched with the smallest limit first, then the unfinished ones with a larger
+    limit. So a slow pattern takes no steps away from fast patterns.
     """
     lowered = text.lower()
     pending = [one for one in patterns if one.literal in lowered and one.can_run()]

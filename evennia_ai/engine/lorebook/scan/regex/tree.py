@@ -1,7 +1,6 @@
-"""The syntax tree of a regular expression.
+"""The syntax tree of a regular expression, with the flags already applied to its nodes.
 
-The flags are already applied to the nodes: ignoring case widens the character sets, and the
-multiline flag changes the edges.
+The flag that ignores case widens the character sets, and the multiline flag changes the anchors.
 """
 
 from collections.abc import Iterator
@@ -29,14 +28,14 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Alternatives in a regular expression. The first that leads to a match is used."""
+    """Alternatives in a regular expression. The first alternative that leads to a match is used."""
 
     options: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """A part of a regular expression, repeated from `least` to `most` times; None is no bound."""
+    """A part of a regular expression, repeated `least` to `most` times; None means no limit."""
 
     body: "Node"
     least: int
@@ -46,7 +45,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A capturing group in a regular expression. Its text can be referred to by a number."""
+    """A capturing group in a regular expression. Backreferences use its number."""
 
     number: int
     body: "Node"
@@ -54,7 +53,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookaround:
-    """A lookahead, or a lookbehind if `behind`. It must not match if `negative`."""
+    """A lookahead, or a lookbehind if `behind`. If `negative`, it must not match."""
 
     body: "Node"
     behind: bool
@@ -63,14 +62,14 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineAnchor:
-    """An anchor in a regular expression: the start or the end of the text or of a line."""
+    """An anchor in a regular expression: the start or end of the text, or of a line."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordBoundary:
-    """A word boundary: a place where a run of `words` begins or ends; any other if `negated`."""
+    """A place where a run of the characters `words` begins or ends; any other if `negated`."""
 
     words: CharSet
     negated: bool
@@ -78,7 +77,7 @@ class WordBoundary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backreference:
-    """A backreference to the text of group `number`. Case is ignored if `folded`."""
+    """A backreference to the text that group `number` matched. If `folded`, case is ignored."""
 
     number: int
     folded: bool

@@ -1,8 +1,8 @@
-"""The text units of JavaScript: UTF-16 code units instead of code points.
+"""Convert texts to the units of JavaScript: UTF-16 code units instead of code points.
 
-JavaScript stores a character beyond U+FFFF as a pair of surrogates. Without the flag `u`, a pattern
-sees the two halves as characters: `.` matches one half, and a class of two emoji contains the half
-that both share.
+JavaScript stores a character beyond U+FFFF as two surrogates. Without the flag `u`, a pattern sees
+two characters there: `.` matches one of them, and a class of two emoji contains the surrogate that
+both have in common.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final
 
 SURROGATES: Final = (0xD800, 0xDFFF)
 TO_PRIVATE_USE: Final = 0x100000
-"""The offset that maps a surrogate to a private-use character, since PCRE2 takes no surrogates."""
+"""This offset turns surrogates into private-use characters. PCRE2 accepts no surrogates."""
 
 _WIDE: Final = re.compile("[\U00010000-\U0010ffff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -31,7 +31,7 @@ def _pair(found: re.Match[str]) -> str:
 def to_code_points(units: str, start: int, end: int) -> tuple[int, int]:
     """Convert the start and end of a match from UTF-16 units to code points.
 
-    Half of a surrogate pair counts as the whole character.
+    If a match begins or ends inside a surrogate pair, the whole character counts.
     """
     first = _count_points(units[:start])
     if (

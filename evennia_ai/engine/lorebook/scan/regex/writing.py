@@ -1,9 +1,11 @@
-"""Writing the syntax tree of a JavaScript regular expression as a pattern for PCRE2.
+"""Write the syntax tree of a JavaScript regular expression as a pattern for PCRE2.
 
-The result relies on PCRE2's rules for case and words only for ASCII, where all engines agree. All
-ASCII punctuation is escaped. JavaScript and PCRE2 differ in two points: JavaScript clears the
-groups in a repetition at each new round, and it matches a lookbehind backwards. A pattern with a
-backreference that would give another result because of that is refused.
+PCRE2's own rules for case and words are used only for ASCII, where all engines agree. All ASCII
+punctuation is escaped.
+
+JavaScript and PCRE2 differ in two points. JavaScript clears the groups in a repetition at each
+round, and it matches a lookbehind backwards. A pattern is refused if one of its backreferences
+would match another text because of that.
 """
 
 import math
@@ -54,12 +56,15 @@ _MOST_BEHIND: Final = 255
 
 
 def write_search(tree: Node) -> str:
-    """Return the pattern with which PCRE2 searches a text, or raise UnsupportedPatternError.
+    """Return the pattern with which PCRE2 searches a text.
 
-    The option `(*NO_AUTO_POSSESS)` is needed: only with it does PCRE2 count a step for each
-    character that a repetition gives back. PCRE2 restarts its count at each place where it tries a
-    match. So the pattern is anchored to the start of the text and walks from there to the match;
-    then one count covers the whole search.
+    PCRE2 restarts its count of steps at each place where it tries a match. So this pattern begins
+    at the start of the text and walks to the match, and one count covers the whole search. Callers
+    must set the option `(*NO_AUTO_POSSESS)`. Without it, PCRE2 does not count each character that a
+    repetition gives back.
+
+    Raises:
+        UnsupportedPatternError: PCRE2 would give another result than JavaScript.
     """
     first, may_be_empty = _first_characters(tree)
     walk_there = "(?s:.)*?"
@@ -70,7 +75,7 @@ def write_search(tree: Node) -> str:
 
 
 def _first_characters(node: Node) -> tuple[Ranges, bool]:
-    """Return the characters that a match may begin with, and True if it may be empty."""
+    """Return the characters with which a match may begin, and True if a match may be empty."""
     inside = [_first_characters(one) for one in child_nodes(node)]
     first: Ranges = ()
     match node:
@@ -96,10 +101,10 @@ def _first_characters(node: Node) -> tuple[Ranges, bool]:
 def _referred_groups(tree: Node) -> frozenset[int]:
     """Return the numbers of the groups whose text a backreference may use.
 
-    A backreference to any other group, or to a group that is not closed yet, matches empty text.
+    A backreference to another group, or to a group that is not closed yet, matches empty text.
 
     Raises:
-        UnsupportedPatternError: In PCRE2 a backreference would stand for another text than in
+        UnsupportedPatternError: A backreference would match another text in PCRE2 than in
             JavaScript.
     """
     groups: dict[int, tuple[Node, ...]] = {}
@@ -111,8 +116,8 @@ def _referred_groups(tree: Node) -> frozenset[int]:
             continue
         group = groups[node.number]
         shared = {id(one) for one in around}
-        # A group in a negative lookaround is unset outside of it, so a backreference from there
-        # matches empty text.
+        # Outside a negative lookaround, its groups are unset. So a backreference there matches
+        # empty text.
         if any(
             isinstance(one, Lookaround) and one.negative and id(one) not in shared for one in group
         ):
@@ -126,14 +131,14 @@ def _referred_groups(tree: Node) -> frozenset[int]:
 
 
 def _closed_nodes(node: Node, around: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """Yield all nodes of a tree in the order in which they end, each with its enclosing nodes."""
+    """Yield all nodes of a tree in the order of their ends, each with the nodes around it."""
     for under in child_nodes(node):
         yield from _closed_nodes(under, (*around, node))
     yield node, around
 
 
 def _may_forget(node: Node, inside: tuple[Node, ...]) -> bool:
-    """True if a later round of a repetition may skip a capturing group inside it.
+    """True if a later round of a repetition may skip a capturing group in it and so clear its text.
 
     `inside` are the nodes between the repetition `node` and the group.
     """
@@ -144,7 +149,7 @@ def _may_forget(node: Node, inside: tuple[Node, ...]) -> bool:
 
 
 class _Writer:
-    """A writer of one PCRE2 pattern. `referred` are the numbers of the groups it must capture."""
+    """A writer of one PCRE2 pattern. `referred` has the numbers of the groups to capture."""
 
     __slots__ = ("_closed", "_looks", "_referred")
 
@@ -175,7 +180,7 @@ class _Writer:
             case WordBoundary():
                 written = _write_word_edge(node)
             case Backreference():
-                written = self._again(node)
+                written = self._backreference(node)
         return written
 
     def _part(self, node: Node) -> str:
@@ -184,9 +189,8 @@ class _Writer:
 
     def _repeat(self, node: Repeat) -> str:
         body = self.node(node.body)
-        # PCRE2 never backtracks into a lookaround that matched. So it would not count the
-        # characters that a repetition in it walks over. It does count each round of a group, so
-        # write a group.
+        # PCRE2 never gives back characters inside a lookaround that matched, so it would not count
+        # them. But it counts each round of a group. So the repeated part is written as a group.
         if not isinstance(node.body, Chars) or (self._looks and node.most is None):
             body = f"(?:{body})"
         most = "" if node.most is None else node.most
@@ -203,18 +207,18 @@ class _Writer:
         self._looks -= 1
         return f"{_LOOKS[look.behind, look.negative]}{body})"
 
-    def _again(self, again: Backreference) -> str:
-        """Return a backreference that matches empty text if its group has matched nothing."""
-        number = again.number
+    def _backreference(self, node: Backreference) -> str:
+        """Return a backreference that matches empty text if its group has not matched."""
+        number = node.number
         if number not in self._referred or number not in self._closed:
             return ""
         written = f"(?P=g{number})"
-        # The option `r` keeps ASCII letters from matching letters outside ASCII.
-        return f"(?(<g{number}>){f'(?ri:{written})' if again.folded else written}|)"
+        # The option `r` prevents ASCII letters from matching letters outside ASCII.
+        return f"(?(<g{number}>){f'(?ri:{written})' if node.folded else written}|)"
 
 
 def _longest(node: Node) -> float:
-    """Return the most characters that a node can match; infinity if there is no bound."""
+    """Return how many characters a node can match at most; infinity if there is no limit."""
     inside = [_longest(one) for one in child_nodes(node)]
     match node:
         case Chars():
@@ -260,7 +264,7 @@ def _write_chars(chars: CharSet) -> str:
 
 
 def _in_private_use(ranges: Ranges) -> Ranges:
-    """Return the ranges with all surrogates replaced by their private-use characters."""
+    """Return the ranges with surrogates replaced by the private-use characters used for them."""
     surrogates = common_ranges(ranges, (SURROGATES,))
     if not surrogates:
         return ranges
@@ -279,10 +283,10 @@ def _escape(code: int) -> str:
 
 
 def uncounted_characters(node: Node, *, in_look: bool = False) -> int:
-    """Return the most characters that PCRE2 may walk over in one counted step of this node.
+    """Return how many characters PCRE2 may walk over in one counted step of this node at most.
 
-    PCRE2 does not count characters in a row, nor rounds of a repetition that cannot be given back.
-    Backreferences are not included here: they walk over the text of their group.
+    PCRE2 counts neither characters in a row nor rounds of a repetition that cannot be given back.
+    Backreferences are left out here, because the length of their text is not known.
     """
     inside = [
         uncounted_characters(one, in_look=in_look or isinstance(node, Lookaround))

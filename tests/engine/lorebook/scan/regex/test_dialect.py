@@ -124,7 +124,7 @@ def test_regex_that_javascript_refuses_is_refused(written):
     [
         ("/drag(on/", "a ( that is never closed at character 8"),
         ("/drag(?<1>on)/", "a group with an invalid name at character 8"),
-        ("/drag{2}{3}/", "a { that belongs to nothing at character 8"),
+        ("/drag{2}{3}/", "a { that repeats nothing at character 8"),
     ],
 )
 def test_regex_error_names_the_position_of_the_character(written, why):
