@@ -1,1 +1,1 @@
-"""Knowledge: the wiki pages of a game's world, and which of them a model gets."""
+"""Knowledge: the wiki pages of a game's world, and the choice of pages that a model reads."""

@@ -1,14 +1,16 @@
-"""Prompt texts that tell an NPC's model which knowledge bases it has and how to use them.
+"""Texts in an NPC's prompt that name its knowledge bases and tell its model how to use them.
 
-The constants are the policies for searching. No value is ever inserted into them, so they are the
-same bytes in every prompt. Another text lists facts about the knowledge bases of one NPC.
+The constants are the rules for searching. No value is inserted into them, so they are the same in
+every prompt. Another text lists facts about the knowledge bases of one NPC.
 
-For an unrestricted base this text has its name, id, size, summary and topics. Each text of an
-author becomes one line without signs of templates, markup or code, so no text can look like
-another field. For a restricted base it has only the name, the id, a hint and keywords, which the
-author wrote to be revealed. Nothing of its summary, topics or pages gets into these: numbers in
-any form, dates, headings and page titles are removed from the hint, and a hint that repeats a page
-is left out. The code here has no side effects.
+For an unrestricted base the list has its name, id, size, summary and topics. Each of these becomes
+one line without signs of templates, markup or code. So no text of an author can look like another
+field.
+
+For a restricted base the list has only its name, its id, and the hint and keywords that the author
+wrote to be revealed. Numbers, dates, headings and page titles are removed from the hint. A hint
+that repeats a page is left out. So nothing of the base's summary, topics or pages is revealed. The
+code here has no side effects.
 """
 
 import re
@@ -36,17 +38,16 @@ _WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _WHICH: Final = (
     r"(?i:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|every|other)"
 )
-# Matches weekdays and months. "May", "March" and "August" only count with a capital letter,
-# because they are also ordinary words. An ordinal before the day is removed too, so that nothing
-# remains of "second Tuesday".
+# Matches weekdays and months. "May", "March" and "August" only count with a capital letter, because
+# they are also ordinary words. An ordinal before a day is matched as well, as in "second Tuesday".
 _DATE: Final = re.compile(
     rf"\b(?:{_WHICH}\s+(?:of\s+)?)?"
     rf"(?:(?i:{_WEEKDAYS})|(?!(?:may|march|august)\b)(?i:{_MONTHS}))(?:'s|s)?\b"
 )
 _NUMBER: Final = re.compile(r"\S*\d\S*")
 _MANY: Final = re.compile(r"\b(?:hundreds|thousands|millions|dozens|scores)\b", re.IGNORECASE)
-# Matches a heading in wiki markup, Markdown or HTML, also in the middle of a line, where an author
-# may have pasted it.
+# Matches a heading in wiki markup, Markdown or HTML. An author may have pasted a heading into the
+# middle of a line, so it is found there, too.
 _HEADING: Final = re.compile(
     r"={2,}[^=\n]*={2,}|^[ \t]*=[^=\n]+=[ \t]*$"
     r"|^[ \t]*#[^\n]*|(?<!\S)#+[ \t][^\n]*"
@@ -57,15 +58,15 @@ _HEADING: Final = re.compile(
 _HEADING_WORDS: Final = re.compile(
     r"^[ \t]*(?:=+[ \t]*([^=\n]+?)[ \t]*=+|#+[ \t]+([^\n]+?))[ \t]*$", re.MULTILINE
 )
-# Match what is left around removed words: a blank before a punctuation mark, an empty bracket, a
-# doubled comma.
+# These match what is left around removed words: a blank before a punctuation mark, an empty
+# bracket, a doubled comma.
 _GAP: Final = re.compile(r"\s+(?=[,.;:!?])|(?<=\()\s+|\s+(?=\))")
 _EMPTY: Final = re.compile(r"\(\s*\)|([,;:])(?=\s*[,;:.])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafeMetadata:
-    """The facts of a restricted knowledge base that a model may see, and no others."""
+    """All facts of a restricted knowledge base that a model may see."""
 
     name: str
     id: str
@@ -76,10 +77,10 @@ class SafeMetadata:
 def safe_metadata(
     info: BaseInfo, *, titles: Collection[str] = (), texts: Iterable[str] = ()
 ) -> SafeMetadata:
-    """Return the facts of a knowledge base that a model may see.
+    """Return the facts of a restricted knowledge base that a model may see.
 
-    Numbers and dates are removed from the name, and headings from the keywords. The id is
-    unchanged, because a search needs it.
+    Numbers and dates are removed from the name, and headings from the keywords. A keyword with a
+    number or a date is left out. The id is unchanged, because a search needs it.
 
     Args:
         info: The base.
@@ -100,7 +101,7 @@ def safe_metadata(
 def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] = ()) -> str:
     """Return a hint without numbers, dates, headings and titles; "" if it repeats a page.
 
-    An ambiguous word such as "one" is removed only if a page has the same number for the same
+    An ambiguous number such as "one" is removed only if a page has the same number of the same
     things.
     """
     pages = list(texts)
@@ -110,7 +111,7 @@ def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] =
     for title in sorted({*titles, *_headings(pages)}, key=len, reverse=True):
         scrubbed = _without(scrubbed, title)
     safe = clean_line(_tidy(scrubbed), most=MAX_HINT)
-    # The original hint is checked too, because removing a number could hide that the hint repeats a
+    # The hint as written is checked, too, because removing a number could hide that it repeats a
     # page.
     repeats = any(find_leak(one, secret) in ("words", "letters") for one in (plain, safe))
     return "" if repeats else safe.strip(" ,;:-")
@@ -126,9 +127,9 @@ def clean_line(text: str, *, most: int) -> str:
 
 
 def _has_figure(keyword: str) -> bool:
-    """True if a keyword has a number or a date.
+    """True if a keyword contains a number or a date.
 
-    For example, "barrel I" has a number, "first mate" does not.
+    For example, "barrel I" contains a number and "first mate" does not.
     """
     found = find_numbers(fold_letters(keyword))
     has_number = any(one.is_sure or one.is_numbered for one in found)
@@ -138,7 +139,7 @@ def _has_figure(keyword: str) -> bool:
 def _without_figures(text: str, secret: Protected) -> str:
     """Return a text without numbers and dates in any form.
 
-    "forty-seven" is removed as one word.
+    A number of several words, such as "forty-seven", is removed as a whole.
     """
     for pattern in (_DATE, _NUMBER, _MANY):
         text = pattern.sub(" ", text)
@@ -152,14 +153,14 @@ def _without_figures(text: str, secret: Protected) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Return a text without blanks and punctuation that are left around removed words."""
+    """Remove blanks and punctuation marks that are left around removed words."""
     return _EMPTY.sub("", _GAP.sub("", text))
 
 
 def _headings(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the headings of page texts that have more than one word.
+    """Yield the headings in page texts that have several words.
 
-    A single word is not treated as a secret, because it may occur anywhere.
+    A single word is not treated as a secret, because any text may contain it.
     """
     for text in texts:
         for found in _HEADING_WORDS.finditer(text):
@@ -169,7 +170,7 @@ def _headings(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _without(text: str, title: str) -> str:
-    """Return a text without a title, matched as whole words in any letter case."""
+    """Remove a title from a text. It is found as whole words, in any letter case."""
     words = title.split()
     if not words:
         return text
@@ -204,13 +205,13 @@ RESTRICTED_POLICY: Final = (
 )
 """The rules for searching restricted knowledge bases.
 
-Every NPC with the search tool gets them, so that prompts stay the same.
+Every NPC with the search tool gets them, so that the prompts of all NPCs begin alike.
 """
 
 
 MOST_BASES: Final = 12
 MOST_LONG_SUMMARIES: Final = 2
-"""The most knowledge bases that are listed with long summaries."""
+"""How many knowledge bases are listed with long summaries at most."""
 MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
@@ -220,7 +221,7 @@ _ID: Final = re.compile(r"^  ID: (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Length:
-    """How much of a knowledge base is listed: characters of its summary, and topics."""
+    """How much is listed of a knowledge base: characters of its summary, and number of topics."""
 
     summary: int
     topics: int
@@ -231,13 +232,13 @@ _SHORT: Final = _Length(summary=160, topics=6)
 
 
 def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) -> str:
-    """Render the list of an NPC's knowledge bases for its prompt; "" without bases.
+    """Render the list of an NPC's knowledge bases for its prompt; "" if it has none.
 
     Bases beyond `MOST_BASES` are only counted.
 
     Args:
         bases: The bases of the NPC, in order.
-        restricted: The keys of the bases of which only safe metadata may be shown.
+        restricted: The keys of the bases of which only safe facts may be shown.
     """
     if not bases:
         return ""
@@ -270,9 +271,9 @@ def _open_lines(base: BaseInfo, length: _Length) -> Iterator[str]:
 
 
 def _restricted_lines(base: BaseInfo) -> Iterator[str]:
-    """Yield lines with the facts of a restricted knowledge base that a model may see.
+    """Yield the lines about a restricted knowledge base.
 
-    They never include its size, summary or topics, or that it is empty.
+    They never include its size, its summary or its topics, nor say that it is empty.
     """
     yield "  Search: restricted"
     safe = safe_metadata(base)
@@ -303,6 +304,6 @@ def _cut_line(text: str, *, most: int) -> str:
 
 
 def _join_names(texts: Iterable[str], *, most: int) -> str:
-    """Join the first `most` texts with commas, without duplicates."""
+    """Join the first `most` different texts with commas."""
     names = (clean_line(text.replace(",", " "), most=MAX_TOPIC) for text in texts)
     return ", ".join([name for name in dict.fromkeys(names) if name][:most])

@@ -1,16 +1,17 @@
-"""An index of wiki pages by their words, and the pages that match a query best.
+"""An index of wiki pages by their words, and the search for the pages that match a query best.
 
-A posting is one row of the index: a term (a word in one part of a page), and all pages of a range
-of ids that have it, each with its weight. The ranges are called spans. Weights are whole numbers
-that depend only on their page, so writing a page does not change the weights of others. The rarity
-of a word is computed when a query needs it. The score is BM25F with a separate rarity for each
-part of a page: a word that occurs in half of all bodies may occur in few titles, and then a title
-with the word is a strong match (Robertson and others, 2004).
+A term is a word in one part of a page. A span is a range of page ids. A posting is a row of the
+index: all pages of one span that have one term, each with a weight. Weights are whole numbers that
+depend only on their own page. So writing a page changes no weights of other pages. The rarity of a
+word is computed for each query.
 
-Every page with any word of the query is ranked; none is dropped beforehand. To do that for a
-hundred thousand pages, the scores of a span are the digits of one large number, with 16 bits for
-each page. Adding a word to all pages then takes one multiplication and one addition. The code here
-accesses no database.
+The score is BM25F, with a separate rarity for each part of a page (Robertson and others, 2004). A
+word that occurs in half of all bodies may be rare in titles. Then a title with this word is a good
+match.
+
+Every page with any word of the query gets a score. To be fast for a hundred thousand pages, the
+scores of a span are stored in one large number, with 16 bits for each page. So one multiplication
+and one addition are enough to add a word to all pages. The code here accesses no database.
 """
 
 import sys
@@ -34,41 +35,41 @@ from evennia_ai.engine.knowledge.relevance import (
 from evennia_ai.engine.text.word_forms import Languages
 
 Field = Literal["title", "body", "namespace"]
-"""The part of a page in which a word occurs.
+"""The part of a page that contains a word.
 
-The part "namespace" has a single word, the name of the namespace.
+The part "namespace" has one word: the name of the namespace.
 """
 
 SPAN_PAGES: Final = 16_384
-"""How many page ids are in a span (a range of ids), and so in one row of the index.
+"""How many page ids are in one span, and so in one row of the index.
 
 The number of a span is the page id divided by this number.
 """
 
 DENSE_FROM: Final = 1_024
-"""How many pages a row of the index must have to be stored with a byte for every id.
+"""From this number of pages on, a row of the index has one byte for every id of its span.
 
-For more pages, adding one large number is faster than adding page by page.
+Then adding one large number is faster than adding page by page.
 """
 
 MAX_WEIGHT: Final = 31
 """The greatest weight of a term in a page.
 
-With 15 the right pages are found as often; above 63 rarities lose their precision.
+In tests, 15 found the right pages as often. Above 63, rarities would lose precision.
 """
 
 USUAL_TITLE_CHARACTERS: Final = 20
-"""The number of characters of a usual page title, including its aliases.
+"""The number of characters of a usual page title, with its aliases.
 
-A word in a shorter title weighs more.
+A word weighs more in a shorter title and less in a longer one.
 """
 
 _MOST: Final = 0xFFFF  # the greatest score that fits in 16 bits
-# How many scores are sorted to estimate the lowest score of the best pages
+# How many scores are sorted to estimate the lowest score among the best pages.
 _PART: Final = 2_048
 _ALL: Final = (1 << 16 * SPAN_PAGES) - 1
 _PLACE_AND_WEIGHT: Final = calcsize("<HB")
-# Slices that select the low and the high bytes of the 16-bit scores of a span of pages
+# Slices that select the low and the high byte of each 16-bit score.
 _LOW: Final = slice(0 if sys.byteorder == "little" else 1, None, 2)
 _HIGH: Final = slice(1 if sys.byteorder == "little" else 0, None, 2)
 
@@ -82,25 +83,24 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """The pages with a term whose ids are in one span (range of ids): a row of the index."""
+    """A row of the index: the pages of one span (range of ids) that have one term."""
 
     term: Term
     span: int
     pages: int
-    """The number of pages that have the term."""
+    """The number of pages in this row."""
     packed: bytes
-    """The weights of these pages by their places in the span, as `pack_weights` returns them."""
+    """The weights of these pages by place in the span, in the form that `pack_weights` returns."""
 
 
 def page_weights(page: Page, languages: Languages = ()) -> dict[Term, int]:
-    """Return the weight of each word of a page, from 1 to `MAX_WEIGHT`, by part of the page.
+    """Map each term of a page to its weight, from 1 to `MAX_WEIGHT`.
 
-    Stems are included. A stem that differs from the word counts as a little less than half an
-    occurrence.
+    Stems are included. A stem that differs from the word counts a little less than half as much.
     """
     words = index_page(page, languages)
     title, title_stems = Counter(words.title.split()), Counter(words.title_stems.split())
-    # The body includes the words of the title, so they are subtracted and count only once.
+    # The body contains the words of the title, too. Subtract them, so that they count only once.
     body = Counter(words.body.split()) - title
     body_stems = Counter(words.body_stems.split()) - title_stems
     fields: dict[Field, tuple[dict[str, float], float]] = {
@@ -109,7 +109,7 @@ def page_weights(page: Page, languages: Languages = ()) -> dict[Term, int]:
     }
     weights = {Term("namespace", page.name.namespace): 1}
     for field, (counts, length) in fields.items():
-        # Most words occur once, so the weight is computed once for each number of occurrences.
+        # Most words occur once or twice. So compute the weight once for each number of occurrences.
         levels = {
             times: max(1, round(MAX_WEIGHT * term_impact(times, length=length)))
             for times in {*counts.values()}
@@ -126,10 +126,10 @@ def _occurrences(words: Mapping[str, int], stems: Mapping[str, int]) -> dict[str
 
 
 def pack_weights(weights: Mapping[int, int]) -> bytes:
-    """Pack the weights of pages, given by their places in a span of ids, into bytes.
+    """Pack weights of pages, which are given by their places in a span, into bytes.
 
-    Weights of few pages are stored as all places followed by all weights. For `DENSE_FROM` or more
-    pages there is one byte for each place of the span.
+    Few weights are stored as all places, then all weights. From `DENSE_FROM` pages on, there is one
+    byte for each place of the span.
     """
     if len(weights) < DENSE_FROM:
         return pack(f"<{len(weights)}H", *weights) + bytes(weights.values())
@@ -140,7 +140,7 @@ def pack_weights(weights: Mapping[int, int]) -> bytes:
 
 
 def unpack_weights(packed: bytes) -> dict[int, int]:
-    """Return the weights of pages by their places in a span of ids, unpacked from bytes."""
+    """Return the weights of pages by place in the span, from bytes of `pack_weights`."""
     if len(packed) == SPAN_PAGES:
         return {place: packed[place] for place in compress(range(SPAN_PAGES), packed)}
     return dict(_sparse_items(packed))
@@ -152,11 +152,11 @@ def _sparse_items(packed: bytes) -> Iterator[tuple[int, int]]:
 
 
 def term_rarities(postings: Iterable[Posting]) -> dict[Term, float]:
-    """Return the rarity of each term (a word in one part of a page) among all pages.
+    """Return the rarity of each term among all pages.
 
     Args:
-        postings: All postings of the terms, and those of every namespace, from which the pages are
-            counted.
+        postings: All postings of the terms, and those of every namespace. The latter are needed to
+            count the pages.
     """
     counts: Counter[Term] = Counter()
     for one in postings:
@@ -178,25 +178,25 @@ def best_pages(
 ) -> list[tuple[int, float]]:
     """Return the ids and scores of the pages that match a query best, best first.
 
-    The result may have more than `most` pages if the last ones have equal scores, so that the
-    caller can choose between them. Among equal scores the lower id comes first.
+    If several pages have the same score as the last one, all of them are returned, so there may be
+    more than `most`. The caller can choose between them. Of equal scores, the lower id comes first.
 
     Args:
         postings: The postings of the terms and of all namespaces.
         rarities: The rarity of each term of the query.
-        namespaces: Return only pages in one of these.
+        namespaces: The namespaces from which pages are returned.
         most: The number of pages wanted.
     """
     if not rarities:
         return []
-    # Scale the rarities so that the greatest possible sum still fits in 16 bits.
+    # Scale the rarities so that the greatest possible score fits into 16 bits.
     unit = (_MOST // MAX_WEIGHT - len(rarities)) / sum(rarities.values())
     factors = {term: 1 + int(unit * rare) for term, rare in rarities.items()}
     found: list[tuple[int, int]] = []
     least = 1
     for span, scores in _span_scores(postings, factors, frozenset(namespaces)):
         digits, first = memoryview(scores).cast("H"), -span * SPAN_PAGES
-        # Page ids are stored negated, so that sorting in reverse order puts the lower id first.
+        # Ids are stored negated. So sorting in reverse order puts the lower of two ids first.
         found += [(digits[at], first - at) for at in _places_reaching(scores, least, most)]
         if len(found) > most:
             last = nlargest(most, found)[-1][0]
@@ -208,9 +208,9 @@ def best_pages(
 def _span_scores(
     postings: Sequence[Posting], factors: Mapping[Term, int], namespaces: Collection[str]
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield for each span of page ids the scores of its pages, with 16 bits for each page.
+    """Yield the number of each span, and the scores of its pages with 16 bits for each page.
 
-    Pages outside the namespaces have the score 0.
+    Pages in other namespaces have the score 0.
     """
     spans: dict[int, list[Posting]] = {}
     for one in postings:
@@ -224,15 +224,15 @@ def _span_scores(
         ]
         scores = _total(asked)
         if elsewhere:
-            # `_total(elsewhere)` has all 16 bits set for each page in other namespaces. Inverting
-            # it gives the mask that sets the scores of these pages to 0.
+            # `_total(elsewhere)` has all 16 bits set for each page in other namespaces. Its inverse
+            # is a mask that sets the scores of these pages to 0.
             scores &= _ALL ^ _total(elsewhere)
         if scores:
             yield span, scores.to_bytes(2 * SPAN_PAGES, sys.byteorder)
 
 
 def _total(postings: Iterable[tuple[bytes, int]]) -> int:
-    """Multiply packed weights of pages by their factors, and add them up page by page."""
+    """Multiply packed weights of pages by their factors, and add the products page by page."""
     total, few = 0, array("H", bytes(2 * SPAN_PAGES))
     for packed, factor in postings:
         if len(packed) == SPAN_PAGES:
@@ -246,10 +246,11 @@ def _total(postings: Iterable[tuple[bytes, int]]) -> int:
 
 
 def _places_reaching(scores: bytes, least: int, most: int) -> Iterator[int]:
-    """Yield the places in a span whose page may be among the best `most`; scores are 1 or more.
+    """Yield places in a span: all pages that have a score and may be among the best `most`.
 
-    Comparing only the high bytes is the fastest way to scan all scores. If few pages have a score,
-    the whole scores are used. For the first span, `least` is estimated from a part of the scores.
+    Comparing only the high bytes is the fastest way to look at all scores. If few pages have a
+    score, all of those are yielded. In the first span, `least` is estimated from some of the
+    scores.
     """
     high = scores[_HIGH]
     least_high = least >> 8

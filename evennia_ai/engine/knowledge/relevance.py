@@ -1,14 +1,13 @@
 """Relevance: find the wiki pages that answer a query best, and the best part of a page.
 
-Databases get words that were normalised here, never a raw text. So a search finds the same on
-SQLite and PostgreSQL and in any script, and a player's text is never interpreted as query syntax.
-Stems are stored next to the words, so that other inflected forms of a word are found too; these
-count less.
+Words are normalised here before a database gets them. So a search finds the same pages on SQLite
+and PostgreSQL and in any script, and no text of a player is interpreted as query syntax. Stems are
+stored next to the words. So other inflected forms of a word are found, too, but count less.
 
-Each backend finds pages in its own way. The score that is computed here decides the order, so all
-backends return the same pages in the same order. The score is BM25 with a fixed text length instead
-of the average length, which would change all scores whenever a page is written. Words in titles
-count more. The code here accesses no database.
+Each backend finds pages in its own way. The score computed here decides the order. So all backends
+return pages in the same order. The score is BM25, but with a fixed text length in place of the
+average length. With the average, writing one page would change the scores of all pages. Words in
+titles count more. The code here accesses no database.
 """
 
 import re
@@ -29,25 +28,25 @@ from evennia_ai.engine.text.words import indexed_pairs, query_pairs
 from evennia_ai.engine.text.words import split_words as spaced_words
 
 MOST_QUERY_WORDS: Final = 32
-"""The maximum number of words of a query that are searched.
+"""How many words of a query are searched at most.
 
-These are the first words without duplicates.
+The first words are taken, without duplicates.
 """
 
 MOST_QUERY_CHARACTERS: Final = 4_000
 """How many characters of a query are read at most.
 
-Questions are shorter, and normalising longer text takes time.
+Questions are much shorter, and normalising takes time.
 """
 
 MOST_INDEXED_CHARACTERS: Final = 150_000
 """How many characters of a page's words are indexed at most.
 
-PostgreSQL can store that many in any script.
+PostgreSQL can store this many in any script.
 """
 
 MOST_WORD_CHARACTERS: Final = 64
-"""How many characters of a word are compared."""
+"""How many characters of a word are compared; the rest is ignored."""
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
@@ -56,7 +55,7 @@ _NO_PLURALS: Final = ("ss", "us", "is")
 
 
 def index_text(text: str) -> str:
-    """Return the normalised words of a text as databases store them, separated by blanks."""
+    """Return the normalised words of a text, separated by blanks, for a database to store."""
     folded = _folded(text[: 2 * MOST_INDEXED_CHARACTERS])
     joined = " ".join(chain(_words(folded), indexed_pairs(folded)))
     if len(joined) <= MOST_INDEXED_CHARACTERS:
@@ -65,15 +64,15 @@ def index_text(text: str) -> str:
 
 
 def query_weights(query: str, languages: Languages = ()) -> dict[str, float]:
-    """Return the words of a query and their stems, each with its weight, in order.
+    """Map the words of a query and their stems to their weights.
 
-    A page that has the exact word, or its stem as a word, counts 1 for the word and its stems
-    together. A page with another inflected form counts 0.6 (see `OTHER_FORM_TIMES`). Punctuation is
-    dropped, so a query without words has no weights.
+    A page that contains the exact word counts 1 for it, and so does a page that contains its stem
+    as a word. A page with another inflected form counts 0.6 (see `OTHER_FORM_TIMES`). Punctuation
+    is ignored. So a query without words has no weights.
 
     Args:
         query: The text of the query. At most `MOST_QUERY_WORDS` words are used.
-        languages: The languages in which stems are searched.
+        languages: The languages whose stems are searched.
     """
     query = query[:MOST_QUERY_CHARACTERS]
     folded = _folded(query)
@@ -101,7 +100,7 @@ def _folded(text: str) -> str:
 
 
 def index_stems(text: str, languages: Languages) -> str:
-    """Return the stems of a text's words that differ from the words, separated by blanks."""
+    """Return the stems of a text that differ from its words, separated by blanks."""
     written = _accented_words(text[: 2 * MOST_INDEXED_CHARACTERS]) if languages else ()
     joined = " ".join(chain.from_iterable(map(_stems, written, repeat(languages))))
     if len(joined) <= MOST_INDEXED_CHARACTERS:
@@ -110,14 +109,14 @@ def index_stems(text: str, languages: Languages) -> str:
 
 
 def _accented_words(text: str) -> list[str]:
-    """Return the case-folded words of a text with their accents, which a stemmer needs."""
+    """Return the words of a text without letter case, but with the accents that stemmers need."""
     composed = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return spaced_words(_POSSESSIVE.sub("", composed.casefold()).replace("_", " "))
 
 
 @lru_cache(maxsize=32_768)
 def _stems(written: str, languages: Languages) -> tuple[str, ...]:
-    """Return the normalised stems of a word that differ from the indexed word."""
+    """Return the normalised stems of a word that differ from its indexed form."""
     stems = (_folded(stem)[:MOST_WORD_CHARACTERS] for stem in stems_of(written, languages))
     indexed = _singular(_folded(written))
     return tuple(dict.fromkeys(stem for stem in stems if stem != indexed))
@@ -136,9 +135,9 @@ def _singular(word: str) -> str:
 Key = TypeVar("Key", bound=Hashable)
 
 MEANING_SHARE: Final = 0.3
-"""The share of the similarity of meaning in the score of a page.
+"""The share that the similarity of meaning has in the score of a page.
 
-The rest is for words of the query that the page has.
+The rest of the score comes from words of the query that the page contains.
 """
 
 
@@ -147,13 +146,14 @@ def merge_rankings(
 ) -> list[tuple[Key, float]]:
     """Merge pages found by words and pages found by meaning into one list, best first.
 
-    The score is a weighted sum. Ranks are not merged, because a rank does not tell how good a match
-    is.
+    The score is a weighted sum of both scores. Ranks are not used, because a rank does not say how
+    good a match is.
 
     Args:
-        words: Keys of pages with their word scores.
-        near: The similarity of meaning by key of the page.
-        reachable: The score of a page with all words of the query. Word scores are divided by it.
+        words: The keys of pages, with their scores by words.
+        near: The similarity of meaning of each page, by key of the page.
+        reachable: The score of a page with all words of the query. Scores by words are divided by
+            it.
     """
     found = {key: (1 - MEANING_SHARE) * score / reachable for key, score in words}
     for key, similarity in near.items():
@@ -162,18 +162,18 @@ def merge_rankings(
 
 
 OTHER_FORM_TIMES: Final = 0.45
-"""How much of an occurrence another inflected form of a word counts.
+"""How much another inflected form of a word counts as an occurrence.
 
-Such a form then scores 0.6 of the exact word.
+With this value, such a form scores 0.6 times as much as the exact word.
 """
 
-# The weight of the exact word of a query, if it has stems. They share the remaining weight.
+# The weight of an exact word of a query that has stems. The stems share the rest of the weight.
 _OF_THE_FORM: Final = 0.4
 
 TITLE_WEIGHT: Final = 1.5
-"""The weight of a word in a page's title.
+"""The weight of a word in the title of a page.
 
-In comparison, a word in the body weighs less than 1.
+The weight of a word in the body is always less than 1.
 """
 
 _SATURATION: Final = 1.2
@@ -184,19 +184,19 @@ _MOST_TIMES_USUAL: Final = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWords:
-    """The words of a wiki page in the form that is searched, separated by blanks."""
+    """The words of a wiki page as they are searched, separated by blanks."""
 
     title: str
     """The words of the title and the aliases."""
     body: str
-    """All words of the page, including those of the title."""
+    """All words of the page, including the title."""
     title_stems: str = ""
-    """The stems of words in the title that differ from the words."""
+    """The stems of the title that differ from its words."""
     body_stems: str = ""
 
 
 def index_page(page: Page, languages: Languages = ()) -> PageWords:
-    """Return the words and stems of a wiki page: of its name, its text and its metadata."""
+    """Return the words and stems of a wiki page, from its name, its text and its metadata."""
     meta = page.meta
     title = "\n".join([page.name.title, *meta.aliases])
     body = "\n".join([title, meta.summary, *meta.topics, *meta.tags, page.body])
@@ -209,15 +209,15 @@ def index_page(page: Page, languages: Languages = ()) -> PageWords:
 
 
 def word_rarity(pages_with_word: int, *, pages: int) -> float:
-    """Return the rarity of a word among pages, always above 0 (the IDF of BM25)."""
+    """Return how rare a word is among pages (the IDF of BM25). The result is always above 0."""
     have = min(pages_with_word, pages)
     return log(1 + (pages - have + 0.5) / (have + 0.5))
 
 
 def rarities_among(asked: Mapping[str, float], found: Sequence[PageWords]) -> dict[str, float]:
-    """Return the weight of each query word times its rarity among the found pages.
+    """Return the weight of each query word, multiplied by its rarity among the found pages.
 
-    This is for backends that cannot count the pages they did not find.
+    This is for backends that cannot count the pages that were not found.
 
     Args:
         asked: The words of the query with their weights.
@@ -233,9 +233,9 @@ def rarities_among(asked: Mapping[str, float], found: Sequence[PageWords]) -> di
 
 
 def score_page(page: PageWords, rarities: Mapping[str, float]) -> float:
-    """Return the score of a wiki page for the words of a query; 0 if it has none of them.
+    """Return the score of a wiki page for a query; 0 if the page has no word of the query.
 
-    `rarities` has the weight of each query word times its rarity.
+    `rarities` has the weight of each query word, multiplied by its rarity.
     """
     body, title = _spaced(page.body), _spaced(page.title)
     body_stems, title_stems = _spaced(page.body_stems), _spaced(page.title_stems)
@@ -251,30 +251,30 @@ def score_page(page: PageWords, rarities: Mapping[str, float]) -> float:
             named += weight
         elif wanted in title_stems:
             named += weight * OTHER_FORM_TIMES
-    # A title that consists only of words of the query is most likely the wanted page. So the
-    # title's score grows with the share of its words that match.
+    # A title that has only words of the query is most likely the page that is wanted. So a title
+    # scores more the greater the share of matching words in it.
     share = matched / (page.title.count(" ") + 1)
     return total + TITLE_WEIGHT * named * (1 + share) / 2
 
 
 def term_impact(times: float, *, length: float) -> float:
-    """Return the BM25 weight of a word, always below 1.
+    """Return the BM25 weight of a word in a text, always below 1.
 
-    It depends on the number of occurrences and the relative length of the text.
+    It depends on how often the word occurs, and on the length from `length_factor`.
     """
     return times / (times + _SATURATION * length)
 
 
 def length_factor(words: str) -> float:
-    """Return the length of a text relative to a usual text, damped; 1 for a usual text."""
+    """Return the length of a text compared with a usual text, damped; 1 for a usual text."""
     times_usual = min(len(words) / _USUAL_CHARACTERS, _MOST_TIMES_USUAL)
     return 1 - _LENGTH_SHARE + _LENGTH_SHARE * times_usual
 
 
 def _spaced(words: str) -> str:
-    """Return words, separated by blanks, with two blanks between them.
+    """Put two blanks between words that are separated by one blank.
 
-    Then `count(" word ")` also counts two neighbouring occurrences, because they share no blank.
+    Then `count(" word ")` also counts the same word twice in a row.
     """
     return f" {words.replace(' ', '  ')} "
 
@@ -288,10 +288,10 @@ _LETTER: Final = regex.compile(r"\X")
 
 
 def split_chunks(body: str) -> tuple[str, ...]:
-    """Split a page's text into parts of at most `MAX_CHUNK_CHARACTERS`, in order, none empty.
+    """Split a page's text into parts of at most `MAX_CHUNK_CHARACTERS`, in order.
 
     The text is split between paragraphs. A paragraph that is too long is split between sentences,
-    then between words, then between letters.
+    then between words, then between letters. No part is empty.
     """
     paragraphs = (part.strip() for part in _PARAGRAPHS.split(body))
     finer: list[Callable[[str], Iterator[str]]] = [
@@ -304,9 +304,9 @@ def split_chunks(body: str) -> tuple[str, ...]:
 
 
 def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Iterator[str]:
-    """Yield a text if it fits into a part of a page; otherwise split it.
+    """Yield a text that fits into one part of a page, or else the parts into which it is split.
 
-    The first of the `cuts` splits the text; parts that are still too long are split by the others.
+    The first of `cuts` splits the text. The other ones split what is still too long.
     """
     if len(text) <= MAX_CHUNK_CHARACTERS:
         yield text
@@ -317,7 +317,7 @@ def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Itera
 
 
 def _packed(parts: Iterable[str], *, joint: str) -> Iterator[str]:
-    """Join short texts into parts of a page that are as long as allowed."""
+    """Join short texts into parts of a page that are as long as possible."""
     packed: list[str] = []
     size = 0
     for part in parts:
@@ -342,17 +342,16 @@ def _cut_after(text: str, border: re.Pattern[str]) -> Iterator[str]:
 def _letters(text: str) -> Iterator[str]:
     """Yield each letter with its combining marks.
 
-    A letter with too many marks is split into characters.
+    If a letter has too many marks, its characters are yielded one by one.
     """
     for letter in _LETTER.findall(text):
         yield from (letter,) if len(letter) <= MAX_CHUNK_CHARACTERS else letter
 
 
 def best_chunk(body: str, rarities: Mapping[str, float], languages: Languages = ()) -> str:
-    """Return the part of a page's text that matches the words of a query best.
+    """Return the part of a page's text that matches a query best.
 
-    If several match equally well or none matches, it is the first of these. It is "" for an empty
-    text.
+    Of several equal parts it is the first. An empty text gives "".
     """
     parts = split_chunks(body)
     if len(parts) < 2 or not rarities:

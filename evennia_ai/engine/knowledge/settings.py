@@ -1,9 +1,10 @@
-"""Settings of a game for the writing of wiki pages by models, and for searches of NPCs.
+"""Settings of a game: how models write wiki pages, and how often NPCs may search.
 
-A game may set any field in one dictionary; the other fields keep their defaults. The first searches
-of an NPC in a conversation are free. Each later search depends on the space left in the prompt: the
-fuller the prompt is, the more urgently the model is warned, until searches are refused. The code
-here has no side effects.
+A game may set any field in one dictionary. Other fields keep their defaults.
+
+In a conversation, the first searches of an NPC for a speaker are always allowed. For each later
+search, the space left in the prompt decides. The fuller the prompt is, the more urgently the model
+is warned, until searches are refused. The code here has no side effects.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ Placement = Literal["prepend", "split"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorekeeperSettings:
-    """Settings of a game for the lorekeeper: a model that helps builders write wiki pages."""
+    """Settings for the lorekeeper, a model that helps builders to write wiki pages."""
 
     enabled: bool = True
     """True if the model that writes a page gets other wiki pages to read."""
@@ -30,7 +31,7 @@ class LorekeeperSettings:
     """The place of these wiki pages in the prompt.
 
     "prepend" means before the model's system prompt. "split" puts only the instructions there, and
-    everything else into a message before the task.
+    all other pages into a message before the task.
     """
     budget_tokens: Annotated[int, Field(ge=600, le=10**6)] = 6000
     """The maximum number of tokens of these wiki pages.
@@ -45,7 +46,7 @@ def read_lorekeeper_settings(given: Any, *, where: str) -> LorekeeperSettings:
     """Read the settings for the lorekeeper, which writes wiki pages, from a dictionary.
 
     Raises:
-        FormatError: A field is wrong. The message names the first one.
+        FormatError: A field is invalid. The message names the first one.
     """
     return read_fields(LorekeeperSettings, given, where=where)
 
@@ -61,20 +62,20 @@ _Amount = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchBudget:
-    """The limits on a speaker's searches of knowledge bases in one conversation."""
+    """The limits on an NPC's searches for one speaker in one conversation."""
 
     calls: _Amount = 10
     free: _Amount = 5
-    """The number of searches that are allowed without a check of the space left.
+    """How many searches are allowed without looking at the space left in the prompt.
 
-    Later searches carry a warning.
+    Each later search carries a warning.
     """
     warn_percent: _Amount = 70
-    """The used percentage of the prompt from which the model gets a strong warning."""
+    """From what percentage of the prompt on the model gets a strong warning."""
     reject_percent: _Amount = 90
-    """The used percentage of the prompt from which searches are refused."""
+    """From what percentage of the prompt on searches are refused."""
     minutes: _Amount = 30
-    """The period in minutes in which searches are counted."""
+    """The period in minutes over which searches are counted."""
 
 
 DEFAULT_SEARCH_BUDGET: Final = SearchBudget()
@@ -82,9 +83,9 @@ DEFAULT_SEARCH_BUDGET: Final = SearchBudget()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchVerdict:
-    """The decision whether one search of knowledge bases is allowed.
+    """The decision whether a search of knowledge bases is allowed.
 
-    If `code` is set, the search is refused; `message` is for the model.
+    If `code` is set, the search is refused. `message` is for the model.
     """
 
     code: RefusalCode | None = None
@@ -97,9 +98,9 @@ class SearchVerdict:
 
 
 def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
-    """Return the limits on searches from a dictionary, and "" as no error.
+    """Read the limits on searches from a dictionary. Returns them with "".
 
-    If the dictionary is wrong, return the default limits and a description of the error.
+    If the dictionary is invalid, returns the default limits with a description of the error.
     """
     if given in (None, "") or given == {}:
         return DEFAULT_SEARCH_BUDGET, ""
@@ -116,7 +117,7 @@ def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
 def judge_search(
     budget: SearchBudget, *, before: int, used_tokens: int, limit_tokens: int
 ) -> SearchVerdict:
-    """Decide whether another search of knowledge bases is allowed.
+    """Decide whether one more search of knowledge bases is allowed.
 
     Args:
         budget: The limits of the game.
@@ -149,11 +150,11 @@ def judge_search(
 
 
 def _contradiction(made: SearchBudget) -> str:
-    """Describe two limits on searches that contradict each other; "" if none do."""
+    """Describe two limits on searches that contradict each other; "" if there are none."""
     if made.calls < 1 or made.minutes < 1:
         return "calls and minutes must be 1 or more"
     if made.free >= made.calls:
         return f"free ({made.free}) must be less than calls ({made.calls})"
     if not made.warn_percent <= made.reject_percent <= 100:
-        return "warn_percent must not be over reject_percent, nor that over 100"
+        return "warn_percent must be at most reject_percent, and reject_percent at most 100"
     return ""

@@ -60,8 +60,8 @@ def test_search_budget_takes_fields_of_a_dictionary():
     [
         ({"calls": 5, "free": 5}, "free (5) must be less than calls (5)"),
         ({"calls": 0}, "calls and minutes must be 1 or more"),
-        ({"warn_percent": 95}, "warn_percent must not be over"),
-        ({"reject_percent": 101}, "warn_percent must not be over"),
+        ({"warn_percent": 95}, "warn_percent must be at most"),
+        ({"reject_percent": 101}, "warn_percent must be at most"),
         ({"calls": "10"}, "calls must be a whole number"),
         ({"calls": True}, "calls must be a whole number"),
         ({"cals": 1}, "there is no 'cals'"),

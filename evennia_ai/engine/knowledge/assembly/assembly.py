@@ -1,9 +1,9 @@
 """Context assembly: choose the wiki pages for a writing task, in fifteen numbered steps.
 
-The result is a package: the pages that the generator (the model that writes a page) gets. The
-assembly does no I/O and calls no model. It yields requests (`requests.py`), and the code that runs
-it sends the answers. The order of the steps is fixed, and each step writes one line into the
-trace.
+The result is a package: the pages that a model reads before it writes a new page. This model is
+called the generator. The assembly itself does no I/O and calls no model. It yields requests
+(`requests.py`), and its caller sends it the answers. The order of the steps is fixed, and each step
+writes one line into the trace.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ OBVIOUS_QUERY: Final = TaskPlan(
     type_from="precheck",
     bypass_reason="the task is obviously a query",
 )
-"""The plan for a task whose first words show that it only reads."""
+"""The plan for a task whose first words show that it only asks for information."""
 
 
 def assemble_package(
@@ -40,27 +40,29 @@ def assemble_package(
     """Choose the wiki pages for a writing task.
 
     Args:
-        task: The task and the options that its author set.
+        task: The task, with the options that its author set.
         rules: The rules of the game. The config page of the wiki may change them.
         counter: Counts the tokens of the chosen pages.
 
     Raises:
-        ContextBudgetError: The instructions have more tokens than the package may have.
+        ContextBudgetError: The instructions alone have more tokens than all pages may have.
     """
     trace = Trace()
-    rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1: the rules
+    rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1: rules
     if planning.precheck_query(task, rules, trace):  # 2: a task that only reads
         return empty_package(task, OBVIOUS_QUERY, trace)
-    plan = yield from planning.make_plan(task, rules, trace)  # 3: the plan for the task
+    plan = yield from planning.make_plan(task, rules, trace)  # 3: plan
     if plan.bypass_reason:
         return empty_package(task, plan, trace)
 
-    bible = yield from instructing.gather_world_bible(rules, trace)  # 4: the page on the world
-    # 5: instructions for every task and for its type
+    bible = yield from instructing.gather_world_bible(rules, trace)  # 4: page on the world
+    # 5: instructions for all tasks and for the type of this task
     core = yield from instructing.gather_core_instructions(task, plan, rules, trace)
-    # 6: pages that instructions require
+    # 6: pages that the instructions require
     instructions = yield from instructing.gather_required([*bible, *core], rules, trace)
-    entities = yield from gathering.gather_encyclopedia(task, plan, trace)  # 7: entities' pages
+    entities = yield from gathering.gather_encyclopedia(
+        task, plan, trace
+    )  # 7: pages about the entities
     linked = yield from gathering.gather_linked(entities, rules, trace)  # 8: pages they link to
     sources = yield from gathering.gather_sources(plan, rules, trace)  # 9: source pages
     talk = yield from gathering.gather_talk([*sources, *entities], rules, trace)  # 10: talk pages
@@ -78,7 +80,7 @@ def assemble_package(
     # 14: drop the pages that do not fit
     pages, trimmed = trim_pages(pages, limit_tokens=limit, world=world, counter=counter)
     gone = ", ".join(one.page.heading for one in trimmed) or "nothing"
-    trace.log_step(14, f"{gone} had to go, the limit is {limit} tokens")
+    trace.log_step(14, f"dropped {gone}; the limit is {limit} tokens")
 
     total_tokens = counter.count(render_pages(pages, world=world))  # 15: count the tokens
     trace.log_step(15, f"{len(pages)} pages, {total_tokens} tokens")
@@ -94,7 +96,7 @@ def assemble_package(
 
 
 def empty_package(task: LoreTask, plan: TaskPlan, trace: Trace) -> Package:
-    """Return a package that has no pages, with the reason in its plan."""
+    """Return a package without pages. The plan has the reason for that."""
     return Package(
         task=task,
         task_type=plan.task_type.key,
@@ -109,9 +111,10 @@ def empty_package(task: LoreTask, plan: TaskPlan, trace: Trace) -> Package:
 def remove_duplicates(
     found: Sequence[PackedPage], trace: Trace
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
-    """Keep each page once, in the first section of the package that has it.
+    """Keep each page once: in the first section of the package that contains it.
 
-    A talk page that was found as another kind of page is dropped, because it would be shown whole.
+    Only parts of talk pages may be shown. So a talk page that was found as another kind of page,
+    and would be shown whole, is dropped.
     """
     kept: dict[tuple[str, str], PackedPage] = {}
     dropped: list[DroppedPage] = []
@@ -119,6 +122,8 @@ def remove_duplicates(
         if page.bucket != "talk" and page.name is not None and page.name.namespace == "Talk":
             dropped.append(DroppedPage(page=page, why="talk pages are never shown whole"))
         elif (first := kept.setdefault(page.identity, page)) is not page:
-            dropped.append(DroppedPage(page=page, why=f"it is in the section {first.bucket}"))
-    trace.log_step(12, f"{len(kept)} pages stay, {len(dropped)} go")
+            dropped.append(
+                DroppedPage(page=page, why=f"it is already in the section {first.bucket}")
+            )
+    trace.log_step(12, f"{len(kept)} pages kept, {len(dropped)} dropped")
     return tuple(kept.values()), tuple(dropped)

@@ -1,11 +1,12 @@
 """The rules by which wiki pages are chosen for a task, from settings and from a wiki page.
 
-The settings of the game give one `AssemblyRules`. The page Instructions:Config may override each
-field in its metadata, under the field's own name. `task_types` maps keys to `description`,
-`instructions` and `bypass`; a new key adds a type, a known key changes one. Front matter and JSON
-have numbers, booleans and lists, but a table on a page has only texts, so each parser accepts both.
-A wrong value gives a warning and keeps the old value, so a typing error on a page never stops the
-assembly.
+The settings of the game give one `AssemblyRules`. The metadata of the page Instructions:Config may
+override each field by its name. There, `task_types` maps a key to the fields `description`,
+`instructions` and `bypass`. A known key changes a task type, and a new key adds one.
+
+Each parser accepts texts as well as numbers, booleans and lists, because a table on a page contains
+only texts. An invalid value gives a warning and changes nothing. So a typing error on a page never
+stops the assembly.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,28 +22,28 @@ Bypass = Literal["never", "read_only", "always"]
 BYPASSES: Final[tuple[Bypass, ...]] = get_args(Bypass)
 
 QUERY: Final = "query"
-"""The type of a task that only reads and writes no wiki page."""
+"""The type of a task that only asks for information and writes no wiki page."""
 
 UNKNOWN: Final = "unknown"
-"""The type of a task whose type could not be determined. Such a task gets a package."""
+"""The type of a task whose type nobody could determine. Such a task gets a package, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskType:
-    """A kind of writing task, with the wiki pages that it needs."""
+    """A kind of writing task, with the wiki pages that such tasks need."""
 
     key: str
     description: str
-    """The description that the planner model reads."""
+    """The description that the planner model reads. The planner chooses the type of a task."""
     instructions: tuple[PageName, ...] = ()
-    """The wiki pages that such tasks need.
+    """The wiki pages that tasks of this type need.
 
-    Pages whose own metadata names the type are added to these.
+    Pages whose own metadata names this type are needed as well.
     """
     bypass: Bypass = "never"
-    """When such a task goes to the generator without wiki pages.
+    """When such a task is given to the generator without wiki pages.
 
-    "read_only" means: if the planner finds that no wiki page is created or edited.
+    "read_only" means: only if the planner finds that the task creates and edits no page.
     """
 
 
@@ -106,19 +107,19 @@ class AssemblyRules:
     generative_keywords: tuple[str, ...] = GENERATIVE_KEYWORDS
     stop_words: frozenset[str] = COMMON_WORDS
     max_depth: int = 2
-    """How many `requires` links between pages are followed in a row at most."""
+    """How many `requires` links are followed one after another at most."""
     fully_resolve: bool = False
-    """True if `requires` links between pages are followed without a limit."""
+    """True if `requires` links are followed to the end."""
     most_entities: int = 8
     linked_pages: int = 5
-    """The maximum number of pages that are added because other chosen pages link to them."""
+    """How many pages are added at most because other chosen pages link to them."""
     sources_per_entity: int = 2
-    """The maximum number of source pages for each entity that the task is about."""
+    """How many source pages are chosen at most for each entity of the task."""
     talk_sections: tuple[str, ...] = ("Reliability Assessment", "Bias Analysis", "Editorial Notes")
     wikipedia: bool = False
     """True to request introductions of Wikipedia articles.
 
-    The code that runs the assembly decides whether the game allows these requests.
+    The caller of the assembly decides whether the game allows such requests.
     """
     budget_tokens: int = 6000
     """The maximum number of tokens of all chosen pages, including the reserve."""
@@ -126,16 +127,16 @@ class AssemblyRules:
 
     @property
     def limit_tokens(self) -> int:
-        """Return how many tokens the chosen pages may have at most."""
+        """Return the maximum number of tokens of all chosen pages."""
         return self.budget_tokens - self.reserve_tokens
 
     def task_type(self, key: str) -> TaskType | None:
-        """Return the task type with this key; None if the rules have none."""
+        """Return the task type with this key; None if there is none."""
         return next((one for one in self.task_types if one.key == key), None)
 
     @property
     def unknown_type(self) -> TaskType:
-        """Return the type of tasks whose type could not be determined."""
+        """Return the type for tasks whose type could not be determined."""
         return self.task_type(UNKNOWN) or TASK_TYPES[-1]
 
 
@@ -145,11 +146,11 @@ _TRUTHS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": F
 
 
 class ConfigValueError(EvenniaAIError):
-    """The error for an invalid value on the config page. The text completes "must be ..."."""
+    """The error for an invalid value on the config page. Its text completes "must be ..."."""
 
 
 def parse_bool(value: Any) -> bool:
-    """Parse a boolean, or a word that means true or false, such as "yes"."""
+    """Parse a boolean, or a word such as "yes" that means true or false."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and (found := _TRUTHS.get(value.strip().casefold())) is not None:
@@ -175,7 +176,7 @@ def parse_line(value: Any) -> str:
 
 
 def parse_lines(value: Any) -> tuple[str, ...]:
-    """Parse a list of texts, or one text with items separated by commas."""
+    """Parse a list of texts, or one text whose items are separated by commas."""
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or len(items) > MOST_ITEMS:
         raise ConfigValueError(f"a list of at most {MOST_ITEMS} texts")
@@ -184,10 +185,7 @@ def parse_lines(value: Any) -> tuple[str, ...]:
 
 
 def parse_phrases(value: Any) -> tuple[str, ...]:
-    """Parse a list of texts, each of which must contain a word.
-
-    The words of tasks are searched for these texts.
-    """
+    """Parse a list of texts to search for in tasks. Each text must contain a word."""
     found = parse_lines(value)
     if not all(split_signs(one) for one in found):
         raise ConfigValueError("a list of texts with at least one word each")
@@ -195,7 +193,7 @@ def parse_phrases(value: Any) -> tuple[str, ...]:
 
 
 def parse_page_name(value: Any) -> PageName:
-    """Parse a page title. A title without a namespace belongs to the namespace Instructions."""
+    """Parse a page title. Without a namespace it belongs to the namespace Instructions."""
     try:
         return page_name(parse_line(value), default="Instructions")
     except TitleError as error:
@@ -203,7 +201,7 @@ def parse_page_name(value: Any) -> PageName:
 
 
 def parse_page_names(value: Any) -> tuple[PageName, ...]:
-    """Parse page titles, given as a list or as one text with commas between them."""
+    """Parse page titles, given as a list or as one text with commas."""
     return tuple(parse_page_name(one) for one in parse_lines(value))
 
 
@@ -227,10 +225,10 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "budget_tokens": _BUDGET,
     "reserve_tokens": partial(parse_int, least=0, most=1_000_000),
 }
-"""The functions that parse the fields of the config page, by name of the field."""
+"""The function that parses each field of the config page, by name of the field."""
 
-# Metadata fields that any instruction page may have. On the config page they are ignored instead
-# of being reported as unknown rules.
+# Metadata that any instruction page may have. The config page may have it too, so it is ignored
+# there and not reported as an unknown rule.
 _OF_ANY_PAGE: Final = frozenset(
     {
         *("id", "type", "applies_to", "task_type", "priority", "status", "canonical"),
@@ -240,7 +238,7 @@ _OF_ANY_PAGE: Final = frozenset(
 
 
 def apply_config_page(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, tuple[str, ...]]:
-    """Return the rules changed by the wiki's config page, and a warning for each wrong value."""
+    """Return the rules with the changes of the config page, and a warning per invalid value."""
     found: dict[str, Any] = {}
     warnings: list[str] = []
     for key, value in page.meta.fields.items():
@@ -259,9 +257,9 @@ def apply_config_page(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, 
 
 
 def _parse_field(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
-    """Return a field of the config page as parsed, by its name.
+    """Parse one field of the config page and return its value under its name.
 
-    The result is empty for metadata that any page may have.
+    Metadata that any page may have gives an empty result.
     """
     if key in _OF_ANY_PAGE:
         return {}
@@ -274,7 +272,7 @@ def _parse_field(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
 
 
 def _task_types(value: Any, rules: AssemblyRules) -> tuple[TaskType, ...]:
-    """Return the known task types, changed by the config page, followed by its new types."""
+    """Return the known task types with the changes of the config page, then its new types."""
     if not isinstance(value, Mapping) or len(value) > MOST_TASK_TYPES:
         raise ConfigValueError(f"at most {MOST_TASK_TYPES} types, each a key with its description")
     types = {one.key: one for one in rules.task_types}
@@ -300,7 +298,7 @@ def _task_type(known: TaskType, changes: Mapping[Any, Any]) -> TaskType:
 
 
 def _bypass(value: Any) -> Bypass:
-    """Parse when a task type needs no wiki pages. True means "always" and False "never"."""
+    """Parse when a task type gets no wiki pages. True means "always" and False means "never"."""
     for bypass in BYPASSES:
         if value == bypass:
             return bypass

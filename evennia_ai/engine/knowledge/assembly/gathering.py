@@ -1,4 +1,4 @@
-"""Steps 7 to 11 of choosing wiki pages: pages about the task's entities, and talk pages."""
+"""Steps 7 to 11 of context assembly: encyclopedia, source and talk pages, and Wikipedia."""
 
 import hashlib
 import re
@@ -35,9 +35,9 @@ _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>#\n]{1,600})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSource:
-    """A wiki page with the links in its text.
+    """A wiki page, with the pages to which it links.
 
-    `mentions` also has the repetitions of a link.
+    `links` has each linked page once. `mentions` has a page once for each link to it.
     """
 
     name: PageName
@@ -47,7 +47,7 @@ class LinkSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedPage:
-    """A wiki page with the number of chosen pages that link to it, and the number of links."""
+    """A wiki page to which chosen pages link: the number of these pages, and of their links."""
 
     name: PageName
     seeds: int
@@ -57,8 +57,8 @@ class LinkedPage:
 def rank_linked_pages(seeds: Sequence[LinkSource]) -> tuple[LinkedPage, ...]:
     """Return the encyclopedia pages to which the given pages link, best first.
 
-    The given pages themselves are left out. Pages linked from more of them come first, then pages
-    with more links, then pages in order of title.
+    The given pages themselves are left out. A page to which more of them link comes first. Then the
+    number of links decides, then the title.
     """
     linking = Counter[PageName]()
     links = Counter[PageName]()
@@ -77,7 +77,7 @@ def rank_linked_pages(seeds: Sequence[LinkSource]) -> tuple[LinkedPage, ...]:
 
 
 def linked_names(body: str) -> tuple[PageName, ...]:
-    """Return the page names in all links of a wiki text, including repetitions."""
+    """Return the names of all pages to which a wiki text links, including repetitions."""
     found: list[PageName] = []
     for link in _LINK.finditer(blank_code(body)):
         with suppress(TitleError):  # a link with an invalid title is plain text
@@ -87,7 +87,10 @@ def linked_names(body: str) -> tuple[PageName, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading of a wiki page with the text up to the next one. Level 0 has no heading."""
+    """A heading of a wiki page, with the text up to the next heading.
+
+    The text before the first heading has level 0.
+    """
 
     level: int
     heading: str
@@ -97,12 +100,12 @@ class Section:
 def split_sections(body: str) -> tuple[Section, ...]:
     """Split a wiki text at its headings, in order.
 
-    If a text has MediaWiki headings, lines that start with `#` are list items. Otherwise they are
-    Markdown headings.
+    If the text has headings of MediaWiki (`== ==`), lines that begin with `#` are items of lists.
+    Otherwise such lines are headings of Markdown.
     """
     lines = body.split("\n")
-    # A heading inside code does not count. Blanking code may also turn other text into a heading,
-    # so a line must be a heading both with and without the code.
+    # Headings inside code do not count. But blanking the code may also turn other text into a
+    # heading. So a line must be a heading with and without its code.
     prose = blank_code(body).split("\n")
     heading_of = _wiki_heading if any(map(_wiki_heading, prose)) else _hash_heading
     both = enumerate(zip(prose, lines, strict=True))
@@ -134,13 +137,13 @@ def _hash_heading(line: str) -> tuple[int, str] | None:
 
 
 MOST_CHARACTERS: Final = 100_000
-"""The maximum number of characters of a talk page that are read."""
+"""How many characters of a talk page are read at most."""
 
 
 def extract_talk_sections(body: str, *, headings: Sequence[str]) -> str:
-    """Return the sections of a wiki text with these headings, in the order of `headings`.
+    """Return the sections of a wiki text that have these headings, in the order of `headings`.
 
-    Subsections of such a heading are included. A section without text is left out.
+    Their subsections are included. A section without text is left out.
     """
     found = split_sections(body[:MOST_CHARACTERS])
     wanted = [
@@ -153,7 +156,7 @@ def extract_talk_sections(body: str, *, headings: Sequence[str]) -> str:
 
 
 def _with_subsections(heading: str, found: Sequence[Section]) -> str:
-    """Render the first section with its subsections; "" if none of them has text."""
+    """Render the first section with its subsections; "" if they have no text."""
     first, *rest = found
     texts = [first.text]
     for one in rest:
@@ -165,16 +168,16 @@ def _with_subsections(heading: str, found: Sequence[Section]) -> str:
 
 
 READ_FOR_EACH: Final = 4
-"""How many linked pages are read for each linked page that is chosen.
+"""How many linked pages are read for each linked page to choose.
 
-Some links are broken or lead to the same page, so more pages are read than needed.
+Some links lead to missing pages or to the same page, so more pages are read than are chosen.
 """
 
 
 def gather_encyclopedia(
     task: LoreTask, plan: TaskPlan, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the pages that the task's author named, then one page for each of its entities."""
+    """Fetch the pages that the author of the task named, and the pages of the task's entities."""
     entities = [one for one in plan.entities if one.namespace == "Main"]
     names = [*task.custom_pages, *entities]
     found = yield from fetch_pages(names, trace)
@@ -194,7 +197,7 @@ def gather_encyclopedia(
 def gather_linked(
     seeds: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the pages to which the encyclopedia pages link most often."""
+    """Fetch the pages to which the chosen encyclopedia pages link most."""
     names = [one.name for one in seeds if one.name]
     links = (yield Links(tuple(names))) if names else ()
     candidates = rank_linked_pages(
@@ -218,7 +221,7 @@ def gather_linked(
 def gather_sources(
     plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the source pages that the task names, then the best matches for each entity."""
+    """Fetch the source pages that the task names, and the best source pages for each entity."""
     named = [one for one in plan.entities if one.namespace == "Sources"]
     found = yield from fetch_pages(named, trace)
     for entity in plan.entities if rules.sources_per_entity else ():
@@ -228,18 +231,20 @@ def gather_sources(
         found += [one.page for one in hits if not isinstance(one, Hidden)]
     pages = [one for one in distinct_pages(found) if one.name.namespace == "Sources"]
     trace.log_step(9, page_names(pages))
-    return tuple(pack_page(one, "sources", why="fits what the task is about") for one in pages)
+    return tuple(
+        pack_page(one, "sources", why="a source for an entity of the task") for one in pages
+    )
 
 
 def gather_talk(
     pages: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the talk pages of these pages, and keep only their sections for writers."""
+    """Fetch the talk pages of chosen pages, and keep only the sections that writers may read."""
     names = dict.fromkeys(one.name.talk for one in pages if one.name)
     found = distinct_pages((yield from fetch_pages(tuple(names), trace)))
     packed = [
         replace(
-            pack_page(one, "talk", why="talk about a chosen page"),
+            pack_page(one, "talk", why="the talk page of a chosen page"),
             heading=f"Talk: {one.name.title}",
             text=extract_talk_sections(one.body, headings=rules.talk_sections),
         )
@@ -253,7 +258,7 @@ def gather_talk(
 def gather_wikipedia(
     plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the Wikipedia introduction of each entity, if the rules allow that."""
+    """Fetch the Wikipedia introduction of each entity, if the rules allow it."""
     found: list[PackedPage] = []
     for entity in plan.entities if rules.wikipedia else ():
         answer = yield Introduction(entity.title)
@@ -271,7 +276,7 @@ def _pack_article(entity: PageName, article: Article) -> PackedPage:
         bucket="wikipedia",
         heading=entity.title,
         text=article.text,
-        why="the real world",
+        why="background from the real world",
         sha256=hashlib.sha256(article.text.encode("utf-8", "surrogatepass")).hexdigest(),
         article=article.title,
     )

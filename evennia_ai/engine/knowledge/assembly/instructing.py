@@ -1,4 +1,4 @@
-"""Steps 4 to 6 of choosing wiki pages: instructions for writers, and the pages they require."""
+"""Steps 4 to 6 of context assembly: instructions for writers, and the pages they require."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from evennia_ai.engine.text.words import make_phrase
 
 
 def default_pages(pages: Sequence[Page]) -> list[Page]:
-    """Return the instruction pages that every task needs, ordered by priority."""
+    """Return the instruction pages that every task needs, highest priority first."""
     return _by_priority(filter(_is_included_by_default, pages))
 
 
 def pages_for_task(pages: Sequence[Page], task: str, task_type: TaskType) -> list[Page]:
-    """Return the instruction pages whose task type and tags match, ordered by priority."""
+    """Return the instruction pages that fit the type and the words of a task, best first."""
     said = make_phrase(task)
     return _by_priority(
         one for one in pages if _is_of_type(one, task_type.key) and _matches_tags(one, said)
@@ -64,22 +64,22 @@ def _is_of_type(page: Page, key: str) -> bool:
 
 
 def _matches_tags(page: Page, said: str) -> bool:
-    """True if the task names one of a page's tags, or the page has no tags besides its type."""
-    # Authors also tag pages with their type. That tag does not restrict the tasks, so ignore it.
+    """True if the task contains one of the page's tags, or if the page has no such tags."""
+    # Authors often tag a page with its own type. That tag says nothing about tasks, so ignore it.
     kind = page.meta.fields.get("type")
     special = [tag for tag in page.meta.tags if tag != kind]
     return not special or any(make_phrase(tag) in said for tag in special)
 
 
 MOST_PAGES: Final = 200
-"""The maximum number of wiki pages that are read by following `requires` links."""
+"""How many wiki pages are read at most by following `requires` links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredPage:
-    """A wiki page that another page lists in `requires`.
+    """A wiki page that another page lists in its field `requires`.
 
-    `depth` counts the links that led to it, and `by` is the page that required it first.
+    `depth` is the number of links from a chosen page, and `by` is the first page that requires it.
     """
 
     page: Page
@@ -89,18 +89,18 @@ class RequiredPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredPages:
-    """Wiki pages reached by `requires` links. `reached` begins with the pages to start from."""
+    """Wiki pages that `requires` links lead to, after the pages from which the links start."""
 
     reached: tuple[RequiredPage, ...]
     warnings: tuple[str, ...] = ()
 
 
 def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[RequiredPages]:
-    """Follow the `requires` links of some wiki pages step by step, reading each page once.
+    """Follow the `requires` links of wiki pages level by level, and read each page once.
 
     Args:
         roots: The pages to start from.
-        max_depth: How many links are followed in a row at most; None means no limit.
+        max_depth: How many links are followed one after another; None means no limit.
     """
     reached = [RequiredPage(page=page) for page in roots]
     warnings: list[str] = []
@@ -109,15 +109,15 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
     while level and (max_depth is None or depth < max_depth):
         depth += 1
         known = {one.page.name for one in reached}
-        # The pages to read next in the order in which they are declared, each with the first page
-        # that requires it.
+        # The pages to read in this round, in the order in which they are listed. Each has the first
+        # page that requires it.
         wanted: dict[PageName, PageName] = {}
         for one in level:
             for name in one.page.meta.requires:
                 if name not in known:
                     wanted.setdefault(name, one.page.name)
         if len(reached) + len(wanted) > MOST_PAGES:
-            warnings.append(f"the graph of requires has over {MOST_PAGES} pages; the rest is left")
+            warnings.append(f"more than {MOST_PAGES} pages are required; the others were left out")
             break
         answer = (yield Fetch(tuple(wanted))) if wanted else ()
         level = []
@@ -126,7 +126,7 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
                 warnings.append(f"{by} requires {name}, and there is no such page")
             elif isinstance(page, Hidden):
                 warnings.append(f"{by} requires {name}, which may not be read here")
-            # two titles may lead to one page, which must be listed only once
+            # two titles may lead to one page, which counts only once
             elif page.name not in known:
                 known.add(page.name)
                 level.append(RequiredPage(page=page, depth=depth, by=by))
@@ -135,17 +135,16 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
 
 
 MOST_LOOKED_THROUGH: Final = 200
-"""The maximum number of instruction pages of a wiki whose metadata is read."""
+"""How many instruction pages of a wiki are read at most to look at their metadata."""
 
 
 def gather_world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
-    """Fetch the wiki page that describes the world for all writing.
-
-    The list is empty if there is no such page.
-    """
+    """Fetch the wiki page that describes the world; an empty list if there is none."""
     pages = distinct_pages((yield from fetch_pages([rules.world_bible], trace)))
     if not pages:
-        trace.warn(f"{rules.world_bible} is missing: nothing anchors the writing to the world")
+        trace.warn(
+            f"{rules.world_bible} is missing: the model gets no page that describes the world"
+        )
     trace.log_step(4, page_names(pages))
     return pages
 
@@ -153,7 +152,7 @@ def gather_world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
 def gather_core_instructions(
     task: LoreTask, plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[list[Page]]:
-    """Fetch the instruction pages that every task needs, then those for the task's type."""
+    """Fetch the instruction pages that every task needs, then those for this type of task."""
     core = yield from _fetch_required(rules.core_instructions, trace)
     by_type = yield from _fetch_required(plan.task_type.instructions, trace)
     others = yield from _other_instructions(rules, trace)
@@ -166,7 +165,7 @@ def gather_core_instructions(
 def gather_required(
     roots: Sequence[Page], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Add all wiki pages that the chosen instructions require, directly or indirectly."""
+    """Return the given pages and all pages that they require, directly or indirectly."""
     max_depth = None if rules.fully_resolve else rules.max_depth
     found = yield from resolve_requires(distinct_pages(roots), max_depth=max_depth)
     trace.warn(*found.warnings)
@@ -184,7 +183,7 @@ def gather_required(
 
 
 def _fetch_required(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
-    """Fetch wiki pages by name, and warn about each missing one."""
+    """Fetch wiki pages by name, with a warning about each missing one."""
     found = yield from fetch_pages(names, trace)
     missing = [name for name, page in zip(names, found, strict=True) if page is None]
     trace.warn(*map(missing_page_warning, missing))
@@ -192,7 +191,7 @@ def _fetch_required(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]
 
 
 def _other_instructions(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
-    """Fetch those instruction pages of the wiki that the rules do not name.
+    """Fetch the instruction pages of the wiki that the rules do not name.
 
     Their metadata says which tasks need them.
     """
@@ -200,7 +199,7 @@ def _other_instructions(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
     if len(names) > MOST_LOOKED_THROUGH:
         trace.warn(
             f"there are {len(names)} instruction pages, of which {MOST_LOOKED_THROUGH} are looked"
-            " through; name the others in the config page's task_types"
+            " through; name the others in task_types on the config page"
         )
     known = {CONFIG_PAGE, rules.world_bible, *rules.core_instructions}
     wanted = [name for name in names if name not in known][:MOST_LOOKED_THROUGH]

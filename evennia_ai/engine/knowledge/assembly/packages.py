@@ -1,17 +1,18 @@
 """Packages: the wiki pages that were chosen for a task, and the text that a model reads.
 
-The headers, their order and the two lines of caution are fixed, because instruction pages refer to
-them. A line of a page that looks like one of these headers is quoted, except in instructions,
-whose authors may write anything.
+The headers of sections, their order and the two lines of caution never change, because instruction
+pages refer to them. A line of a page that looks like such a header is quoted. Instructions are an
+exception, because their authors may write anything.
 
-Pages are ranked only by words. The score counts the occurrences of each distinct word of the task,
-counts those in the title twice, and divides by the number of words of the page. If a package is too
-long, pages are dropped in this order: Wikipedia, talk, sources, encyclopedia, in each section from
-the lowest score. Instructions are never dropped.
+Pages are ranked by words only. The score counts how often the words of the task occur in the page,
+twice in its title, and divides that by the number of words of the page.
+
+If a package is too long, pages are dropped section by section, the lowest score first. The order of
+sections is: Wikipedia, talk, sources, encyclopedia. Instructions are never dropped.
 
 A package is placed before the generator's system prompt. In a conversation only the instructions
-are placed there and the rest comes before the task, so that the beginning of the prompt does not
-change.
+are placed there, and all other pages before the task. So the beginning of the prompt stays the same
+from task to task.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ from evennia_ai.engine.text.words import split_signs
 
 Bucket = Literal["instructions", "encyclopedia", "sources", "talk", "wikipedia"]
 BUCKETS: Final[tuple[Bucket, ...]] = get_args(Bucket)
-"""The sections of a package in order. A page that several steps found is in the first."""
+"""The sections of a package, in order. A page that belongs to several is put into the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,37 +40,37 @@ class PackedPage:
 
     bucket: Bucket
     heading: str
-    """The text of the page's header in the text for the model."""
+    """The header of the page in the text for the model."""
     text: str
-    """The text below the page's header."""
+    """The text below that header."""
     why: str
     """The reason why the page was chosen."""
     sha256: str
-    """The hash that, together with base and revision, identifies the text of the page."""
+    """The hash of the page's name, text and metadata."""
     name: PageName | None = None
-    """The name of the page, None for a Wikipedia article."""
+    """The name of the page; None for a Wikipedia article."""
     article: str = ""
-    """The title of a Wikipedia article, "" for a page."""
+    """The title of a Wikipedia article; "" for a page of the wiki."""
     base: str = ""
     revision: str = ""
     depth: int = 0
-    """How many `requires` links were followed to reach the page."""
+    """How many `requires` links lead from a chosen page to this one."""
     score: float = 0.0
     forced: bool = False
     """True if the author of the task asked for the page by name.
 
-    Such a page is dropped only after all other pages of its section.
+    Such a page is dropped last in its section.
     """
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Return a key that is equal for equal wiki pages."""
+        """Return a key that is equal if two chosen pages are the same page."""
         if self.name is None:
             return "Wikipedia", self.article
         return self.name.namespace, self.name.title
 
     def to_record(self) -> dict[str, Any]:
-        """Return everything except the page's text, for the record of how pages were chosen."""
+        """Return everything except the text, for the record of the choice of pages."""
         return {
             "section": self.bucket,
             "page": self.article if self.name is None else self.name.full,
@@ -84,18 +85,18 @@ class PackedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedPage:
-    """A wiki page that was chosen for a task and then dropped, with the reason."""
+    """A wiki page that was chosen for a task and dropped later, with the reason."""
 
     page: PackedPage
     why: str
 
     def to_record(self) -> dict[str, Any]:
-        """Return the record of the dropped page, with the reason."""
+        """Return what the record of the choice of pages contains about the dropped page."""
         return self.page.to_record() | {"dropped": self.why}
 
 
 def pack_page(page: Page, bucket: Bucket, *, why: str, depth: int = 0) -> PackedPage:
-    """Return a whole wiki page as a chosen page in this section."""
+    """Choose a whole wiki page for this section."""
     return PackedPage(
         bucket=bucket,
         heading=page.name.full,
@@ -133,7 +134,7 @@ _LIKE_A_HEADER: Final = re.compile(
 def render_pages(
     pages: Sequence[PackedPage], *, world: str, buckets: Sequence[Bucket] = BUCKETS
 ) -> str:
-    """Render the chosen pages of some sections as the text for a model; "" without pages."""
+    """Render the chosen pages of some sections as text for the model; "" if there are none."""
     sections = (
         render_section(bucket, [one for one in pages if one.bucket == bucket], world=world)
         for bucket in buckets
@@ -142,7 +143,7 @@ def render_pages(
 
 
 def render_section(bucket: Bucket, pages: Sequence[PackedPage], *, world: str) -> str:
-    """Render one section of chosen pages with its header; "" without pages."""
+    """Render the pages of one section below its header; "" if there are none."""
     if not pages:
         return ""
     lines = [HEADERS[bucket]]
@@ -154,7 +155,7 @@ def render_section(bucket: Bucket, pages: Sequence[PackedPage], *, world: str) -
 
 
 def one_line(text: str) -> str:
-    """Return a name from an untrusted source in a form that is safe in one line of text."""
+    """Return a name from an untrusted source as a short text without line breaks."""
     return " ".join(text.split())[:MOST_OF_A_NAME]
 
 
@@ -164,8 +165,8 @@ def _page_lines(page: PackedPage) -> list[str]:
         lines.append(f"Wikipedia: {one_line(page.article)}")
     text = page.text
     if page.bucket != "instructions":
-        # `splitlines` recognises all line breaks that other programs recognise. So no unusual line
-        # break can hide a line that looks like a header.
+        # `splitlines` also finds unusual line breaks. So a line that looks like a header cannot
+        # hide behind one.
         text = _LIKE_A_HEADER.sub("> ", "\n".join(text.splitlines()))
     return [*lines, *filter(None, [text.strip()])]
 
@@ -180,19 +181,19 @@ class Package:
     task: LoreTask
     task_type: str
     type_from: TypeFrom
-    """What determined the task type: the author, the planner model or the words of the task."""
+    """How the task type was determined: by the author, the pre-check, the planner or a fallback."""
     entities: tuple[str, ...] = ()
     bypass_reason: str = ""
-    """The reason for sending the task to the generator without wiki pages, or ""."""
+    """Why the generator gets no wiki pages for this task; "" if it gets some."""
     world: str = ""
     pages: tuple[PackedPage, ...] = ()
     dropped: tuple[DroppedPage, ...] = ()
     tokens: Mapping[str, int] = field(default_factory=dict)
-    """The number of tokens of each section."""
+    """The tokens of each section, by name of the section."""
     total_tokens: int = 0
-    """The number of tokens of the whole text for the model."""
+    """The tokens of the whole text for the model."""
     limit_tokens: int = 0
-    """The maximum number of tokens of that text."""
+    """The maximum number of tokens of the whole text for the model."""
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -203,16 +204,16 @@ class Package:
 
     @property
     def sections(self) -> dict[Bucket, tuple[PackedPage, ...]]:
-        """Return the chosen pages by section, without empty sections."""
+        """Return the chosen pages by section. Sections without pages are left out."""
         found = {one: tuple(it for it in self.pages if it.bucket == one) for one in BUCKETS}
         return {bucket: pages for bucket, pages in found.items() if pages}
 
     def render(self, *buckets: Bucket) -> str:
-        """Render the text for the generator: some sections or all; "" without wiki pages."""
+        """Render the text for the generator, with all sections or some; "" without wiki pages."""
         return render_pages(self.pages, world=self.world, buckets=buckets or BUCKETS)
 
     def context_meta(self) -> dict[str, Any]:
-        """Return everything about the choice of pages except their texts, as JSON for records."""
+        """Return the record of how the pages were chosen, without their texts, as JSON values."""
         text = self.render()
         return {
             "task_type": self.task_type,
@@ -232,20 +233,16 @@ class Package:
 
 TITLE_WEIGHT: Final = 2
 MOST_RANKED: Final = 40_000
-"""The number of characters by which a wiki page is ranked.
-
-A longer page is ranked by its beginning.
-"""
+"""How many characters of a wiki page its score depends on, from its beginning."""
 
 
 def rank_pages(
     pages: Sequence[PackedPage], *, task: str, stop_words: Collection[str]
 ) -> tuple[PackedPage, ...]:
-    """Return the chosen pages with their scores, by section, and in each section best first.
+    """Return the chosen pages with their scores: by section, and best first in each section.
 
-    Instructions keep their order. Forced pages come before the others of their section, in the
-    order in which the author named them. Pages with equal scores keep their order, in which pages
-    that the task names precede pages that are only linked.
+    Instructions keep their order. Forced pages come first in their section, in the order in which
+    the author named them. Pages with equal scores keep their order.
     """
     terms = frozenset(_content_words(task, stop_words))
     scored = [
@@ -269,7 +266,7 @@ def rank_pages(
 def task_word_share(
     title: str, text: str, *, terms: Collection[str], stop_words: Collection[str]
 ) -> float:
-    """Return the share of a wiki page's words that occur in the task; 0 without words."""
+    """Return the share of a wiki page's words that the task contains; 0 without any words."""
     in_title = Counter(_content_words(title, stop_words))
     in_text = Counter(_content_words(text[:MOST_RANKED], stop_words))
     length = in_title.total() + in_text.total()
@@ -291,13 +288,13 @@ class ContextBudgetError(BudgetError):
 def trim_pages(
     pages: Sequence[PackedPage], *, limit_tokens: int, world: str, counter: TokenCounter
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
-    """Return the wiki pages that fit, and those dropped, in the order of dropping.
+    """Return the wiki pages that fit into the limit, and the dropped pages in order of dropping.
 
-    Pages are added, most important first, until one does not fit. So no time is spent on counting
-    the tokens of long texts that are dropped anyway.
+    Pages are added, most important first, until one does not fit. So the tokens of long pages that
+    do not fit anyway are not counted.
 
     Args:
-        pages: The ranked pages. The last one of a section is dropped first.
+        pages: The ranked pages. The last page of a section is dropped first.
         limit_tokens: The maximum number of tokens of the package.
         world: The name of the world.
         counter: Counts the tokens of the rendered text.
@@ -310,7 +307,7 @@ def trim_pages(
         text = render_pages(last_dropped[:number], world=world)
         return counter.count(text) <= limit_tokens
 
-    # Add pages in reverse order of dropping. Instructions, which are never dropped, come first.
+    # The page that is dropped first comes last. Instructions, which are never dropped, come first.
     order = (*DROP_ORDER, "instructions")
     last_dropped = sorted(pages, key=lambda one: -order.index(one.bucket))
     needed = sum(one.bucket == "instructions" for one in pages)
@@ -328,13 +325,13 @@ def trim_pages(
 def count_section_tokens(
     pages: Sequence[PackedPage], *, world: str, counter: TokenCounter
 ) -> dict[str, int]:
-    """Return the tokens of each section that has pages, by section."""
+    """Return the tokens of each section that has pages, by name of the section."""
     texts = {bucket: render_pages(pages, world=world, buckets=(bucket,)) for bucket in BUCKETS}
     return {bucket: counter.count(text) for bucket, text in texts.items() if text}
 
 
 def place_package(package: Package, system_prompt: str, placement: Placement) -> tuple[str, str]:
-    """Return the system text and the context text with the pages; either may be ""."""
+    """Return the system text and the text before the task, with the chosen pages put into them."""
     if placement == "prepend":
         return _joined(package.render(), system_prompt), ""
     instructions, *rest = BUCKETS

@@ -1,7 +1,7 @@
-"""The CONTEXT panel: the wiki pages that a model got for a task, as lines for a screen.
+"""The CONTEXT panel: lines for a screen that show which wiki pages a model got for a task.
 
-It is rendered only from the record of how the pages were chosen (`context_meta`). So the panel of
-an old draft shows the pages as they were, even if they have changed since.
+The panel is rendered only from the record of the choice of pages (`context_meta`). So the panel of
+an old draft shows the pages as they were then.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _NOT_SECTIONS: Final = ("total", "limit")
 
 
 def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
-    """Render the CONTEXT panel. `title` names the draft or answer to which it belongs."""
+    """Render the CONTEXT panel. `title` names the draft or the answer that the panel is about."""
     return [
         clip_text(escape_controls(f"CONTEXT of {title}"), WIDTH),
         *field_lines("task", " ".join(task.split())),
@@ -76,5 +76,5 @@ def _list_lines(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def field_lines(title: str, text: str) -> list[str]:
-    """Render one field of the CONTEXT panel, on as many lines as it needs."""
+    """Render one field of the CONTEXT panel, wrapped to as many lines as it needs."""
     return wrap_hanging(f"  {pad_text(title, _TITLE)}{text}")

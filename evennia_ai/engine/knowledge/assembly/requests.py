@@ -1,9 +1,10 @@
-"""Writing tasks, the requests of a context assembly, and the trace of its fifteen steps.
+"""Writing tasks, the requests that context assembly makes, and the trace of its fifteen steps.
 
-The assembly chooses wiki pages for a task. It does no I/O. It yields these requests, and the code
-that runs it sends the answers: from backends, from models, or in tests from a dict. If the viewer
-may not see a page or a hit, that code leaves it out or answers `Hidden`, which the trace reports.
-If a backend cannot be read, its error ends the assembly.
+The assembly chooses wiki pages for a task and does no I/O. It yields these requests, and its caller
+sends it the answers: from backends, from models, or from a dict in tests.
+
+If the viewer may not see a page or a hit, the caller leaves it out or answers `Hidden`, which the
+trace reports. If a backend cannot be read, its error ends the assembly.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -18,18 +19,18 @@ from evennia_ai.engine.prompt.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreTask:
-    """A writing task for a model, in the words of its author."""
+    """A task for the model that writes a page, in the words of the author."""
 
     text: str
     type_override: str = ""
-    """The key of the task type, or "" to determine the type.
+    """The key of the task type; "" to have the type determined.
 
-    With a key, the pre-check and the planner are skipped.
+    With a key, neither the pre-check nor the planner is used.
     """
     custom_pages: tuple[PageName, ...] = ()
-    """Wiki pages that are always chosen, before all other encyclopedia pages."""
+    """Wiki pages that are always chosen, and come before all other encyclopedia pages."""
     world: str = ""
-    """The name of the world; "" means the name on the config page."""
+    """The name of the world; "" means the name that the config page gives."""
 
 
 STEPS: Final = (
@@ -37,22 +38,22 @@ STEPS: Final = (
     *("Resolve requires", "Encyclopedia pages", "Linked pages", "Sources", "Talk sections"),
     *("Wikipedia", "Deduplicate", "Rank", "Trim", "Serialise"),
 )
-"""The names of the steps by which wiki pages are chosen. The first step has the number 1."""
+"""The names of the steps of context assembly. The first step has the number 1."""
 
 
 @dataclass(slots=True)
 class Trace:
-    """The log of choosing wiki pages for one task. The steps modify no other value."""
+    """The log of context assembly for one task: a line for each step, and all warnings."""
 
     steps: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def log_step(self, number: int, what: str) -> None:
-        """Add the result of step `number` to the trace."""
+        """Add what step `number` did to the trace."""
         self.steps.append(f"{number}. {STEPS[number - 1]}: {what}")
 
     def warn(self, *warnings: str) -> None:
-        """Add warnings to the trace, each only once."""
+        """Add warnings to the trace. Each text is added only once."""
         self.warnings.extend(one for one in dict.fromkeys(warnings) if one not in self.warnings)
 
 
@@ -124,7 +125,7 @@ class Introduction:
 
 Request: TypeAlias = Fetch | PageSearch | Links | ListTitles | AskPlanner | Introduction
 Step: TypeAlias = Generator[Request, Any, T]
-"""A part of choosing wiki pages: it yields requests and returns a value of type T."""
+"""A part of context assembly that yields requests and returns a value of type T."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The answer for a plan or a Wikipedia introduction that could not be obtained."""
+    """The answer if a plan or a Wikipedia introduction could not be obtained."""
 
     why: str
 
@@ -150,18 +151,17 @@ class Article(Protocol):
 
 
 def missing_page_warning(name: PageName) -> str:
-    """Return the warning that a wiki page does not exist or that the viewer may not see it.
+    """Return the warning that a wiki page does not exist, or that the viewer may not see it.
 
-    Both cases have the same sentence, so that the warning does not reveal that a hidden page
-    exists.
+    The sentence is the same in both cases, so it does not reveal that a hidden page exists.
     """
     return f"there is no page {name} that may be read here"
 
 
 def fetch_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
-    """Fetch wiki pages by name; the result has None for each missing or hidden page.
+    """Fetch wiki pages by name. The result has None for each missing or hidden page.
 
-    The warning about a hidden page contains its name, which the author of the task already knew.
+    A warning names each hidden page, because the author of the task knew its name already.
     """
     if not names:
         return []
@@ -172,23 +172,23 @@ def fetch_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page | Non
 
 
 def fetch_listed_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
-    """Fetch the wiki pages whose names the backend listed, each only once.
+    """Fetch the wiki pages that a backend listed, without duplicates.
 
-    The warning about hidden pages contains only their number, because a title may be a secret.
+    A warning tells only how many of them are hidden, because a title may be a secret.
     """
     if not names:
         return []
     answer = yield Fetch(tuple(names))
     if hidden := sum(isinstance(page, Hidden) for page in answer):
-        trace.warn(f"{hidden} of the pages that are listed may not be read here")
+        trace.warn(f"{hidden} of the listed pages may not be read here")
     return distinct_pages(page if isinstance(page, Page) else None for page in answer)
 
 
 def distinct_pages(pages: Iterable[Page | None]) -> list[Page]:
-    """Return the existing wiki pages, each once, because two titles may lead to one page."""
+    """Return the existing wiki pages without duplicates. Two titles may lead to one page."""
     return list({page.name: page for page in pages if page is not None}.values())
 
 
 def page_names(pages: Iterable[Page]) -> str:
-    """Join the names of wiki pages for a line of the trace."""
+    """Join the names of wiki pages for a line of the trace; "none" if there are none."""
     return ", ".join(page.name.full for page in pages) or "none"

@@ -1,11 +1,13 @@
-"""Folders of wiki pages: each file is a page, each folder is a namespace or a parent page.
+"""Read folders of wiki pages: each file is a page, each folder is a namespace or a parent page.
 
-`Instructions/`, `Sources/` and `Talk/` hold the pages of these namespaces. Everything else is the
-encyclopedia. Deeper folders are part of the title, as in `Instructions/Core/Canon Policy.md`.
-`Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. Text files are parsed by `markup.py`.
-In a YAML file, `text` is the text and everything else is metadata. `base.yaml` describes the base.
+The folders `Instructions/`, `Sources/` and `Talk/` contain the pages of these namespaces. All other
+files are encyclopedia pages. Deeper folders become part of the title, as in
+`Instructions/Core/Canon Policy.md`. `Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`.
 
-A folder is read completely or not at all, and nothing outside it is read.
+`markup.py` parses text files. In a YAML file, the field `text` is the text, and all other fields
+are metadata. The file `base.yaml` describes the knowledge base.
+
+A folder is read completely or not at all. Nothing outside it is read.
 """
 
 import re
@@ -46,7 +48,7 @@ _YAML: Final = frozenset({".yaml", ".yml"})
 _BASE: Final = frozenset({"base.yaml", "base.yml"})
 _SPACES: Final[Mapping[str, Namespace]] = {one.lower(): one for one in NAMESPACES}
 
-# The fields that base.yaml may have, each with its type and the type in words for errors.
+# The fields that base.yaml may have: for each the type, and a description of it for errors.
 _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "key": (str, "text"),
     "name": (str, "text"),
@@ -64,7 +66,7 @@ _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem:
-    """A problem with a file in a folder of pages. `line` is None if the text names the line."""
+    """A problem with a file in a folder of pages. `line` is None if `problem` names the line."""
 
     file: str
     problem: str
@@ -75,7 +77,7 @@ class FileProblem:
 
 
 class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
-    """Files in a folder cannot be read as wiki pages. No file of the folder was imported."""
+    """The error if files of a folder cannot be read as wiki pages. Then no file is imported."""
 
     def __init__(self, folder: str, problems: Sequence[FileProblem]) -> None:
         self.folder = folder
@@ -89,7 +91,7 @@ class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFolder:
-    """A folder of wiki pages, as read: the knowledge base, its pages, and the other files."""
+    """A folder of wiki pages after reading: the knowledge base, its pages, and skipped files."""
 
     info: BaseInfo
     pages: tuple[Page, ...]
@@ -97,14 +99,14 @@ class PageFolder:
 
 
 def read_folder(folder: Path, *, key: str = "") -> PageFolder:
-    """Read a folder as a knowledge base with its pages, sorted by name.
+    """Read a folder as a knowledge base, with its pages sorted by name.
 
     Args:
         folder: The folder.
-        key: The key of the base; "" means the key in `base.yaml`, else the name of the folder.
+        key: The key of the base. "" means the key in `base.yaml`, or else the name of the folder.
 
     Raises:
-        ImportProblems: Some files are wrong. The error names each of them.
+        ImportProblems: Some files are invalid. The error names each of them.
     """
     name = folder.resolve().name or "pages"
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pages"
@@ -134,7 +136,7 @@ def read_folder(folder: Path, *, key: str = "") -> PageFolder:
 
 
 def write_base_file(info: BaseInfo) -> str:
-    """Return the text of `base.yaml` for a knowledge base, without default values."""
+    """Return the text of `base.yaml` for a knowledge base. Default values are left out."""
     defaults = BaseInfo(key="", name="")
     written: dict[str, Any] = {}
     for field in _BASE_FIELDS:
@@ -145,9 +147,9 @@ def write_base_file(info: BaseInfo) -> str:
 
 
 def file_of_page(name: PageName) -> PurePosixPath:
-    """Return the path of the file for a wiki page, relative to its folder.
+    """Return the path of the file for a wiki page, relative to the folder of the base.
 
-    `read_folder` reads the same page from this path.
+    `read_folder` reads this page from a file with this path.
 
     Raises:
         TitleError: A part of the title cannot be a file name.
@@ -167,7 +169,7 @@ def file_of_page(name: PageName) -> PurePosixPath:
 
 
 class _FileError(Exception):
-    """The error for one invalid file. `read_folder` collects these errors."""
+    """The error for one invalid file. `read_folder` collects all these errors."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         self.problem = problem
@@ -176,7 +178,7 @@ class _FileError(Exception):
 
 
 def _files(folder: Path, problems: list[FileProblem]) -> Iterator[Path]:
-    """Yield the files of a folder and its subfolders, ordered by name."""
+    """Yield the files of a folder and of its subfolders, sorted by name in each folder."""
     if not folder.is_dir():
         problems.append(FileProblem(file=".", problem="is not a folder; name an existing one"))
         return
@@ -196,7 +198,7 @@ def _files(folder: Path, problems: list[FileProblem]) -> Iterator[Path]:
 
 
 def _entries(folder: Path, root: Path, problems: list[FileProblem]) -> Iterator[Path]:
-    """Yield the readable entries of one folder, except hidden ones and names with `_`."""
+    """Yield the files and folders in one folder, except those whose name begins with "." or "_"."""
     file = folder.relative_to(root).as_posix()
     if len(folder.relative_to(root).parts) > MAX_DEPTH:
         deep = f"is more than {MAX_DEPTH} folders deep; make it flatter"
@@ -236,7 +238,7 @@ def _yaml_page(name: PageName, source: str) -> Page:
 
 
 def _name_of(file: PurePosixPath) -> PageName:
-    """Return the name of the wiki page that the file at this path contains."""
+    """Return the name of the wiki page in the file with this path."""
     *above, _ = parts = [*file.parts[:-1], file.stem if file.suffix else file.name]
     namespace: Namespace = "Main"
     if above and (named := _namespace_of(above[0])):
@@ -254,7 +256,7 @@ def _namespace_of(folder: str) -> Namespace | None:
 
 
 def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
-    """Return the facts about a knowledge base, changed by what `base.yaml` sets."""
+    """Return the facts about a knowledge base with the changes that `base.yaml` makes."""
     values = _mapping(text)
     unknown = sorted(set(map(str, values)) - _BASE_FIELDS.keys())
     if unknown:
@@ -284,7 +286,7 @@ def _mapping(source: str) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """Read the text of a file, with line feeds as line breaks."""
+    """Read the text of a file. Line breaks become line feeds."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)

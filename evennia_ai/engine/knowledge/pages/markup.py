@@ -1,14 +1,14 @@
-"""Markup: parse the text notations in which people write wiki pages, and write such texts.
+"""Markup: read wiki pages from the text notations that people use, and write them as text.
 
-A text may have a block of metadata; the rest is the body. There are three notations:
+A text may have a block of metadata. The rest is the body. There are three notations for metadata:
 
 - YAML between two lines of `---` at the top;
 - a JSON object in `<nowiki>`;
-- a wiki table at the top with two columns, a name and a value, and at least one known name. Any
-  other table is part of the page.
+- a wiki table at the top that has two columns, for names and values, and at least one known name.
+  Any other table is part of the body.
 
-`#REDIRECT [[Target]]` is a separate block. Links are `[[Target#part|label]]`, except in code. Prose
-is the part of a body that is not code.
+`#REDIRECT [[Target]]` is a block of its own. Links have the form `[[Target#part|label]]`. Prose is
+the part of a body that is not code, and only prose contains links.
 """
 
 import json
@@ -46,10 +46,10 @@ _OPENING: Final = re.compile(
 
 
 def prose_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and stop of each part of a text that is not code, in order.
+    """Yield the start and the end of each part of a text that is not code, in order.
 
-    An opening code mark without a closing mark is ordinary text. A backtick must be closed on the
-    same line.
+    An opening code mark that is never closed is ordinary text. A backtick must be closed on its
+    line.
     """
     lowered = text.translate(_SMALL)
     unclosed: set[str] = set()
@@ -68,7 +68,7 @@ def prose_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def blank_code(text: str) -> str:
-    """Return a text with its code replaced by blanks. Other characters keep their positions."""
+    """Replace the code in a text by blanks. All other characters keep their positions."""
     if not _OPENING.search(text):
         return text
     made: list[str] = []
@@ -80,14 +80,14 @@ def blank_code(text: str) -> str:
     return "".join(made)
 
 
-# Lower-cases only ASCII letters, because `str.lower` may change the length of a text and so shift
+# Lower-cases only ASCII letters. `str.lower` may change the length of a text, which would shift
 # positions.
 _SMALL: Final = {big: big + 32 for big in range(ord("A"), ord("Z") + 1)}
 
 
 MAX_ROWS: Final = 200
 
-# The names of metadata fields that instruction pages and sources use
+# The names of the metadata fields that instruction pages and sources use.
 _FIELDS: Final = KNOWN_FIELDS | {
     *("id", "type", "subtype", "status", "priority", "canonical", "include_by_default"),
     *("applies_to", "task_type", "reliability", "bias"),
@@ -99,7 +99,7 @@ _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def parse_info_table(source: str) -> dict[str, Any] | None:
-    """Parse a wiki table from `{|` to `|}` as metadata; None for any other table."""
+    """Parse a wiki table from `{|` to `|}` as metadata; None if it is another kind of table."""
     rows = [row for row in _rows(source) if row]
     if rows and len(rows[0]) == 2 and _field_name(rows[0][0]) in _HEADERS:
         rows = rows[1:]
@@ -112,7 +112,7 @@ def parse_info_table(source: str) -> dict[str, Any] | None:
 
 
 def _rows(source: str) -> Iterator[list[str]]:
-    """Yield the cells of each row of a wiki table, as written."""
+    """Yield the cells of each row of a wiki table as they are written."""
     row: list[str] = []
     for line in source.split("\n")[1:]:
         text = line.strip()
@@ -139,10 +139,10 @@ def _value(field: str, cell: str) -> Any:
 
 
 def _items(text: str) -> list[Any]:
-    """Return the items of a list in a metadata value.
+    """Return the items of a list that was written as text in metadata.
 
-    If the text has links, these are the items; else the items are separated by commas and line
-    breaks.
+    If the text has links, the linked titles are the items. Otherwise commas and line breaks
+    separate the items.
     """
     listed = _number_or_list(text)
     if isinstance(listed, list):
@@ -159,14 +159,14 @@ def _number_or_list(text: str) -> Any:
         return text
     try:
         listed = json.loads(text)
-    except ValueError:  # a link such as `[[a link]]`, or other text in brackets that is not a list
+    except ValueError:  # not a list, but for example a link: `[[a link]]`
         return text
     plain = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
     return listed if plain else text
 
 
 def _plain(cell: str) -> str:
-    """Return the text of a wiki table's cell without its formatting."""
+    """Return the text in a cell of a wiki table, without formatting."""
     text = cell.strip()
     before, bar, after = text.partition("|")
     # the cell begins with attributes, as in `style="..." | value`
@@ -191,7 +191,7 @@ _META_HEADING: Final = re.compile(r"=+[ \t]*metadata[ \t]*=+", re.I)
 
 
 class MarkupError(EvenniaAIError):
-    """The error for a text that is no valid page. `line` is None if the message names it."""
+    """The error for a text that is no valid page. `line` is None if `problem` names the line."""
 
     def __init__(self, problem: str, *, line: int | None = None) -> None:
         self.problem = problem
@@ -200,7 +200,7 @@ class MarkupError(EvenniaAIError):
 
 
 class MetadataBlock(NamedTuple):
-    """The metadata of a page's text: its source, its first line, its values, and the other text."""
+    """The metadata in a page's text: source, first line and values; and the body without them."""
 
     source: str
     line: int
@@ -214,7 +214,7 @@ class MetadataBlock(NamedTuple):
 
 
 def parse_metadata_block(text: str) -> MetadataBlock | None:
-    """Return the block of metadata in a page's text, or None.
+    """Return the block of metadata in the text of a page; None if there is none.
 
     Raises:
         MarkupError: The block is invalid.
@@ -223,7 +223,7 @@ def parse_metadata_block(text: str) -> MetadataBlock | None:
 
 
 def may_have_metadata(text: str) -> bool:
-    """True if `read_page` might find metadata in this text."""
+    """True if `read_page` could take a part of this text for metadata."""
     starts = (_FENCE, _REDIRECT, _TABLE)
     return bool(_JSON.search(text)) or any(start.match(text) for start in starts)
 
@@ -309,8 +309,8 @@ MAX_TEXT: Final = 400_000
 """How many characters the text of a wiki page may have at most."""
 
 _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>\n]{1,600})(?:\|([^\[\]\n]{0,600}))?\]\]")
-# Prefixes of links that show a file or set a category. These links do not lead to a page, so they
-# are ignored.
+# Prefixes of links that show a file or set a category. Such links lead to no page, so they are
+# ignored.
 _NO_PAGES: Final = frozenset({"file", "image", "media", "category"})
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
@@ -319,7 +319,7 @@ def read_page(name: PageName, text: str) -> Page:
     """Read a text with its metadata as the wiki page of this name.
 
     Raises:
-        MarkupError: The text or its metadata is too long, or the metadata is wrong.
+        MarkupError: The text or its metadata is too long, or the metadata is invalid.
     """
     if len(text) > MAX_TEXT:
         raise MarkupError(f"the page has {len(text)} characters and the limit is {MAX_TEXT}")
@@ -338,40 +338,40 @@ def read_page(name: PageName, text: str) -> Page:
 
 
 def build_page(name: PageName, values: Mapping[str, Any], body: str) -> Page:
-    """Return a wiki page with these metadata values and this text.
+    """Make a wiki page from a text and the values of its metadata.
 
     Raises:
-        MetaError: A metadata field is wrong.
+        MetaError: A metadata field is invalid.
     """
     meta = parse_meta(values, name)
     return Page(name=name, body=body, meta=meta, links=find_links(body), locks=parse_locks(values))
 
 
 def write_page(page: Page) -> str:
-    """Return a wiki page as text with YAML front matter, from which `read_page` reads it again.
+    """Write a wiki page as text, with its metadata as YAML at the top.
 
     `read_page` reads the same page from this text.
     """
     values = meta_values(page.meta, page.name, locks=page.locks)
     if not values and not may_have_metadata(page.body):
         return page.body
-    # If there is no metadata, write an empty block. Otherwise `read_page` would take the beginning
-    # of the body for metadata.
+    # Without metadata, write an empty block if `read_page` would otherwise take the beginning of
+    # the body for metadata.
     metadata = write_yaml(values) if values else ""
     return f"---\n{metadata}---\n\n{page.body}"
 
 
 def write_wikitext(page: Page) -> str:
-    """Return a wiki page as wikitext for MediaWiki, with its metadata as JSON in `<nowiki>`.
+    """Write a wiki page as wikitext for MediaWiki, with its metadata as JSON in `<nowiki>`.
 
-    A page that only redirects is written as a MediaWiki redirect.
+    A page that only redirects becomes a redirect of MediaWiki.
     """
     values = meta_values(page.meta, page.name, locks=page.locks)
     if values.keys() == {"redirect"} and not page.body:
         return f"#REDIRECT [[{page.meta.redirect}]]\n"
     if not values and not may_have_metadata(page.body):
         return page.body
-    # `<` is escaped, so that no value can close the <nowiki> tag.
+    # `<` is escaped, so that no value can close the tag <nowiki>.
     metadata = json.dumps(values, ensure_ascii=False, indent=1).replace("<", "\\u003c")
     return f"<nowiki>{metadata}</nowiki>\n{page.body}"
 
@@ -392,5 +392,5 @@ def find_links(body: str) -> tuple[PageName, ...]:
 
 
 def strip_links(text: str) -> str:
-    """Return a wiki text as readers see it: each link is replaced by its label or title."""
+    """Return a wiki text as readers see it: each link becomes its label or else its title."""
     return _LINK.sub(lambda link: (link[2] or "").strip() or link[1].strip(), text)

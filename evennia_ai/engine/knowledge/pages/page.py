@@ -1,10 +1,14 @@
-"""Wiki pages of a knowledge base: names, metadata, and the backends that store them.
+"""Wiki pages of a knowledge base: their names, their metadata, and the backends that store them.
 
-A page is a value: its text without the metadata block, the metadata, and its revision. `markup.py`
-reads the notations of texts. Known metadata fields are checked here, and all others are kept
-unchanged. A required title without a namespace belongs to the encyclopedia; on an instruction page
-it belongs to the instructions. A `Backend` is the game's own database, a MediaWiki, or a backend
-that a game adds. It answers immediately or later, and never blocks the game.
+A page is a value. It has a text without the block of metadata, the metadata, and a revision.
+`markup.py` reads the notations of texts. Known metadata fields are checked here. All other fields
+are kept unchanged.
+
+The field `requires` lists page titles. A title without a namespace belongs to the encyclopedia, or
+on an instruction page to the instructions.
+
+A `Backend` is the game's own database, a MediaWiki, or a backend that a game adds. It answers at
+once or later, and never blocks the game.
 """
 
 import hashlib
@@ -23,9 +27,9 @@ Namespace = Literal["Main", "Instructions", "Sources", "Talk"]
 NAMESPACES: Final[tuple[Namespace, ...]] = get_args(Namespace)
 
 MAX_TITLE_BYTES: Final = 255
-"""The maximum length of a title in bytes of UTF-8, as in MediaWiki."""
+"""The maximum length of a page title in bytes of UTF-8. MediaWiki has the same limit."""
 
-# A text with more characters than this exceeds the limit in any script.
+# A text with more characters than this is too long for a title in any script.
 _MOST_READ: Final = 4 * MAX_TITLE_BYTES
 
 _NAMED: Final[dict[str, Namespace]] = {one.casefold(): one for one in NAMESPACES}
@@ -35,24 +39,24 @@ _FORBIDDEN: Final = re.compile(
 
 
 class TitleError(EvenniaAIError):
-    """The error for a text that is not a valid page title."""
+    """The error for a text that is no valid page title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PageName:
-    """The name of a wiki page: a namespace and a title within it, both as displayed."""
+    """The name of a wiki page: a namespace, and a title in it, both as readers see them."""
 
     namespace: Namespace
     title: str
 
     @property
     def full(self) -> str:
-        """Return the page's title with its namespace. Encyclopedia titles have no namespace."""
+        """Return the title after its namespace. The encyclopedia has no prefix."""
         return self.title if self.namespace == "Main" else f"{self.namespace}:{self.title}"
 
     @property
     def folded(self) -> str:
-        """Return the page's title in the form that look-ups compare, which ignores letter case."""
+        """Return the title without letter case, which look-ups compare."""
         return self.title.casefold()
 
     @property
@@ -69,10 +73,10 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
 
     Args:
         text: The name, with or without a namespace.
-        default: The namespace of a name without one.
+        default: The namespace if the name has none.
 
     Raises:
-        TitleError: The name is empty, too long, or has a character that titles may not have.
+        TitleError: The name is empty or too long, or has a character that titles may not have.
     """
     if len(text) > _MOST_READ:
         raise _too_long(text)
@@ -99,7 +103,7 @@ def _too_long(text: str) -> TitleError:
 
 
 def _split_namespace(title: str) -> tuple[Namespace | None, str]:
-    """Return the namespace before the colon of a title, or None, and the rest of the title."""
+    """Split a title at its first colon into a namespace (None if unknown) and the rest."""
     head, colon, rest = title.partition(":")
     namespace = _NAMED.get(head.strip().casefold()) if colon else None
     return namespace, rest.strip() if namespace else title
@@ -107,7 +111,7 @@ def _split_namespace(title: str) -> tuple[Namespace | None, str]:
 
 MediationKind = Literal["summary", "hints"]
 MEDIATIONS: Final[tuple[MediationKind, ...]] = get_args(MediationKind)
-"""The kinds of answers that a search of a restricted knowledge base can give."""
+"""The kinds of answers from a search of a restricted knowledge base."""
 
 NO_FIELDS: Final[Mapping[str, Any]] = {}
 
@@ -117,16 +121,16 @@ class PageMeta:
     """The metadata that the author of a wiki page wrote."""
 
     summary: str = ""
-    """A description that, together with the topics, says what the page is about."""
+    """A description of the page. Like the topics, it says what the page is about."""
     topics: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     requires: tuple[PageName, ...] = ()
-    """Pages that must be read together with this page, in order."""
+    """Pages that a writer must read together with this page, in order."""
     redirect: PageName | None = None
-    """The page to which readers are redirected, or None."""
+    """The page to which readers are sent instead; None if there is none."""
     fields: Mapping[str, Any] = field(default_factory=lambda: NO_FIELDS)
-    """All further fields, such as `type`, `task_type` or `reliability`, as JSON values."""
+    """All other fields as JSON values, for example `type`, `task_type` or `reliability`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,17 +141,17 @@ class Page:
     body: str
     meta: PageMeta = PageMeta()
     links: tuple[PageName, ...] = ()
-    """The pages that this page links to, in the order of their first link."""
+    """The pages to which this page links, in the order of the first links."""
     base: str = ""
-    """The key of the knowledge base to which the page belongs, or ""."""
+    """The key of the knowledge base that the page belongs to; "" if it is not stored."""
     revision: str = ""
-    """The backend's id for this version of the text, or "" if the page is not stored."""
+    """The backend's id of this version of the text; "" if the page is not stored."""
     locks: str = ""
-    """An Evennia lock string that says who may read the page, or ""."""
+    """An Evennia lock string that decides who may read the page; "" for no lock of its own."""
 
     @cached_property
     def sha256(self) -> str:
-        """Return the hash of everything that the page's author wrote: name, text and metadata."""
+        """Return the hash of everything that authors write: the name, the text and the metadata."""
         meta = self.meta
         written = [
             *(self.name.full, self.body, meta.summary, meta.topics, meta.aliases, meta.tags),
@@ -164,21 +168,21 @@ class BaseInfo:
     """Facts about a knowledge base, without its pages."""
 
     key: str
-    """The id by which tools and commands refer to the knowledge base."""
+    """The id by which tools and commands call the knowledge base."""
     name: str
     summary: str = ""
-    """A summary, visible like the topics to everybody who may search the base."""
+    """What the base is about. Everybody who may search the base sees it, and the topics."""
     topics: tuple[str, ...] = ()
     hint: str = ""
     """A hint about the content of a restricted base.
 
-    Like the keywords, the author writes it to be revealed.
+    The author writes the hint and the keywords to be revealed.
     """
     keywords: tuple[str, ...] = ()
     restricted: bool = False
     keeps_chunks: bool = True
     direct_characters: int = 0
-    """The largest size, in characters, at which all pages of the base are put into the prompt.
+    """If all pages of the base have at most this many characters, they are put into the prompt.
 
     0 means that the base is only searched.
     """
@@ -189,21 +193,21 @@ class BaseInfo:
     """An Evennia lock string with the access types `view`, `search` and `restricted`."""
     backend: str = "database"
     mediation: MediationKind = "summary"
-    """The kind of answer that a search of the base gives if it is restricted.
+    """How a search of the base is answered if the base is restricted.
 
-    It is a summary by a second model, or hints that the authors wrote.
+    "summary" is a safe summary by a second model. "hints" are hints that the authors wrote.
     """
 
 
 MAX_ITEMS: Final = 200
-"""How many items a list in metadata may have: requires, aliases, topics or tags."""
+"""How many items a list in metadata may have: required pages, aliases, topics or tags."""
 
 LIST_FIELDS: Final = ("topics", "aliases", "tags", "requires")
 KNOWN_FIELDS: Final = frozenset({"summary", "redirect", "locks", *LIST_FIELDS})
 
 
 class MetaError(EvenniaAIError):
-    """The error for a metadata field of a page with an invalid value."""
+    """The error for a metadata field of a page that has an invalid value."""
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -212,7 +216,7 @@ class MetaError(EvenniaAIError):
 
 
 def parse_meta(values: Mapping[str, Any], name: PageName) -> PageMeta:
-    """Parse the metadata of the page with this name, except `locks`.
+    """Parse the metadata of the page with this name, except for `locks`.
 
     Raises:
         MetaError: A known field has an invalid value.
@@ -233,14 +237,14 @@ def parse_meta(values: Mapping[str, Any], name: PageName) -> PageMeta:
 
 
 def parse_locks(values: Mapping[str, Any]) -> str:
-    """Return the lock string in a page's metadata, or ""."""
+    """Return the lock string in the metadata of a page; "" if there is none."""
     return _text(values, "locks")
 
 
 def meta_values(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str, Any]:
-    """Return the metadata of a page as a dict without empty fields.
+    """Return the metadata of a page as a dict, without empty fields.
 
-    `parse_meta` reads the same metadata from it.
+    `parse_meta` reads the same metadata from the dict.
     """
     said = {
         "summary": meta.summary,
@@ -255,10 +259,10 @@ def meta_values(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str,
 
 
 def alias_names(meta: PageMeta, name: PageName) -> tuple[PageName, ...]:
-    """Return the aliases of a page. An alias without a namespace belongs to the page's namespace.
+    """Return the aliases of a page. Without a namespace, an alias belongs to that of the page.
 
     Raises:
-        MetaError: An alias is not a valid title.
+        MetaError: An alias is no valid title.
     """
     named = (_named(alias, "aliases", name.namespace) for alias in meta.aliases)
     return tuple(dict.fromkeys(named))
@@ -272,12 +276,12 @@ def _named(text: str, field: str, default: Namespace) -> PageName:
 
 
 def _home(name: PageName) -> Namespace:
-    """Return the default namespace for required titles in the metadata of this page."""
+    """Return the namespace of required titles that name none, on the page with this name."""
     return "Instructions" if name.namespace == "Instructions" else "Main"
 
 
 def _written(target: PageName, name: PageName) -> str:
-    """Return how the metadata of the page `name` writes the name of the page `target`.
+    """Return the name of the page `target` as the metadata of the page `name` writes it.
 
     The namespace is left out if it is the default there.
     """
@@ -296,7 +300,7 @@ def _text(values: Mapping[str, Any], field: str) -> str:
 
 
 def _texts(values: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """Return the texts in a metadata list, each once. A single text counts as a list of one."""
+    """Return the texts in a list of metadata, without duplicates. One text counts as a list."""
     value = values.get(field)
     listed: Sequence[Any] = [value] if isinstance(value, str) else value or []
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
@@ -314,19 +318,19 @@ def _kind(value: object) -> str:
 T = TypeVar("T")
 
 Answer: TypeAlias = T | Awaitable[T]
-"""The answer of a backend: a value, or an awaitable such as a Twisted Deferred."""
+"""The answer of a backend: a value, or an awaitable such as a Deferred of Twisted."""
 
 
 class BackendError(EvenniaAIError):
-    """A knowledge base cannot be read or written now. The message says why and what to do."""
+    """The error if a knowledge base cannot be read or written now. It says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A wiki page that a search of a knowledge base found.
 
-    `passage` is the part of its text that matches best, with at most
-    `relevance.MAX_CHUNK_CHARACTERS` characters. A higher `score` is a better match; scores of
+    `passage` is the part of its text that matches best. It has at most
+    `relevance.MAX_CHUNK_CHARACTERS` characters. A higher `score` is a better match. Scores of
     different searches cannot be compared.
     """
 
@@ -337,9 +341,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageDraft:
-    """A new version of a wiki page that a backend is asked to write.
+    """A new version of a wiki page, for a backend to write.
 
-    `was` is the revision that the draft was based on, or "" for a new page. If the page has another
+    `was` is the revision on which the draft is based, or "" for a new page. If the page has another
     revision by now, the backend writes nothing.
     """
 
@@ -353,9 +357,10 @@ class Backend(Protocol):
     """The interface of a knowledge base. All methods and awaited answers may raise BackendError."""
 
     def fetch(self, names: Sequence[PageName]) -> "Answer[Sequence[Page | None]]":
-        """Return the wiki pages with these names; the result has None for each missing page.
+        """Return the wiki pages with these names. The result has None for each missing page.
 
-        Aliases and one redirect are followed, and the returned page has its own name.
+        Aliases and one redirect are followed. The returned page has its own name, not that of the
+        alias.
         """
 
     def search(
@@ -363,26 +368,26 @@ class Backend(Protocol):
     ) -> "Answer[Sequence[Hit]]":
         """Return the wiki pages that match the words of a query, best first.
 
-        Pages that have more of the words, rarer words, or the words in their title come first. The
-        query is not interpreted as query syntax. Equal queries give equal hits.
+        A page is better if it has more of the words, rarer words, or words in its title. Signs in
+        the query have no special meaning. Equal queries give equal hits.
 
         Args:
             query: The words.
-            namespaces: Namespaces to search; empty means all.
+            namespaces: The namespaces to search; empty means all.
             limit: The maximum number of hits.
         """
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> "Answer[Sequence[PageName]]":
-        """Return the pages of a namespace whose titles begin with a prefix, ordered by title."""
+        """Return the pages of a namespace whose titles begin with a prefix, sorted by title."""
 
     def linking(self, names: Sequence[PageName]) -> "Answer[Sequence[Sequence[PageName]]]":
-        """Return for each of these pages the list of pages to which it links."""
+        """Return for each of these pages the pages to which it links."""
 
     def pages(self, *, most_characters: int) -> "Answer[Sequence[Page] | None]":
         """Return all pages of the knowledge base.
 
-        Return None if they have more than `most_characters` characters.
+        Returns None if their texts have more than `most_characters` characters.
         """
 
     def write(self, draft: PageDraft) -> "Answer[Page]":
-        """Write a page that was approved, and return it as stored."""
+        """Write a page that somebody approved, and return the page as it was stored."""

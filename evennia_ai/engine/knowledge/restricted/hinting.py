@@ -1,10 +1,11 @@
-"""Hints: the answers of a knowledge base that reveals only what its authors wrote as hints.
+"""Hints: answers of a knowledge base that reveals only hints that its authors wrote.
 
-No text of a page goes to any model. A model that selects hints gets the question and the numbered
-hints, and answers with numbers. No text that it writes is passed on, and an answer that is anything
-but numbers of hints is a refusal. Without a model, hints are selected by the words of the question.
-The hints on offer do not depend on the texts of pages, so questions cannot reveal a page's text.
-The code here has no side effects.
+No text of a page is sent to any model. One model gets the question and the numbered hints, and
+answers with the numbers of hints that fit. Any other answer counts as a refusal, so no text that
+this model writes is passed on. Without such a model, the words of the question select the hints.
+
+The hints do not depend on the texts of pages. So no question can reveal the text of a page. The
+code here has no side effects.
 """
 
 import json
@@ -43,7 +44,7 @@ TASK: Final = (
 
 
 class HintChoice(BaseModel):
-    """The answer of the model that selects hints: their numbers and nothing else."""
+    """The answer of the model that selects hints. It has only the numbers of hints."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -51,7 +52,7 @@ class HintChoice(BaseModel):
 
 
 def page_hints(page: Page) -> tuple[str, ...]:
-    """Return the hints in a wiki page's metadata, given as a text or a list of texts.
+    """Return the hints in the metadata of a wiki page. They may be one text or a list of texts.
 
     Other values are ignored.
     """
@@ -64,27 +65,27 @@ def page_hints(page: Page) -> tuple[str, ...]:
 
 
 def set_hints(fields: Mapping[str, Any], hints: Sequence[str]) -> dict[str, Any]:
-    """Return the metadata fields of a wiki page with its hints replaced."""
+    """Return the metadata fields of a wiki page with other hints."""
     others = {key: value for key, value in fields.items() if key != HINTS_FIELD}
     return {**others, HINTS_FIELD: list(hints)} if hints else others
 
 
 def rank_hints(query: str, hints: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
-    """Return the hints to offer to a model; those with the most words of the query come first."""
+    """Return the hints to offer to a model. Hints with the most words of the query come first."""
     return tuple(sorted(hints, key=lambda one: -_count_shared_words(query, one))[:MOST_OFFERED])
 
 
 def choose_by_words(query: str, hints: Sequence[PagePassage]) -> SafeSummary:
     """Return the hints that share the most words with the query, as a safe answer.
 
-    If no hint shares a word, the answer is a refusal.
+    If no hint shares a word with it, the answer is a refusal.
     """
     fitting = [one for one in rank_hints(query, hints) if _count_shared_words(query, one)]
     return _summarize_hints(fitting[:MOST_CHOSEN])
 
 
 def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ...]:
-    """Return the messages that ask a model to choose the hints that answer a query."""
+    """Return the messages that ask a model which hints answer a query."""
     payload = {
         "question": query,
         "hints": {str(number): one.content for number, one in enumerate(hints, start=1)},
@@ -96,9 +97,9 @@ def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ..
 
 
 def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeSummary:
-    """Return the hints that a model selected by number, as a safe answer.
+    """Return the hints whose numbers a model gave, as a safe answer.
 
-    A number that no hint has makes the answer a refusal.
+    If there is no hint with one of these numbers, the answer is a refusal.
     """
     numbers = tuple(dict.fromkeys(answer.hints))
     if any(not 1 <= number <= len(hints) for number in numbers):
@@ -107,9 +108,9 @@ def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeS
 
 
 def merge_summaries(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
-    """Merge the answers of a search in bases with summaries and bases with hints.
+    """Merge the answer from bases that give summaries and the answer from bases that give hints.
 
-    If only one of the two is a refusal, the other is the result.
+    If one answer is a refusal, the result is the other answer.
     """
     if hints.decision == "refuse":
         return summary
@@ -130,6 +131,6 @@ def _summarize_hints(hints: Sequence[PagePassage]) -> SafeSummary:
 
 
 def _count_shared_words(query: str, hint: PagePassage) -> int:
-    """Return how many words of the query a hint contains, ignoring common words."""
+    """Return how many words of the query a hint contains. Common words do not count."""
     wanted = {word for word in query_weights(query) if word not in COMMON_WORDS}
     return len(wanted.intersection(index_text(hint.content).split()))

@@ -1,14 +1,19 @@
-"""Leaks: detect in a text what a restricted knowledge base must not reveal.
+"""Leaks: find protected content of a restricted knowledge base in another text.
 
-A text leaks if it has any of these: eight words in a row of a protected text; a whole short
-sentence of a protected text, also with other words in between; forty letters in a row, however
-they are divided into words, also shifted in the alphabet; one of the protected numbers in any
-form; a title or a term; or a long run of characters that nobody can read.
+A text leaks if it contains any of these:
 
-The text is compared in each of its readings (`readings.py`). The words of each reading are compared
-as they are, each reversed, in reverse order, and all reversed. Titles and terms are also searched
-in the first, last, second and third letters of words. The code here has no side effects, and its
-time is linear in the length of the texts.
+- eight words in a row of a protected text;
+- a whole short sentence of a protected text, also with other words in between;
+- forty letters in a row of a protected text, also if they are divided into other words or each
+  shifted by the same number of places in the alphabet;
+- a protected number in any form;
+- a protected title or term;
+- a long run of characters that nobody can read.
+
+The text is compared in each of its readings (`readings.py`). The words of a reading are compared in
+both orders, and spelled forwards and backwards. Titles and terms are also searched in the first and
+last letters of words, and in each second and third letter. The code here has no side effects, and
+its time is linear in the length of the texts.
 """
 
 import codecs
@@ -32,16 +37,16 @@ from evennia_ai.engine.knowledge.restricted.readings import decode_readings, squ
 from evennia_ai.engine.text.words import fold_letters, script_ranges
 
 PASSAGE_WORDS: Final = 8
-"""How many words in a row of a protected text count as a leak."""
+"""How many words in a row of a protected text are a leak."""
 
 SHORTEST_SENTENCE: Final = 4
-"""How many words a sentence must have for the whole sentence to be protected."""
+"""From how many words on a sentence is protected as a whole."""
 
 PASSAGE_LETTERS: Final = 40
-"""How many letters in a row of a protected text count as a leak, without blanks and signs."""
+"""How many letters in a row of a protected text are a leak. Blanks and signs do not count."""
 
 LETTERS_OF_NAME: Final = 7
-"""How many letters a title or term must have to be found inside and across words, too."""
+"""From how many letters on a title or term is also found inside words and across words."""
 
 LeakKind = Literal["", "words", "letters", "number", "title", "term", "opaque"]
 
@@ -52,18 +57,18 @@ _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _ALPHABET: Final = 26
 
 TELLING_WORDS: Final = 5
-"""How many distinctive words of a protected text, in their order, count as a leak.
+"""How many distinctive words of a protected text, in their order, are a leak.
 
-Any other words may be between them.
+Other words may be between them.
 """
 
 _TELLING_OF_SENTENCE: Final = 4
-_DISTINCTIVE_LETTERS: Final = 4  # the minimum number of letters of a distinctive word
-# The maximum average number of words in an answer for each distinctive word
+_DISTINCTIVE_LETTERS: Final = 4  # the least letters of a distinctive word
+# The number of words, on average, in which a distinctive word must occur at least once.
 _MOST_BETWEEN: Final = 8
 
-# How many letters a number word must have to be found reversed or shifted, too. Shorter ones would
-# match ordinary words: `net` is `ten` reversed.
+# From how many letters on a number word is also found reversed or shifted. Shorter ones would match
+# ordinary words: `net` is `ten` reversed.
 _DISGUISED_NUMBER: Final = 5
 
 _SCATTERED_DIGITS: Final = 4
@@ -72,13 +77,13 @@ _HALF: Final = PASSAGE_LETTERS // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """Protected texts, titles and terms in the forms with which other texts are compared."""
+    """Protected texts, titles and terms, in the forms that are compared with other texts."""
 
     passages: frozenset[tuple[str, ...]]
     distinctive: frozenset[tuple[str, ...]]
-    """Sequences of distinctive words of protected texts, without the common words in between."""
+    """Runs of distinctive words of protected texts. The common words between them are left out."""
     letters: frozenset[str]
-    """Distances in the alphabet between neighbouring letters of protected runs of letters."""
+    """The distances in the alphabet between neighbouring letters, for each run of letters."""
     numbers: Numbers
     titles: frozenset[tuple[str, ...]]
     terms: frozenset[tuple[str, ...]]
@@ -87,7 +92,7 @@ class Protected:
 
 
 class _Row(NamedTuple):
-    """The words of a text in one order, its letters, and the distances between the letters."""
+    """The words of a text in one order, with their letters and the distances between letters."""
 
     words: list[str]
     letters: str
@@ -96,7 +101,7 @@ class _Row(NamedTuple):
 
 
 FoundLeak = tuple[LeakKind, object]
-"""The kind of a leak, and the leaked content."""
+"""A leak: its kind, and the content that was leaked."""
 
 
 def protect_texts(
@@ -106,14 +111,15 @@ def protect_texts(
     terms: Collection[str] = (),
     public: str = "",
 ) -> Protected:
-    """Return texts, titles and terms in the forms with which other texts are compared.
+    """Return texts, titles and terms in the forms that are compared with other texts.
 
     Args:
-        texts: Texts to protect, including their numbers.
+        texts: Texts to protect, including the numbers in them.
         titles: Titles of pages.
         terms: Further secrets: words, names, sayings.
         public: Public words, such as the name of the base. A title that consists only of public
-            words is not a secret.
+            words
+            is no secret.
     """
     passages: set[tuple[str, ...]] = set()
     distinctive: set[tuple[str, ...]] = set()
@@ -145,13 +151,13 @@ def protect_texts(
 
 
 def find_leak(text: str, secret: Protected, *, before: str = "") -> LeakKind:
-    """Return the kind of the first leak of protected content in a text, or "".
+    """Return the kind of the first leak of protected content in a text; "" if there is none.
 
     Args:
         text: The text to check.
         secret: The protected content.
-        before: Earlier texts for the same people, because a secret may be revealed piece by piece.
-            Leaks that these texts already contain do not count.
+        before: Earlier texts for the same people. A secret that is spread over them and `text` is a
+            leak. Leaks that are already in the earlier texts do not count.
     """
     if not before:
         return next((kind for kind, _ in find_all_leaks(text, secret)), "")
@@ -164,10 +170,11 @@ def find_leak(text: str, secret: Protected, *, before: str = "") -> LeakKind:
 
 
 def find_all_leaks(text: str, secret: Protected) -> Iterator[FoundLeak]:
-    """Yield all leaks of protected content in a text, each with its kind. Passages come first."""
+    """Yield each leak of protected content in a text with its kind. Passages come first."""
     readings = list(decode_readings(text))
     rows = [row for reading in readings for row in _rows(_words(reading))]
-    # The search by letters needs no ROT13, because the distances between letters stay the same.
+    # Letters are compared by the distances between them, which ROT13 does not change. So only words
+    # and numbers are compared in ROT13, too.
     moved = _words(codecs.encode(readings[0], "rot13"))
     for words in (*(row.words for row in rows), moved):
         yield from _passages_in(words, secret)
@@ -207,10 +214,10 @@ def _letters(words: Iterable[str]) -> str:
 
 
 def _steps(letters: str) -> str:
-    """Return the distances between neighbouring letters in the alphabet.
+    """Return the distances in the alphabet between neighbouring letters.
 
-    The distances stay the same if all letters are shifted. So texts are also found if each letter
-    is replaced, for example, by the third or the thirteenth letter after it.
+    The distances stay the same if all letters are shifted alike. So a text is also found if, for
+    example, each letter was replaced by the third letter after it.
     """
     codes = letters.encode() if letters.isascii() else [ord(one) for one in letters]
     return bytes([(after - one) % _ALPHABET for one, after in pairwise(codes)]).decode("ascii")
@@ -229,9 +236,9 @@ def _passages(plain: str) -> Iterator[tuple[str, ...]]:
 
 
 def _distinctive_runs(plain: str) -> Iterator[tuple[str, ...]]:
-    """Yield runs of distinctive words (long and rare ones) in a text.
+    """Yield runs of distinctive words in a text. A distinctive word is long and rare.
 
-    Also yield the distinctive words of each whole sentence that is short.
+    Also yield the distinctive words of each short sentence.
     """
     yield from _runs([word for word in _words(plain) if _is_distinctive(word)], TELLING_WORDS)
     for sentence in _SENTENCE_END.split(plain):
@@ -241,7 +248,7 @@ def _distinctive_runs(plain: str) -> Iterator[tuple[str, ...]]:
 
 
 def _is_distinctive(word: str) -> bool:
-    """True if the word is long and rare enough to identify a text (a distinctive word)."""
+    """True if a word is distinctive: long and rare enough to recognise a text by it."""
     return len(word) >= _DISTINCTIVE_LETTERS and word not in MORE_COMMON_WORDS
 
 
@@ -251,14 +258,14 @@ def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
 
 
 def _windows(steps: str) -> Iterator[str]:
-    """Yield the distances within each run of `PASSAGE_LETTERS` letters, and within half runs."""
+    """Yield the distances within each run of `PASSAGE_LETTERS` letters and each half run."""
     for length in (PASSAGE_LETTERS - 1, _HALF):
         for start in range(len(steps) - length + 1):
             yield steps[start : start + length]
 
 
 def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
-    """Yield the protected passages in some words, also those with other words in between."""
+    """Yield the protected passages among some words, also if other words are between theirs."""
     known = [(place, word) for place, word in enumerate(words) if word in secret.vocabulary]
     if len(known) < SHORTEST_SENTENCE:
         return
@@ -275,10 +282,10 @@ def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
 
 
 def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[FoundLeak]:
-    """Yield the protected passages that are found in a text by their letters.
+    """Yield the protected passages that a text contains letter by letter.
 
-    Every passage contains a half that starts at a multiple of the length of a half. So only these
-    halves are searched first.
+    A passage in the text always contains one of its half runs that begins at a multiple of the half
+    length. So these half runs are searched first, which is fast.
     """
     halves = range(0, len(steps) - _HALF + 1, _HALF)
     if not any(steps[at : at + _HALF] in wanted for at in halves):
@@ -290,16 +297,16 @@ def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[FoundLeak]:
 
 
 def _runs_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the runs of consecutive words that are in `wanted`."""
+    """Yield the runs of neighbouring words that are in `wanted`."""
     for length in {len(one) for one in wanted}:
         yield from (run for run in _runs(words, length) if run in wanted)
 
 
 def _numbers_in(plain: str, wanted: Numbers) -> Iterator[FoundLeak]:
-    """Yield the protected numbers that a text has in any form.
+    """Yield the protected numbers that a text contains in any form.
 
-    A number of several digits is also found inside longer numbers, and with its digits scattered.
-    An ambiguous number, such as "one", counts only together with the word that it counts.
+    A number of several digits is also found inside longer numbers, and if its digits are scattered.
+    An ambiguous number, such as "one", counts only next to the word that it counts.
     """
     if not any(one[0].isdigit() or parse_number_word(one) for one in _words(plain)):
         return
@@ -318,14 +325,14 @@ def _numbers_in(plain: str, wanted: Numbers) -> Iterator[FoundLeak]:
 
 
 def _long_words(words: list[str]) -> str:
-    """Join the words that may be numbers. "-" stands for each word that is too short."""
+    """Join the words that are long enough to be disguised numbers. "-" replaces other words."""
     return " ".join(
         [word if len(word) >= _DISGUISED_NUMBER and word.isalpha() else "-" for word in words]
     )
 
 
 def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the protected names that a text contains as words or, if long enough, inside words."""
+    """Yield the protected names that a text contains as words, or long names inside words."""
     long = {name: joined for name in wanted if len(joined := _letters(name)) >= LETTERS_OF_NAME}
     yield from _runs_in(row.words, wanted if row.is_as_written else frozenset(long))
     if not long:
@@ -340,10 +347,10 @@ def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[s
 
 
 def _acrostics(words: list[str], letters: str) -> Iterator[str]:
-    """Yield the letter sequences of a text in which a name may be hidden.
+    """Yield sequences of letters in which a text may hide a name.
 
-    These are the first and the last letters of words, each second and third letter, and all
-    letters with repeated ones removed.
+    These are the first and the last letters of words, each second and third letter, and all letters
+    without repetitions.
     """
     yield "".join([word[0] for word in words])
     yield "".join([word[-1] for word in words])

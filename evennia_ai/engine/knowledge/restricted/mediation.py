@@ -1,9 +1,9 @@
 """Mediation: a second model summarises protected text so that it may be revealed, or refuses.
 
-This module builds the request to that model (the mediator) and parses its answer. An answer that
-is not clear is a refusal. No text of the mediator is passed on unchecked: its reason becomes one
-of a closed list, and a summary that leaks a protected passage is withheld. The code here has no
-side effects.
+This module writes the request to that model, which is called the mediator, and parses its answer.
+An unclear answer counts as a refusal. No text of the mediator is passed on unchecked. Its reason is
+replaced by one of a closed list. A summary that leaks a protected passage is withheld. The code
+here has no side effects.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ WITHHELD: Final[MediationReason] = "safe_summary_withheld"
 NO_CHUNKS: Final[MediationReason] = "no_summary_chunks"
 NO_HINT: Final[MediationReason] = "no_hint_fits"
 
-# Reasons that the mediator model may give. All other reasons are only set by this module.
+# Reasons that the mediator model may give. Only this module sets other reasons.
 _OF_MODELS: Final[tuple[MediationReason, ...]] = (
     *("answerable", "policy_inventory", "policy_extraction", "policy_meta"),
     UNCLASSIFIED,
@@ -121,7 +121,7 @@ class SafeSummary:
 
     @property
     def preview(self) -> str:
-        """Return the first words of the summary, for a log. They were already checked for leaks."""
+        """Return the first words of the summary, for a log. They were checked for leaks before."""
         return " ".join(self.summary.split())[:PREVIEW_CHARACTERS]
 
     def values(self) -> dict[str, Any]:
@@ -131,12 +131,12 @@ class SafeSummary:
 
 
 def refuse_answer(reason: MediationReason) -> SafeSummary:
-    """Return a refusal to summarise, with a reason that this module sets."""
+    """Return a refusal to give a summary, with a reason that this module sets."""
     return SafeSummary(decision="refuse", reason=reason)
 
 
 def _lines(value: Any) -> Any:
-    """Return a list of texts. Models also write one line as a text, and no lines as null."""
+    """Return a list of texts. Some models write a text for one line, and null for no lines."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
@@ -151,7 +151,7 @@ _Text = Annotated[str, BeforeValidator(_nothing)]
 
 
 class MediatorAnswer(BaseModel):
-    """The answer of the mediator model. The defaults are the most cautious values."""
+    """The answer of the mediator model. A missing field gets the most cautious value."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -166,10 +166,10 @@ class MediatorAnswer(BaseModel):
 
 
 def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
-    """Return what may be logged of a mediator model's raw answer: none of its free text.
+    """Return the part of a mediator model's raw answer that may be logged. It has no free text.
 
-    Choices from closed lists are kept. Unknown fields are only counted. The result is {} if the
-    answer decides nothing.
+    Values from closed lists are kept, and other known fields are replaced by `hidden`. Unknown
+    fields are only counted. Without a decision and without numbers of hints, the result is {}.
 
     Args:
         answer: The raw answer.
@@ -193,7 +193,7 @@ def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -
 
 
 def _closed(name: str, value: Any) -> str:
-    """Return a field's value if it is in the closed list of that field, else "other"."""
+    """Return the value of a field if it is in the closed list for that field, else "other"."""
     word = value.strip().casefold() if isinstance(value, str) else ""
     return word if word in _CHOICES[name] else "other"
 
@@ -203,7 +203,7 @@ def select_passages(
 ) -> tuple[PagePassage, ...]:
     """Return the protected passages to send to the mediator model, cut to the limits.
 
-    Blank passages are left out. Only the first passage may be shortened to fit. The list ends
+    Blank passages are left out. The first passage is shortened if it is too long. The list ends
     before the first later passage that does not fit.
     """
     kept: list[PagePassage] = []
@@ -250,7 +250,7 @@ def protect_passages(
     terms: Iterable[str] = (),
     public: str = "",
 ) -> Protected:
-    """Return passages and the names of their pages as content that must not leak."""
+    """Return passages and the titles of their pages in the form in which leaks are found."""
     listed = list(chunks)
     return protect_texts(
         [chunk.content for chunk in listed],
@@ -268,8 +268,7 @@ def read_mediator_answer(
     Args:
         answer: The answer.
         secret: The protected content.
-        before: Earlier answers in the conversation, because a secret may be revealed piece by
-            piece.
+        before: Earlier answers in the conversation. A secret may be spread over several answers.
     """
     reason = _BY_MODELS.get(answer.reason.strip().casefold(), "other")
     if answer.decision == "refuse":
@@ -294,13 +293,13 @@ def build_envelope(
     total: int,
     external: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return what the NPC's model gets from a search in restricted bases, without any passage.
+    """Return the result of a search in restricted bases for the NPC's model, without any passage.
 
     Args:
         summary: The safe summary or refusal.
         mode: How the passages were found.
         total: The number of passages found.
-        external: Results of unrestricted bases, if such bases were searched too.
+        external: Results of unrestricted bases; None if no such base was searched.
     """
     message = ANSWERED_MESSAGE if summary.decision == "answer" else REFUSED_MESSAGE
     inner: dict[str, Any] = {
@@ -331,7 +330,7 @@ def summary_words(result: str) -> str:
         inner = envelope.get("restricted_internal", envelope)["restricted_safe_summary"]
         return _all_words(SafeSummary(**inner))
     except (ValueError, TypeError, KeyError, AttributeError):
-        return ""  # the text is an ordinary search result, or was cut
+        return ""  # an ordinary search result, or a result that was cut
 
 
 def _cut_lines(lines: Sequence[str]) -> tuple[str, ...]:
@@ -339,7 +338,7 @@ def _cut_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_words(summary: SafeSummary) -> str:
-    """Return all texts of a summary, joined, because a secret may be split between them."""
+    """Join all texts of a summary, because a secret may be spread over them."""
     parts = (
         summary.summary,
         *summary.observations,

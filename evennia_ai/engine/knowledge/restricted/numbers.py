@@ -1,14 +1,14 @@
-"""Numbers in a text, in any form in which people write them.
+"""Find numbers in a text, in any form in which people write them.
 
 `4711`, `4-7-1-1`, `4,711`, `four seven one one`, `forty-seven eleven`, `4711th` and `four thousand
 seven hundred and eleventh` are the same number. So are `9`, `nine`, `ninth`, `IX`, `9d` and
-`ninepence`. A word may be a number, an ordinal, several numbers joined or joined with a unit
-(`fortyseven`, `sixfold`), or a Roman numeral. Only English is supported.
+`ninepence`. A word may be a number, an ordinal, a Roman numeral, or several numbers or a number and
+a unit in one word (`fortyseven`, `sixfold`). Only English is supported.
 
-Some words are numbers only in some texts: `one`, `first`, `double`, a Roman numeral of one letter
-(`I`), and one that is also a word or a unit (`mix`, `cm`). These are unsure numbers. They only
-count if the same word is next to the number in both texts that are compared. Texts must be
-normalised before they are compared; numbers can be found in any text.
+Some words are numbers only in some texts. Such unsure numbers are `one`, `first`, `double`, a Roman
+numeral of one letter (`I`), and a Roman numeral that is also a word or a unit (`mix`, `cm`). They
+only count if the same word is next to them in both texts that are compared. Texts must be
+normalised before they are compared. Numbers can be found in any text.
 """
 
 import re
@@ -26,7 +26,7 @@ Kind = Literal["digits", "value", "times"]
 class NumberPart:
     """A part of a written number, such as "forty" in "forty-seven".
 
-    It is a sequence of digits, a value, or a factor that multiplies the part before it.
+    Its kind is a sequence of digits, a value, or a factor that multiplies the part before it.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class NumberWord:
 
     parts: tuple[NumberPart, ...]
     is_sure: bool = True
-    """False if the word is a number in some texts, but something else in most texts."""
+    """False if the word means something else in most texts."""
     is_roman: bool = False
 
 
@@ -77,7 +77,7 @@ _TIMES: Final = {
     **dict.fromkeys(("million", "millionth"), 1_000_000),
 }
 AFTER_A_NUMBER: Final = frozenset({"score"})
-"""Words that are numbers only after another number, as in `three score`"""
+"""Words that are numbers only after another number, as in `three score`."""
 _UNSURE: Final = frozenset({"one", "first", "second", "once", "single", "double", "treble"})
 
 _UNITS: Final = (
@@ -88,9 +88,9 @@ _UNITS: Final = (
     *("stair", "door", "man", "men", "way", "part", "side", "sided", "times", "pin", "piece"),
     *("gram", "kilo", "kg", "cm", "mm", "km", "litre", "liter", "metre", "meter", "percent"),
 )
-# Words that begin like a number but are not numbers
+# Words that begin like a number but are none.
 _OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
-# Roman numerals that are just as often words or units, so they are unsure numbers
+# Roman numerals that are just as often words or units, so they are unsure numbers.
 _ROMAN_TOO: Final = frozenset(
     {
         *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
@@ -100,11 +100,10 @@ _ROMAN_TOO: Final = frozenset(
 
 _CARDINALS: Final = {*_SMALL, *_TENS, *_TIMES} - {"hundredth", "thousandth", "millionth", "dozenth"}
 _WORD: Final = re.compile("|".join(sorted(_CARDINALS, key=len, reverse=True)))
-# Matches endings of number words. `h` and `th` are the endings of `twentyeighth` and
-# `twentyseventh`, whose beginnings match as `twentyeight` and `twentyseven`.
+# Matches the endings of number words. `h` ends `twentyeighth`, which begins with `twentyeight`, and
+# `th` ends `twentyseventh`.
 _UNIT: Final = re.compile(rf"(?:{'|'.join(_UNITS)})s?|s|h|th|ish")
-# Number words that may be followed by any ending, which names the counted thing: `ninepins`,
-# `sevensacks`.
+# Number words to which the counted thing may be joined, as in `ninepins` and `sevensacks`.
 _OPEN: Final = frozenset({*_SMALL, *_TENS}) - {"zero", "one", "ten"}
 _ROMAN: Final = re.compile(r"(?=[ivxlcdm])(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,4})")
 _ROMAN_ORDINAL: Final = re.compile(r"([ivxlcdm]*[vx][ivxlcdm]*)th")
@@ -113,7 +112,10 @@ _ROMAN_VALUES: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m
 
 @lru_cache(maxsize=8192)
 def parse_number_word(word: str) -> NumberWord | None:
-    """Return the number that a word of letters means, or None. Letter case is ignored."""
+    """Return the number that a word of letters means; None if it means none.
+
+    Letter case is ignored.
+    """
     folded = word.casefold()
     if folded in _VALUES or folded in _TIMES:
         return NumberWord(parts=(_part(folded),), is_sure=folded not in _UNSURE)
@@ -129,7 +131,7 @@ def _part(word: str) -> NumberPart:
 
 
 def _joined_parts(word: str) -> tuple[NumberPart, ...]:
-    """Return the number parts of a joined word such as `fortyseven`; a noun may follow them."""
+    """Return the parts of a number in one word, such as `fortyseven`, also before a noun."""
     words: list[str] = []
     at = 0
     while word[at:] not in _VALUES and (found := _WORD.match(word, at)):
@@ -141,7 +143,7 @@ def _joined_parts(word: str) -> tuple[NumberPart, ...]:
     if rest in _VALUES:  # an ordinal at the end, as in `twentyfirst`
         words, rest = [*words, rest], ""
     if rest == "s" and (words[-1] == "one" or words[-1] in _TIMES):
-        return ()  # `ones` and `hundreds` are not definite numbers
+        return ()  # `ones` and `hundreds` mean no certain number
     is_open = len(words) > 1 or words[0] in _OPEN
     return tuple(map(_part, words)) if is_open or _UNIT.fullmatch(rest) else ()
 
@@ -164,11 +166,11 @@ def _roman(word: str) -> NumberWord | None:
 
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
-# Matches three or more single letters with few other characters between them: `f o u r`
+# Matches three or more single letters with few other characters between them, as in `f o u r`.
 _APART: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[\W_]{1,3}[^\W\d_](?![^\W_])){2,}")
 _BETWEEN: Final = re.compile(r"[\W_]+")
-_LONGEST: Final = 400  # the maximum number of digits of one number; longer numbers are cut
-# How many words before and after a number are searched for the thing that it counts
+_LONGEST: Final = 400  # the maximum number of digits; more are cut off
+# In how many words before and after a number the thing is searched that it counts.
 _BESIDE: Final = 3
 MORE_COMMON_WORDS: Final = COMMON_WORDS | {
     *("above", "again", "although", "always", "another", "behind", "being", "below", "beside"),
@@ -177,7 +179,7 @@ MORE_COMMON_WORDS: Final = COMMON_WORDS | {
     *("nor", "now", "off", "ones", "only", "onto", "other", "others", "own", "same", "shall"),
     *("since", "those", "though", "until", "upon", "whom", "whose", "without", "yet"),
 }
-"""Words that occur next to any number, so they do not identify what is counted."""
+"""Words that may be next to any number, so they do not identify what is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,35 +194,35 @@ class FoundNumber:
     """All digits of the number in a row."""
     is_sure: bool
     near: frozenset[str]
-    """Nearby words that may say what is counted."""
+    """Words near the number that may name what is counted."""
     is_numbered: bool = False
-    """True for a Roman numeral right after the word that it numbers: `barrel I`."""
+    """True for a Roman numeral after the word that it numbers, as in `barrel I`."""
 
     @property
     def counted(self) -> frozenset[tuple[str, str]]:
-        """Return each possible value of the number paired with each of the nearby words."""
+        """Return pairs of each possible value of the number and each word near it."""
         return frozenset((value, word) for value in self.values for word in self.near)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The numbers of a text in groups: sure ones (long or short), and all that count something."""
+    """The numbers of a text: the sure ones, long and short, and all with the words near them."""
 
     long: frozenset[str]
     """Numbers with two or more digits, except unsure ones such as "mix"."""
     short: frozenset[str]
     """Numbers with one digit, except unsure ones such as "one"."""
     counted: frozenset[tuple[str, str]]
-    """All numbers, including unsure ones, each paired with a word that says what is counted."""
+    """All numbers, including unsure ones, each in pairs with the words that may be counted."""
 
 
 def numbers_in_text(text: str) -> Numbers:
-    """Return the numbers of a normalised text in groups: sure ones, and all with counted words."""
+    """Return the numbers of a normalised text, in three groups."""
     return group_numbers(find_numbers(text))
 
 
 def group_numbers(found: Sequence[FoundNumber]) -> Numbers:
-    """Put found numbers into groups: sure ones by length, and all with what they count."""
+    """Sort found numbers into groups: sure ones by length, and all with the words near them."""
     sure = {value for place in found if place.is_sure for value in place.values}
     return Numbers(
         long=frozenset(one for one in sure if len(one) > 1),
@@ -230,12 +232,12 @@ def group_numbers(found: Sequence[FoundNumber]) -> Numbers:
 
 
 def join_spelled_letters(text: str) -> str:
-    """Return a text in which words that are spelled in single letters (`f o u r`) are joined."""
+    """Join words that are spelled in single letters (`f o u r`) in a text."""
     return _APART.sub(lambda apart: f" {_BETWEEN.sub('', apart[0])} ", text)
 
 
 def find_numbers(text: str) -> tuple[FoundNumber, ...]:
-    """Return the numbers in a text, in any form and in order."""
+    """Return the numbers in a text, in order and in any form."""
     pieces: list[_Piece] = []
     for match in _PIECE.finditer(text):
         word = match[0]
@@ -248,7 +250,7 @@ def find_numbers(text: str) -> tuple[FoundNumber, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """A run of digits or letters in a text, and the number that it means, if any."""
+    """A run of digits or letters in a text, and the number that it means; None if it means none."""
 
     text: str
     start: int
@@ -261,10 +263,10 @@ class _Piece:
 
 
 def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
-    """Yield groups of consecutive number words, each as a list of indices of `pieces`.
+    """Yield groups of neighbouring number words. Each group is a list of indices of `pieces`.
 
-    An "and" inside a number does not end the group. A Roman numeral that may be a word is a
-    separate group. Right after digits, as in `9d`, it is a unit and not a number.
+    An "and" inside a number does not end the group. A Roman numeral that may be a word is a group
+    of its own. Right after digits, as in `9d`, such a numeral is a unit and no number.
     """
     group: list[int] = []
     for place, piece in enumerate(pieces):
@@ -275,7 +277,7 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
                 yield group
             group = []
             said = piece.said
-            # After a number, such a numeral is a unit: `5 cm`.
+            # After a number such a numeral is a unit, as in `5 cm`.
             after_number = place > 0 and pieces[place - 1].is_sure
             if said is not None and said.is_roman and not said.is_sure and not after_number:
                 yield [place]
@@ -284,7 +286,7 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
 
 
 def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
-    """True if the piece at `place` is a number that begins a group or continues this one."""
+    """True if the piece at `place` is a number that begins a group or continues `group`."""
     piece = pieces[place]
     if piece.said is None or (piece.text in AFTER_A_NUMBER and not group):
         return False
@@ -296,15 +298,15 @@ def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
 
 
 def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
-    """Return the number that a group of consecutive number words means."""
+    """Return the number that a group of neighbouring number words means."""
     first, last = group[0], group[-1]
     parts = [part for place in group if (said := pieces[place].said) for part in said.parts]
     values = set(_readings(parts))
-    # `thirty second` may mean 30 seconds or the 32nd, so both values are possible.
+    # `thirty second` may mean 30 seconds or the 32nd, so it has both values.
     if len(group) > 1 and pieces[last].text == "second":
         values |= set(_readings(parts[:-1]))
-    # Two unsure words, as in `one second` or `first one`, remain unsure together. Three words, or
-    # one sure word, make the number sure.
+    # Two unsure words, as in `one second` or `first one`, stay unsure. Three words, or one sure
+    # word, are sure.
     is_sure = len(group) > 2 or any(pieces[place].is_sure for place in group)
     said = pieces[first].said
     is_letter = said is not None and said.is_roman and not is_sure
@@ -324,10 +326,10 @@ def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
 def _near(
     pieces: Sequence[_Piece], first: int, last: int, *, is_sure: bool, is_pronoun: bool
 ) -> frozenset[str]:
-    """Return the words near a number that may say what it counts.
+    """Return the words near a number that may name what it counts.
 
-    For an unsure number these are only the adjacent words. The word after the pronoun `I` is a
-    verb and does not count.
+    For an unsure number these are only the adjacent words. The word after the pronoun `I` is left
+    out, because it is a verb.
     """
     before = pieces[max(0, first - _BESIDE) : first][::-1]
     after = pieces[last + 1 : last + 1 + _BESIDE]
@@ -337,7 +339,7 @@ def _near(
 
 
 def _nouns(pieces: Sequence[_Piece]) -> list[str]:
-    """Return the words that may name a counted thing, converted to the singular."""
+    """Return the words that may name a counted thing, in the singular."""
     return [
         piece.text.removesuffix("s")
         for piece in pieces
@@ -353,7 +355,7 @@ def _readings(parts: Sequence[NumberPart]) -> Iterator[str]:
 
 
 def _spell_out(parts: Sequence[NumberPart]) -> list[str]:
-    """Return the numbers in a group of number parts, in order, as digits."""
+    """Return the numbers in a group of number parts as digits, in order."""
     found: list[str] = []
     words: list[NumberPart] = []
     following = [*parts[1:], None]
@@ -371,19 +373,20 @@ def _spell_out(parts: Sequence[NumberPart]) -> list[str]:
 
 
 def _word_values(words: Sequence[NumberPart]) -> list[str]:
-    """Return the values of number words: `forty seven eleven` gives 47 and 11."""
+    """Return the values of number words. For example, `forty seven eleven` gives 47 and 11."""
     found: list[int] = []
     thousands, below, takes_any = 0, None, False
     for word in words:
         value = int(word.value)
-        # A factor multiplies the value before it; "hundred" at the beginning means 100.
+        # A factor multiplies the value before it. Without such a value, "hundred" means 100.
         if word.kind == "times":
             below = (1 if below is None else below) * value
             if value >= 1000:
                 thousands, below = thousands + below, None
             takes_any = True
             continue
-        # "forty seven" is one number, but "seven forty" is two numbers, so the first one ends here.
+        # "forty seven" is one number. But "seven forty" is two numbers, so the first number ends
+        # here.
         is_ones = below is not None and below % 100 >= 20 and below % 10 == 0 and 0 < value < 10
         if below is not None and not (takes_any or is_ones):
             found.append(thousands + below)

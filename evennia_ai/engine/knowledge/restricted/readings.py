@@ -1,12 +1,12 @@
-"""Readings: decode texts that are hidden in a text, in the ways in which people hide them.
+"""Readings: find texts that are hidden in a text, by undoing the usual ways to hide them.
 
-Each reading is a normalised text that is compared like the text itself. The decoders replace
-look-alike signs with letters (`h4rb0ur`), doubled letters with single letters, and upside-down
-letters with upright letters. They decode runs of base64, base32, hexadecimal, bits or character
-codes. A code may be split into pieces, so each run is decoded alone, and also all runs joined.
+Each reading is a normalised text that is compared like the text itself. Look-alike signs become
+letters (`h4rb0ur`), doubled letters become single letters, and upside-down letters become upright
+letters. Runs of base64, base32, hexadecimal, bits or character codes are decoded. A code may be
+split into pieces. So each run is decoded separately, and also all runs joined.
 
-The code here has no side effects, and its time is linear in the length of the text: no reading is
-longer than the text, and there are at most `MOST_READINGS`. Ordinary text has only one reading.
+The code here has no side effects. Its time is linear in the length of the text: no reading is
+longer than the text, and there are at most `MOST_READINGS` readings. Most texts have only one.
 """
 
 import base64
@@ -22,7 +22,7 @@ from evennia_ai.engine.text.words import fold_letters
 
 MOST_READINGS: Final = 24
 SHORTEST_READING: Final = 6
-"""How many characters a decoded run must have to count as a hidden text."""
+"""From how many characters on a decoded run counts as a hidden text."""
 
 _UPSIDE_DOWN: Final = (
     "\u0250q\u0254p\u01dd\u025f\u0183\u0265\u1d09\u027e\u029el\u026f"
@@ -68,7 +68,7 @@ def _all_readings(text: str, plain: str) -> Iterator[str]:
 
 
 def _visible(text: str) -> str:
-    """Return a text without invisible characters. Letter case is not changed."""
+    """Remove invisible characters from a text. Letter case is kept."""
     if text.isascii():
         return text
     kept = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
@@ -76,9 +76,9 @@ def _visible(text: str) -> str:
 
 
 def _decode_runs(text: str) -> Iterator[str]:
-    """Yield the texts decoded from bits, numbers, hexadecimal, base64 and base32 in a text.
+    """Yield the texts that bits, numbers, hexadecimal, base64 and base32 in a text encode.
 
-    Codes that are written backwards are decoded too.
+    Codes that are written backwards are decoded, too.
     """
     yield from _readable(bytes(int(bits, 2) for bits in _BITS.findall(text)))
     yield from _readable(bytes(c for one in _CODE.findall(text) if 32 <= (c := int(one)) < 127))
@@ -100,9 +100,9 @@ def _decode_runs(text: str) -> Iterator[str]:
 def _from_base(
     run: str, others: str, decode: Callable[[str], bytes], *, group: int
 ) -> Iterator[str]:
-    """Yield the decoded text of a run of code, for each possible start of its first group.
+    """Decode a run of code, for each possible start of its first group.
 
-    Someone may put a few characters in front of a code, which shifts the groups.
+    A few characters in front of a code shift its groups.
     """
     plain = run.replace("=", "")
     if others:
@@ -118,7 +118,7 @@ def _from_base(
 
 
 def _readable(made: bytes) -> Iterator[str]:
-    """Yield the decoded bytes as text if most of its characters are readable."""
+    """Yield decoded bytes as text, if most of the characters are readable."""
     if len(made) < SHORTEST_READING:
         return
     text = made.decode("utf-8", "ignore")
@@ -128,5 +128,5 @@ def _readable(made: bytes) -> Iterator[str]:
 
 
 def squeeze_letters(text: str) -> str:
-    """Return a text with each run of the same letter reduced to a single letter."""
+    """Replace each run of the same letter in a text by a single letter."""
     return _SEVERAL.sub(r"\1", text)

@@ -64,7 +64,7 @@ def test_rules_of_the_game_apply_without_a_config_page():
     package = assembled(TASK, answered, rules=AssemblyRules(world="Game", budget_tokens=900))
 
     assert (package.world, package.limit_tokens) == ("Game", 400)
-    assert package.steps[0].endswith("there is none; the settings of the game hold")
+    assert package.steps[0].endswith("there is no such page; the settings of the game apply")
 
 
 @pytest.mark.req("S4-07")
@@ -163,7 +163,7 @@ def test_missing_instructions_give_a_warning():
 
     assert package.sections.keys() == {"encyclopedia"}
     assert package.warnings[:2] == (
-        "Instructions:World Bible is missing: nothing anchors the writing to the world",
+        "Instructions:World Bible is missing: the model gets no page that describes the world",
         "there is no page Instructions:Core/Canon Policy that may be read here",
     )
 
@@ -303,8 +303,8 @@ def test_page_found_in_two_steps_stays_in_its_first_section():
     assert "Instructions:Style/Voice" in titles(package, "instructions")
     assert titles(package, "sources") == []
     assert [(one.page.heading, one.why) for one in package.dropped] == [
-        ("Instructions:Style/Voice", "it is in the section instructions"),
-        ("Sources:Song of the Fair", "it is in the section encyclopedia"),
+        ("Instructions:Style/Voice", "it is already in the section instructions"),
+        ("Sources:Song of the Fair", "it is already in the section encyclopedia"),
     ]
 
 
@@ -370,7 +370,7 @@ def test_hidden_instruction_pages_are_counted_without_names():
     package = assembled(TASK, answers("Agda Rook", hidden=hidden))
     told = str(package.context_meta())
 
-    assert package.warnings == ("2 of the pages that are listed may not be read here",)
+    assert package.warnings == ("2 of the listed pages may not be read here",)
     assert "Voice" not in told
     assert "Letter" not in told
 
