@@ -56,7 +56,7 @@ _NO_PLURALS: Final = ("ss", "us", "is")
 
 def index_text(text: str) -> str:
     """Return the normalised words of a text, separated by blanks, for a database to store."""
-    folded = _folded(text[: 2 * MOST_INDEXED_CHARACTERS])
+    folded = _fold_text(text[: 2 * MOST_INDEXED_CHARACTERS])
     joined = " ".join(chain(_words(folded), indexed_pairs(folded)))
     if len(joined) <= MOST_INDEXED_CHARACTERS:
         return joined
@@ -75,12 +75,12 @@ def query_weights(query: str, languages: Languages = ()) -> dict[str, float]:
         languages: The languages whose stems are searched.
     """
     query = query[:MOST_QUERY_CHARACTERS]
-    folded = _folded(query)
+    folded = _fold_text(query)
     words = dict.fromkeys(chain(_words(folded), query_pairs(folded)), 1.0)
     asked = dict(islice(words.items(), MOST_QUERY_WORDS))
     for written in dict.fromkeys(_accented_words(query)) if languages else ():
         stems = _stems(written, languages)
-        if stems and (word := _singular(_folded(written))) in asked:
+        if stems and (word := _singular(_fold_text(written))) in asked:
             asked[word] = min(asked[word], _OF_THE_FORM)
             for stem in stems:
                 asked[stem] = max(asked.get(stem, 0.0), 1 / len(stems))
@@ -91,7 +91,7 @@ def _words(folded: str) -> list[str]:
     return [*map(_singular, spaced_words(folded))]
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Return a text in lower case, without accents, possessive endings and underscores."""
     if not text.isascii():
         parted = unicodedata.normalize("NFKD", text)
@@ -117,8 +117,8 @@ def _accented_words(text: str) -> list[str]:
 @lru_cache(maxsize=32_768)
 def _stems(written: str, languages: Languages) -> tuple[str, ...]:
     """Return the normalised stems of a word that differ from its indexed form."""
-    stems = (_folded(stem)[:MOST_WORD_CHARACTERS] for stem in stems_of(written, languages))
-    indexed = _singular(_folded(written))
+    stems = (_fold_text(stem)[:MOST_WORD_CHARACTERS] for stem in stems_of(written, languages))
+    indexed = _singular(_fold_text(written))
     return tuple(dict.fromkeys(stem for stem in stems if stem != indexed))
 
 
@@ -237,8 +237,8 @@ def score_page(page: PageWords, rarities: Mapping[str, float]) -> float:
 
     `rarities` has the weight of each query word, multiplied by its rarity.
     """
-    body, title = _spaced(page.body), _spaced(page.title)
-    body_stems, title_stems = _spaced(page.body_stems), _spaced(page.title_stems)
+    body, title = _widen_blanks(page.body), _widen_blanks(page.title)
+    body_stems, title_stems = _widen_blanks(page.body_stems), _widen_blanks(page.title_stems)
     length = length_factor(page.body)
     total, named = 0.0, 0.0
     matched = 0
@@ -271,7 +271,7 @@ def length_factor(words: str) -> float:
     return 1 - _LENGTH_SHARE + _LENGTH_SHARE * times_usual
 
 
-def _spaced(words: str) -> str:
+def _widen_blanks(words: str) -> str:
     """Put two blanks between words that are separated by one blank.
 
     Then `count(" word ")` also counts the same word twice in a row.
@@ -299,11 +299,11 @@ def split_chunks(body: str) -> tuple[str, ...]:
         partial(_cut_after, border=_BLANK),
         _letters,
     ]
-    pieces = (piece for paragraph in paragraphs for piece in _fitting(paragraph, finer))
-    return tuple(_packed(pieces, joint="\n\n"))
+    pieces = (piece for paragraph in paragraphs for piece in _split_to_fit(paragraph, finer))
+    return tuple(_join_parts(pieces, joint="\n\n"))
 
 
-def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Iterator[str]:
+def _split_to_fit(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Iterator[str]:
     """Yield a text that fits into one part of a page, or else the parts into which it is split.
 
     The first of `cuts` splits the text. The other ones split what is still too long.
@@ -312,11 +312,11 @@ def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Itera
         yield text
         return
     cut, *finer = cuts
-    parts = (part for piece in cut(text) for part in _fitting(piece, finer))
-    yield from (part.strip() for part in _packed(parts, joint=""))
+    parts = (part for piece in cut(text) for part in _split_to_fit(piece, finer))
+    yield from (part.strip() for part in _join_parts(parts, joint=""))
 
 
-def _packed(parts: Iterable[str], *, joint: str) -> Iterator[str]:
+def _join_parts(parts: Iterable[str], *, joint: str) -> Iterator[str]:
     """Join short texts into parts of a page that are as long as possible."""
     packed: list[str] = []
     size = 0

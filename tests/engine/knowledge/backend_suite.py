@@ -1,7 +1,7 @@
-"""What every backend of a knowledge base does, whatever keeps its pages.
+"""Tests that every backend of a knowledge base must pass, wherever it keeps its pages.
 
-A subclass has a fixture `backend`: a backend that has the `PAGES`, and may have pages more that a
-test here has written. Where answers come later it has a fixture `told` as well.
+A subclass has a fixture `backend`. This backend contains the `PAGES`, and possibly pages that other
+tests here have written. A subclass whose backend answers later also overrides the fixture `told`.
 """
 
 from collections.abc import Callable
@@ -66,16 +66,16 @@ PAGES = (
 
 
 def at_once(answer: Any) -> Any:
-    """The answer of a backend that lets nobody wait."""
+    """Return the answer of a backend that answers at once."""
     return answer
 
 
 class BackendSuite:
-    """Behaviours of a backend, each a test."""
+    """Tests of a backend. Each test is one behaviour."""
 
     @pytest.fixture
     def told(self) -> Told:
-        """Waits for an answer, and raises what it fails with."""
+        """A function that waits for an answer and returns it, or raises its error."""
         return at_once
 
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""Chunks end where a reader would pause, and nothing of the text is lost."""
+"""Tests of splitting a page into chunks, without losing any text."""
 
 import pytest
 from hypothesis import given

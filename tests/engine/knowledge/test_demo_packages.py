@@ -1,6 +1,6 @@
-"""What the demo's wiki comes to for a task of each type, byte for byte.
+"""The packages for one task of each type over the wiki of the demo, compared byte for byte.
 
-The texts are in `golden/`, one file a type; read a changed one before it is accepted.
+The texts are in `golden/`, one file for each type. Read a changed text before you accept it.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ from tests.engine.knowledge.assembly.driver import AnswersFrom, a_plan, assemble
 GOLDEN = Path(__file__).parent / "golden"
 HARBOUR = Path(__file__).resolve().parents[3] / "world" / "demo" / "knowledge" / "harbour"
 
-# Task type -> the task, and the entities that the planner finds in it.
+# Map each task type to a task, and to the entities that the planner finds in it.
 TASKS = {
     "create_encyclopedia_article": ("Write an article about the fare", ["The Patience"]),
     "create_source": (
@@ -73,6 +73,6 @@ def test_demo_package_has_no_private_talk_of_editors(task_type: str) -> None:
     assert [one for one in NEVER_SHOWN if one in text] == []
 
 
-def test_demo_talk_pages_hold_forbidden_texts() -> None:
+def test_demo_talk_pages_contain_texts_that_packages_leave_out() -> None:
     told = "\n".join(page.body for page in the_pages() if page.name.namespace == "Talk")
     assert [one for one in NEVER_SHOWN if one not in told] == []

@@ -1,4 +1,4 @@
-"""Settings of the lorekeeper: accepted fields and errors."""
+"""Tests of the settings of the lorekeeper: accepted fields and errors."""
 
 from typing import Any
 

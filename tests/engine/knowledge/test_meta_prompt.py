@@ -1,4 +1,4 @@
-"""The block about knowledge bases: its fields, their lengths, and what it never shows."""
+"""Tests of the block about knowledge bases: its fields, their lengths, and what it never shows."""
 
 import re
 from dataclasses import replace
@@ -132,7 +132,7 @@ def test_name_of_a_restricted_base_has_no_digits_in_any_line() -> None:
     assert "Current target: Vault (ID: vault)" in block
 
 
-def test_base_restricted_only_for_others_is_shown_in_full() -> None:
+def test_base_restricted_only_for_other_npcs_is_shown_in_full() -> None:
     assert "  Topics: pier, bell" in the_block(SECRET)
 
 

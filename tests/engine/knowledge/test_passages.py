@@ -1,4 +1,4 @@
-"""The chunk of a page that matches a query best."""
+"""Tests of the choice of the chunk of a page that matches a query best."""
 
 from evennia_ai.engine.knowledge.relevance import MAX_CHUNK_CHARACTERS, best_chunk, split_chunks
 

@@ -1,4 +1,4 @@
-"""Postings: weights, packing, and the best pages for several words."""
+"""Tests of postings: weights, packing, and the best pages for several words."""
 
 import random
 from collections import defaultdict
@@ -36,7 +36,7 @@ def a_page(title: str, body: str = "", **meta) -> Page:
 
 
 def postings(*weighed: dict[Term, int], ids=None) -> list[Posting]:
-    """The postings of pages with these weights, of the ids 1, 2 and so on or of these."""
+    """Make the postings of pages with these weights. The page ids are `ids`, or 1, 2 and so on."""
     spans = defaultdict(dict)
     for page_id, page in zip(ids or range(1, len(weighed) + 1), weighed, strict=True):
         for term, weight in page.items():
@@ -134,7 +134,7 @@ def test_no_best_pages_are_found_without_query_words():
 @settings(max_examples=15, deadline=None)
 @given(some.integers(0, 10**6), some.sampled_from([1, 3, 20]))
 def test_best_pages_equal_a_plain_calculation_over_several_spans_of_ids(seed, most):
-    """Whatever the numbers: many pages or few, one word or sixty, all over or in one span."""
+    """Draw many pages or few, one word or sixty, spread over several spans or in one."""
     rng = random.Random(seed)
     terms = [Term("body", f"w{number}") for number in range(rng.choice([1, 4, 60]))]
     share = {term: rng.choice([0.001, 0.05, 0.6]) for term in terms}
@@ -152,7 +152,7 @@ def test_best_pages_equal_a_plain_calculation_over_several_spans_of_ids(seed, mo
         page_id: sum(rarities[term] * page[term] for term in page if term != MAIN) / MAX_WEIGHT
         for page_id, page in zip(ids, pages, strict=True)
     }
-    # Rarities are rounded, by less than one in 2,000 of their sum.
+    # Each rarity is rounded by less than 1/2000 of their sum, and a score adds up many of them.
     blur = sum(rarities.values()) / 100 or 1.0
     worst = sorted(sums.values(), reverse=True)[:most][-1]
     assert all(sums[page] >= worst - blur for page, _ in told)

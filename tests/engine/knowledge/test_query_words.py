@@ -1,4 +1,4 @@
-"""Words of pages and queries are folded in the same way."""
+"""Tests that words of pages and of queries are normalised in the same way."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from evennia_ai.engine.knowledge.relevance import (
 
 
 def finds(query: str, text: str) -> bool:
-    """Whether all words of the query are among those of the text."""
+    """True if the text contains all words of the query."""
     return {*query_weights(query)} <= {*index_text(text).split()}
 
 

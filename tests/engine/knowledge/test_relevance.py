@@ -1,4 +1,4 @@
-"""The order of pages that match a query."""
+"""Tests of the order of pages that match a query."""
 
 from evennia_ai.engine.knowledge.pages.page import Page, PageMeta, page_name
 from evennia_ai.engine.knowledge.relevance import (
@@ -15,7 +15,7 @@ def a_page(title: str, body: str = "", **meta) -> Page:
 
 
 def order(query: str, *pages: Page) -> list[str]:
-    """The titles of the pages, best first."""
+    """Return the titles of the pages, best first."""
     words = {page.name.title: index_page(page) for page in pages}
     rarities = rarities_among(query_weights(query), list(words.values()))
     return sorted(words, key=lambda title: -score_page(words[title], rarities))

@@ -1,4 +1,4 @@
-"""Safe metadata: the facts of a restricted base that a model may get."""
+"""Tests of safe metadata: the facts of a restricted base that a model may see."""
 
 from dataclasses import fields, replace
 
@@ -153,7 +153,7 @@ def test_keyword_is_left_out_with_a_date(keyword):
 
 @pytest.mark.req("S0-24")
 @pytest.mark.req("S0-24")
-def test_keyword_is_told_without_a_heading():
+def test_keyword_loses_its_heading():
     keywords = ("== Why ==", "## The plan", "\uff1d\uff1d Why \uff1d\uff1d", "gate == Why ==")
     assert safe_metadata(replace(INFO, keywords=keywords)).keywords == ("gate",)
 

@@ -1,4 +1,4 @@
-"""The budget of searches."""
+"""Tests of the limits on searches of knowledge bases."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The static texts about knowledge."""
+"""Tests of the constant texts about knowledge in prompts."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Rankings by words and by meaning, merged into one."""
+"""Tests of merging the pages found by words with the pages found by meaning."""
 
 import pytest
 

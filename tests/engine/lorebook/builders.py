@@ -1,4 +1,4 @@
-"""Small makers of books, histories and scans: a test shows only what matters to it."""
+"""Builders of books, histories and scans for tests. A test passes only the fields it needs."""
 
 import re
 from typing import Any
@@ -20,13 +20,13 @@ DICE = Dice(turn="1", conversation="1")
 
 
 def an_entry(content: str = "Some lore.", **fields: Any) -> dict[str, Any]:
-    """An entry as a V3 file has it."""
+    """Make an entry as in a V3 file."""
     given = {"keys": ["coin"], "content": content, "extensions": {}, "enabled": True}
     return {**given, "insertion_order": 100, "use_regex": False, **fields}
 
 
 def a_world_entry(content: str = "Some lore.", **fields: Any) -> dict[str, Any]:
-    """An entry as a SillyTavern world file has it."""
+    """Make an entry as in a world file of SillyTavern."""
     given = {"key": ["coin"], "keysecondary": [], "comment": "", "content": content}
     return {**given, "order": 100, "position": 0, "disable": False, **fields}
 
@@ -35,18 +35,18 @@ _HOW = ("attach", "mode", "grants", "revision", "absent")
 
 
 def a_book(*entries: dict[str, Any], label: str = "book", **more: Any) -> Lorebook:
-    """A book of V3 entries; `attach`, `mode`, `grants`, `revision` and `absent` are read_book's."""
+    """Make a book of V3 entries. `_HOW` lists the arguments that are passed on to `read_book`."""
     how = {name: more.pop(name) for name in _HOW if name in more}
     return read_book({"entries": list(entries), **more}, label=label, **how)
 
 
 def a_history(*lines: str) -> History:
-    """Messages of `role: text` or `role Name: text`."""
+    """Make a history of lines `role: text` or `role Name: text`."""
     return History(_message(line) for line in lines)
 
 
 def a_scan(*lines: str, event: str | None = None, notes: tuple[str, ...] = ()) -> Scan:
-    """A scan of a history; `event` is `Name: text` or text."""
+    """Make a scan of a history. `event` is `Name: text` or only a text."""
     return Scan(history=a_history(*lines), event=an_event(event), texts=notes)
 
 
@@ -66,7 +66,7 @@ def awake(
     counter: TokenCounter = WORDS,
     dice: Dice = DICE,
 ) -> Activation:
-    """What the books give."""
+    """Run the activation of these books, by default in a conversation about a coin."""
     return activate_lore(
         books,
         scan or a_scan("user: I have a coin"),
@@ -83,7 +83,7 @@ def texts(result: Activation) -> list[str]:
 
 
 def reasons(result: Activation) -> dict[str, str]:
-    """Entry -> `+ reason` where it is kept, `- reason` where not; without what it was charged."""
+    """Map each entry to "+ reason" if it is active, else to "- reason", without its charge."""
     return {
         verdict.item.removeprefix("lore:"): f"{'+' if verdict.kept else '-'} {uncharged(verdict)}"
         for verdict in result.verdicts

@@ -1,4 +1,4 @@
-"""Our own extension data of a book: its mode, in V3 books and world files alike."""
+"""Tests of the mode of a book in `extensions.evennia_ai`, in V3 books and world files."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_given_book_mode_overrides_the_mode_in_the_file():
 
 
 @pytest.mark.parametrize("book", BOOKS.values(), ids=BOOKS)
-def test_book_mode_is_written_and_removed_without_a_trace(book):
+def test_removing_the_book_mode_leaves_no_field(book):
     frozen = set_mode(book, "frozen")
 
     assert read_book(frozen).mode == "frozen"

@@ -1,12 +1,13 @@
-"""The golden cases of `cases/*.yaml`: what is awake, what it says, and a verdict on every entry.
+"""The golden cases in `cases/*.yaml`: the active entries, their texts, and all verdicts.
 
 A case gives `book` (or `books`), `history`, `event`, `notes`, `sources`, `rules`, `values`,
-`facts`, `clock`, `dice` (the seed of the turn) and `limit_tokens`; tokens are words. It expects
-`entries` in the order of activation (each row names what matters of an entry) and `verdicts`:
-entry -> `+` or `-` and the reason.
+`facts`, `clock`, `dice` (the seed of the turn) and `limit_tokens`. Each word counts as a token.
 
-With `turns`, each turn adds to what the case gives and has its own `expect`; the state is carried
-on, and the clock counts the turns. `remembered` is what is expected to be in the state afterwards.
+It expects `entries` in the order of activation, with some of their fields. In `verdicts` it expects
+"+" or "-" and a reason for each entry. In `remembered` it expects the stored timers.
+
+With `turns`, each turn adds to what the case gives and has its own `expect`. The timers are passed
+on from turn to turn, and the clock counts the turns.
 """
 
 from collections.abc import Iterator
@@ -74,7 +75,7 @@ def _check(result: Activation, expect: dict[str, Any]) -> None:
 
 
 def _turns(case: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What each turn gives and expects."""
+    """Yield what each turn of a case gives, and what it expects."""
     turns = case.get("turns") or [{"expect": case["expect"]}]
     for number, turn in enumerate(turns, start=1):
         given = {**case["given"], **turn}
@@ -107,6 +108,6 @@ def _books(given: dict[str, Any]) -> list[Lorebook]:
 
 
 def _whole(book: dict[str, Any]) -> dict[str, Any]:
-    """The book with each V3 entry's comment as its id, so that verdicts name it."""
+    """Return the book with the comment of each V3 entry as its id, so that verdicts show it."""
     entries = [{"id": entry["comment"], **entry} for entry in book["entries"]]
     return {**book, "entries": entries}

@@ -1,4 +1,4 @@
-"""Typed questions about facts: each test, what passes it, and the words where it is not passed."""
+"""Tests of conditions: which facts meet them, and the reason if they are not met."""
 
 import pytest
 

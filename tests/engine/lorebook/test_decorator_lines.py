@@ -1,4 +1,4 @@
-"""One line of a head changes, every other one stays as it is written."""
+"""Tests of edits of one decorator line: all other lines stay as written."""
 
 import pytest
 from hypothesis import given

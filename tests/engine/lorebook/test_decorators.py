@@ -1,4 +1,4 @@
-"""Decorators: Card V3, "Decorators", syntax and fallbacks."""
+"""Tests of decorators (Card V3, "Decorators"): syntax, values and fallbacks."""
 
 import pytest
 from hypothesis import given

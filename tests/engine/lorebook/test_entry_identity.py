@@ -1,4 +1,4 @@
-"""Entries of books that look alike are not taken for each other in what lore remembers."""
+"""Tests of identities: entries with the same label have separate timers."""
 
 import pytest
 
@@ -19,7 +19,7 @@ STAYS = {"sticky": 9, "cooldown": 9}
         ({"label": "a", "attach": "character"}, "1", {"label": "#a", "attach": "npc"}, "1"),
     ],
 )
-def test_timers_of_an_entry_are_not_those_of_another_with_its_label(book, uid, other, other_uid):
+def test_entries_with_the_same_label_have_separate_timers(book, uid, other, other_uid):
     woken = a_book(an_entry("Woken.", keys=["coin"], id=uid, extensions=STAYS), **book)
     silent = a_book(an_entry("Never.", keys=["gate"], id=other_uid, extensions=STAYS), **other)
     first = a_turn(woken, silent, scan=a_scan("user: coin"))

@@ -1,4 +1,4 @@
-"""What lore can do: one test for each row of docs/build/lorebook.md that needs one."""
+"""Tests of lore features: one for each row of docs/build/lorebook.md that needs a test."""
 
 import pytest
 
@@ -22,18 +22,18 @@ from tests.engine.lorebook.builders import (
 
 
 def an_app_entry(content="Some lore.", **extensions):
-    """A V3 entry with what SillyTavern writes under its extensions."""
+    """Make a V3 entry with fields that SillyTavern writes as extensions."""
     fields = {name: extensions.pop(name) for name in ("keys", "constant") if name in extensions}
     return an_entry(content, extensions=extensions, **fields)
 
 
 def our_entry(content="Some lore.", *, keys=("coin",), **own):
-    """A V3 entry with our own extension data."""
+    """Make a V3 entry with data in `extensions.evennia_ai`."""
     return an_entry(content, keys=list(keys), extensions={"evennia_ai": own})
 
 
 def turn(book, text, *, state=NO_STATE, rules=None, facts=None, sources=None, **clock):
-    """What one line of Anna's wakes."""
+    """Run the activation of a book in a turn in which Anna says this text."""
     return activate_lore(
         [book],
         Scan(history=History(), event=event_message(text, name="Anna"), sources=sources or {}),
@@ -49,7 +49,7 @@ def turn(book, text, *, state=NO_STATE, rules=None, facts=None, sources=None, **
 
 
 def over_turns(book, lines, **options):
-    """For each line, said in a turn of its own, the texts that are active."""
+    """Return the active texts of several turns. In each turn Anna says one line."""
     state, said = NO_STATE, []
     for number, line in enumerate(lines, 1):
         result = turn(book, line, state=state, turns=number, messages=2 * number - 1, **options)

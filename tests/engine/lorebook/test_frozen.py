@@ -1,4 +1,4 @@
-"""Frozen books: an entry that keys woke is said once, where it woke, and stays."""
+"""Tests of frozen books: an active entry is sent once and stays where it was sent."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/build/lorebook.md: its example runs, its tables are whole, its tests exist."""
+"""Tests of docs/build/lorebook.md: its example runs, and its tables are complete."""
 
 import ast
 import re
@@ -19,18 +19,18 @@ LEDGER = GUIDE.split("\n## Ledger\n")[1]
 
 
 def section(title):
-    """The text under a heading."""
+    """Return the text below a heading of the guide."""
     return GUIDE.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def first_cells(text):
-    """The first cell of each row of the tables in a text."""
+    """Return the first cell of each table row in a text."""
     rows = re.findall(r"^\|(.+)\|$", text, re.MULTILINE)
     return [row.split(" | ")[0].strip() for row in rows if not set(row) <= set("|- ")]
 
 
 def functions_of(path):
-    """The names of the test functions in a file, those of classes too."""
+    """Return the names of all functions in a file."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 

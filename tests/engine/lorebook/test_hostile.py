@@ -1,6 +1,6 @@
-"""Hostile books: bounded time, and for each a notice or a verdict that says what became of it.
+"""Tests of hostile books: bounded time, and a notice or a verdict for whatever is left out.
 
-The limits of time are generous: what they would catch takes minutes, or does not end.
+The limits of time are generous. Without protection, these books take minutes or forever.
 """
 
 import json
@@ -41,7 +41,7 @@ def a_world(*entries, **more):
 
 @pytest.fixture(scope="module")
 def large_book():
-    """Fifty thousand entries, each with a key of its own and one that all share."""
+    """Make a book of fifty thousand entries. Each has a key of its own and one that all share."""
     entries = [an_entry(f"Lore {n}.", keys=[f"key{n}", "common"]) for n in range(50_000)]
     with little_work(60):
         return read_book({"entries": entries}, label="book")
@@ -250,7 +250,7 @@ def test_first_of_half_a_million_groups_count_with_a_notice():
 
 
 @PRESETS
-def test_a_group_may_be_called_by_a_number_of_any_length(preset):
+def test_group_name_may_be_a_number_of_any_length(preset):
     entries = [a_world_entry(group="9" * 1999 + ",7") for _ in range(2)]
     result = awake(a_world(*entries), rules=rules_of(preset))
     assert sum("won group" in verdict.reason for verdict in result.verdicts) >= 1

@@ -1,4 +1,4 @@
-"""What entries are called."""
+"""Tests of the names by which people refer to entries."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Each point where the presets decide otherwise: one book, two answers."""
+"""Tests of each point in which the presets differ: one book gives two results."""
 
 from dataclasses import fields
 
@@ -14,12 +14,15 @@ OURS, THEIRS = "evennia_ai", "sillytavern"
 
 
 def an_app_entry(content="Some lore.", **more):
-    """An entry of a world file whose chance counts."""
+    """Make an entry of a world file, whose chance is in use."""
     return a_world_entry(content, useProbability=True, **more)
 
 
 def found(preset, entries, *lines, rules=None, state=NO_STATE, clock=None, attach=None, limit=1000):
-    """What the entries give for these lines; `attach` makes a book of each entry."""
+    """Run the activation of entries in a history of these lines.
+
+    With `attach`, each entry gets a book of its own, attached to one of these kinds of things.
+    """
     split = list(entries) if attach else None
     books = [
         read_book({"entries": [entry]}, label=place, attach=place)
@@ -43,12 +46,12 @@ def active(*args, **options):
 
 
 def both(*args, **options):
-    """The texts that are active under our preset and under the other."""
+    """Return the active texts with the preset `evennia_ai`, then with `sillytavern`."""
     return active(OURS, *args, **options), active(THEIRS, *args, **options)
 
 
 def placed(preset, entries, *lines):
-    """The texts as they come out."""
+    """Return the active texts in the order in which the prompt has them."""
     entries = found(preset, entries, *lines).entries
     return [entry.text for entry in sorted(entries, key=lambda entry: entry.sort_key)]
 
@@ -106,7 +109,8 @@ def test_depth_0_is_blind_to_texts_of_entries():
 
 
 def test_widening_is_fresh_ignores_texts_of_entries():
-    # In a widened pass one entry waits for two keys: one in a message, one in a text.
+    # After a widened pass, one entry needs two keys: one in a message and one in the text of an
+    # entry.
     entries = [
         an_app_entry("gold"),
         an_app_entry("both", key=["old"], keysecondary=["gold"], selectiveLogic=3, selective=True),
@@ -140,7 +144,8 @@ def test_losers_compete_in_their_other_groups():
         an_app_entry("c", group="h", order=1),
         an_app_entry("d", group="g", order=0),
     ]
-    # b loses g to a. Here it is out; there it still beats c in h.
+    # `b` loses to `a` in group g. With `evennia_ai` it is out then; in SillyTavern it still beats
+    # `c` in group h.
     assert both(entries, "coin") == (["c", "a"], ["a"])
 
 

@@ -1,4 +1,4 @@
-"""What holds for every book: the invariants of the fuzz target, and a few of their own."""
+"""Properties that hold for every book, among them the invariants of the fuzz target."""
 
 import json
 

@@ -1,7 +1,7 @@
-"""Equal inputs give equal bytes: what was remembered in other turns changes no answer.
+"""Tests that equal inputs give equal results, whatever was cached in earlier turns.
 
-A used world keeps its books and its history over all turns, whatever rules they were taken with; a
-fresh one reads and says everything anew for each.
+One run keeps its books and its history over all turns, with changing rules. The other run reads
+them anew in each turn. Both must give the same results.
 """
 
 from typing import Any
@@ -140,7 +140,7 @@ def a_turn(
 
 
 def told(result: Activation) -> Any:
-    """All that an activation says."""
+    """Return everything that an activation returns, for comparison."""
     shown = ("label", "text", "tokens", "sort_key", "position", "revision")
     return (
         [[getattr(entry, name) for name in shown] for entry in result.entries],

@@ -1,4 +1,4 @@
-"""`settings.lore` of a scenario."""
+"""Tests of `settings.lore` in a scenario."""
 
 import pytest
 

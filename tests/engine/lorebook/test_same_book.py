@@ -1,4 +1,4 @@
-"""A book in a card and the same book in a folder of worlds are one."""
+"""Tests that the book in a card counts as a copy of the same book among the attached ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Turns: activation with what a turn brings and what the turn before it left."""
+"""Activation over several turns: each turn starts with the timers that the previous one left."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def a_turn(
     clock: Clock | None = None,
     facts: Facts = NO_FACTS,
 ) -> Activation:
-    """What the books give in one turn."""
+    """Run the activation of these books in one turn."""
     return activate_lore(
         books,
         scan,
@@ -45,7 +45,7 @@ def a_turn(
 def over_turns(
     *books: Lorebook, said: Iterable[str], state: LoreState = NO_STATE, **more: Any
 ) -> list[Activation]:
-    """One turn for each text, which is all that is scanned in it; the state is carried on."""
+    """Run one turn for each text. Each turn scans only its text and uses the previous timers."""
     results: list[Activation] = []
     for turns, text in enumerate(said, start=1):
         clock = Clock(turns=turns, messages=2 * turns - 1, seconds=60.0 * (turns - 1))

@@ -221,7 +221,10 @@ def parse_meta(values: Mapping[str, Any], name: PageName) -> PageMeta:
     Raises:
         MetaError: A known field has an invalid value.
     """
-    required = (_named(one, "requires", _home(name)) for one in _texts(values, "requires"))
+    required = (
+        _parse_name_field(one, "requires", _default_namespace(name))
+        for one in _texts(values, "requires")
+    )
     redirect = _text(values, "redirect")
     meta = PageMeta(
         summary=_text(values, "summary"),
@@ -229,7 +232,7 @@ def parse_meta(values: Mapping[str, Any], name: PageName) -> PageMeta:
         aliases=_texts(values, "aliases"),
         tags=_texts(values, "tags"),
         requires=tuple(dict.fromkeys(required)),
-        redirect=_named(redirect, "redirect", "Main") if redirect else None,
+        redirect=_parse_name_field(redirect, "redirect", "Main") if redirect else None,
         fields={key: value for key, value in values.items() if key not in KNOWN_FIELDS},
     )
     alias_names(meta, name)
@@ -252,7 +255,7 @@ def meta_values(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str,
         "topics": list(meta.topics),
         "aliases": list(meta.aliases),
         "tags": list(meta.tags),
-        "requires": [_written(one, name) for one in meta.requires],
+        "requires": [_written_name(one, name) for one in meta.requires],
         "locks": locks,
     }
     return {key: value for key, value in said.items() if value} | dict(meta.fields)
@@ -264,28 +267,28 @@ def alias_names(meta: PageMeta, name: PageName) -> tuple[PageName, ...]:
     Raises:
         MetaError: An alias is no valid title.
     """
-    named = (_named(alias, "aliases", name.namespace) for alias in meta.aliases)
+    named = (_parse_name_field(alias, "aliases", name.namespace) for alias in meta.aliases)
     return tuple(dict.fromkeys(named))
 
 
-def _named(text: str, field: str, default: Namespace) -> PageName:
+def _parse_name_field(text: str, field: str, default: Namespace) -> PageName:
     try:
         return page_name(text, default=default)
     except TitleError as error:
         raise MetaError(field, f"names no page: {error}") from error
 
 
-def _home(name: PageName) -> Namespace:
+def _default_namespace(name: PageName) -> Namespace:
     """Return the namespace of required titles that name none, on the page with this name."""
     return "Instructions" if name.namespace == "Instructions" else "Main"
 
 
-def _written(target: PageName, name: PageName) -> str:
+def _written_name(target: PageName, name: PageName) -> str:
     """Return the name of the page `target` as the metadata of the page `name` writes it.
 
     The namespace is left out if it is the default there.
     """
-    if target.namespace == "Main" and _home(name) != "Main":
+    if target.namespace == "Main" and _default_namespace(name) != "Main":
         return f"Main:{target.title}"
     return target.full
 

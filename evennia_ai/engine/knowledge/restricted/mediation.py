@@ -182,7 +182,7 @@ def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -
         return {}
     known = MediatorAnswer.model_fields
     choices = {
-        name: _closed(name, answer[name])
+        name: _closed_choice(name, answer[name])
         if name in _CHOICES
         else hidden(json.dumps(answer[name], ensure_ascii=False))
         for name in known
@@ -192,7 +192,7 @@ def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -
     return {**choices, **({"other_fields": others} if others else {})}
 
 
-def _closed(name: str, value: Any) -> str:
+def _closed_choice(name: str, value: Any) -> str:
     """Return the value of a field if it is in the closed list for that field, else "other"."""
     word = value.strip().casefold() if isinstance(value, str) else ""
     return word if word in _CHOICES[name] else "other"

@@ -311,7 +311,7 @@ def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
     said = pieces[first].said
     is_letter = said is not None and said.is_roman and not is_sure
     is_pronoun = is_letter and pieces[first].text == "i"
-    near = _near(pieces, first, last, is_sure=is_sure, is_pronoun=is_pronoun)
+    near = _nearby_words(pieces, first, last, is_sure=is_sure, is_pronoun=is_pronoun)
     return FoundNumber(
         start=pieces[first].start,
         end=pieces[last].end,
@@ -323,7 +323,7 @@ def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
     )
 
 
-def _near(
+def _nearby_words(
     pieces: Sequence[_Piece], first: int, last: int, *, is_sure: bool, is_pronoun: bool
 ) -> frozenset[str]:
     """Return the words near a number that may name what it counts.

@@ -1,4 +1,4 @@
-"""A driver for assemblies: it answers from pages in memory and records the requests."""
+"""A driver for assemblies: it answers their requests from pages in memory and records them."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,14 +32,14 @@ Answer = Callable[[Request], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnArticle:
-    """What Wikipedia is said to have."""
+    """A Wikipedia article for tests."""
 
     title: str
     text: str
 
 
 def a_page(title: str, text: str = "Some text.", *, revision: str = "r1") -> Page:
-    """A page as it would be read from a wiki."""
+    """Make a page as a backend would read it from a wiki."""
     return replace(read_page(page_name(title), text), revision=revision, base="lowmark")
 
 
@@ -48,7 +48,7 @@ def named(*titles: str) -> tuple[PageName, ...]:
 
 
 def the_wiki() -> tuple[Page, ...]:
-    """The pages of `wiki.yaml`, each with a revision of its own."""
+    """Return the pages of `wiki.yaml`, each with another revision."""
     written = yaml.safe_load(WIKI.read_text(encoding="utf-8"))
     return tuple(
         a_page(title, text, revision=f"r{number}")
@@ -58,10 +58,10 @@ def the_wiki() -> tuple[Page, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class AnswersFrom:
-    """Answers every request from pages in memory, and notes it in `asked`.
+    """Answers each request from pages in memory, and records it in `asked`.
 
-    Titles, aliases and redirects lead to pages, as they do in a backend. What is `hidden` is there
-    and may not be read.
+    Titles, aliases and redirects lead to pages, as in a backend. Pages in `hidden` exist, but may
+    not be read.
     """
 
     pages: Sequence[Page]
@@ -115,7 +115,7 @@ class AnswersFrom:
 
 
 def driven(step: Step[Any], answer: Answer) -> Any:
-    """What a step comes to, once all its requests are answered."""
+    """Answer all requests of a step and return its result."""
     try:
         request = next(step)
         while True:
@@ -125,13 +125,13 @@ def driven(step: Step[Any], answer: Answer) -> Any:
 
 
 def assembled(task: str | LoreTask, answers: Answer, **options: Any) -> Package:
-    """The package for a task, with these answers."""
+    """Return the package for a task, with these answers to its requests."""
     wanted = LoreTask(text=task) if isinstance(task, str) else task
     return driven(assemble_package(wanted, **options), answers)
 
 
 def a_plan(task_type: str, *entities: str, writes_page: bool = True) -> str:
-    """What a planner wrote."""
+    """Return a plan in the form in which the planner model writes it."""
     return json.dumps(
         {"task_type": task_type, "entities": list(entities), "writes_page": writes_page}
     )

@@ -1,4 +1,4 @@
-"""Default limits of a package, without a config page."""
+"""Tests of the default limits of a package, without a config page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""All fifteen steps together: the order of requests, and missing answers."""
+"""Tests of all fifteen steps together: the order of requests, and missing answers."""
 
 from dataclasses import replace
 

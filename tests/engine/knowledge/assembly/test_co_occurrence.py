@@ -1,4 +1,4 @@
-"""The pages that several pages link to."""
+"""Tests of the ranking of pages to which chosen pages link."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.engine.knowledge.assembly.driver import named
 
 
 def a_seed(title: str, *links: str) -> LinkSource:
-    """A page with these links, one of them perhaps more than once."""
+    """Make a page with these links. A link may be repeated."""
     targets = named(*links)
     return LinkSource(name=named(title)[0], links=tuple(dict.fromkeys(targets)), mentions=targets)
 

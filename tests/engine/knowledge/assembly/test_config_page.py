@@ -1,4 +1,4 @@
-"""The config page of a wiki changes the rules; errors on it give only warnings."""
+"""Tests of the config page of a wiki: it changes the rules, and errors on it give warnings."""
 
 from dataclasses import fields
 

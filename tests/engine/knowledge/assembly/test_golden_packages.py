@@ -1,6 +1,6 @@
-"""The packages of one task of each type over a small wiki, byte for byte.
+"""The packages for one task of each type over a small wiki, compared byte for byte.
 
-The texts are in `golden/`, one file a type; read a changed one before it is accepted.
+The texts are in `golden/`, one file for each type. Read a changed text before you accept it.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.engine.knowledge.assembly.driver import (
 )
 
 GOLDEN = Path(__file__).parent / "golden"
-# Task type -> the task, and the entities that the planner finds in it.
+# Map each task type to a task, and to the entities that the planner finds in it.
 TASKS = {
     "create_encyclopedia_article": ("Write an article on the reeve of Lowmark", ["The Reeve"]),
     "create_source": ("Write an interview with Agda Rook on the weir", ["Agda Rook", "The Weir"]),

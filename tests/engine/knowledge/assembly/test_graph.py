@@ -1,4 +1,4 @@
-"""The graph of requires: by hops, in order of declaration, without circles."""
+"""Tests of `requires` links: their depth, their order, and circles of links."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,8 @@ REQUIRES = "---\nrequires: [{}]\n---\nText."
 
 
 def pages_of(**requires: str):
-    """Instruction pages of one letter each; "bc" means that b and c are required."""
+    """Make instruction pages whose titles are single letters. `a="bc"` means that a requires b and
+    c."""
     return [
         a_page(f"Instructions:{one}", REQUIRES.format(", ".join(to)))
         for one, to in requires.items()
@@ -130,7 +131,7 @@ def test_any_requires_graph_gives_each_page_once_at_its_least_depth(edges, max_d
 
 
 def _shortest(to: dict[int, list[int]], max_depth: int) -> dict[str, int]:
-    """The same worked out another way: paths are made shorter until none gets shorter."""
+    """Compute the depths in another way: shorten paths until no path gets shorter."""
     least = {0: 0}
     for _ in to:
         for one, targets in to.items():

@@ -1,4 +1,4 @@
-"""The choice of instruction pages by their metadata."""
+"""Tests of the choice of instruction pages by their metadata."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The place of a package: before the system prompt, or in two parts."""
+"""Tests of the place of a package: before the system prompt, or in two parts."""
 
 import pytest
 

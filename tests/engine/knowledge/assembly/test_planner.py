@@ -1,4 +1,4 @@
-"""The planner: its request, and the plan from any answer."""
+"""Tests of the planner: the request to it, and the plan made from any answer."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The pre-check recognises a task that only reads by its words."""
+"""Tests of the pre-check, which recognises a task that only asks for information."""
 
 import pytest
 

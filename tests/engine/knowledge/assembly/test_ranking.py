@@ -1,4 +1,4 @@
-"""Scores of pages, calculated by hand."""
+"""Tests of the scores of pages, with expected scores calculated by hand."""
 
 import pytest
 
@@ -21,13 +21,13 @@ def a_packed(title: str, text: str, bucket="encyclopedia") -> PackedPage:
 @pytest.mark.parametrize(
     ("title", "text", "expected"),
     [
-        # One of four words, none in the title.
+        # One of four words is in the task, and none in the title.
         ("Brass", "otter races weir", 1 / 4),
-        # The title's word counts twice: (2 + 1) of three words.
+        # The word in the title counts twice: (2 + 1) of three words.
         ("Weir", "the weir groaned", 3 / 3),
-        # Stop words count nowhere, not even for the length.
+        # Stop words never count, not even for the number of words.
         ("The Mill", "a mill of the weir", (2 + 1 + 1) / 3),
-        # Each of the task's words by how often it stands there.
+        # Each word of the task counts as often as it occurs.
         ("Ledger", "weir weir mill flour", 3 / 5),
         ("Brass", "an otter", 0.0),
         ("The", "the of", 0.0),

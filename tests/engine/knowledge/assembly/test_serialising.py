@@ -1,4 +1,4 @@
-"""The text of a package, header by header."""
+"""Tests of the text of a package, header by header."""
 
 from dataclasses import replace
 

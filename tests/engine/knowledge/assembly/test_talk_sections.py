@@ -1,4 +1,4 @@
-"""The sections of a talk page that a writer gets."""
+"""Tests of the choice of sections from a talk page."""
 
 import pytest
 

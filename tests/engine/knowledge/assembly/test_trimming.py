@@ -1,4 +1,4 @@
-"""Trimming: the budget holds, in the given order, and never at the cost of instructions."""
+"""Tests of trimming: a package fits its budget, and instructions are never dropped."""
 
 import random
 from dataclasses import replace
@@ -111,19 +111,19 @@ def test_tokens_of_package_sections_are_counted():
     assert tokens == {"instructions": 14, "encyclopedia": 28}
 
 
-# Whole assemblies over wikis made of dice.
+# Tests with complete assemblies over random wikis
 
 SYLLABLES = ("ash", "bel", "cor", "dun", "elm", "fen", "gar", "hol", "ink", "jor")
 
 
 @pytest.fixture(scope="module")
 def corpora() -> list[tuple[Package, int]]:
-    """Forty packages, and the limit each had."""
+    """Return forty packages, each with its limit of tokens."""
     return [a_corpus(seed) for seed in range(40)]
 
 
 def a_corpus(seed: int) -> tuple[Package, int]:
-    """The package of a task over a wiki of some sixty pages, and the limit it had."""
+    """Return the package for a task over a random wiki of about sixty pages, and its limit."""
     dice = random.Random(seed)
     names = [f"Place {number}" for number in range(20)]
     pages = [
@@ -176,7 +176,7 @@ def _an_instruction(dice, name, guides):
 
 
 def gone_from(package: Package) -> list[PackedPage]:
-    """The pages that were trimmed, in the order in which they went."""
+    """Return the trimmed pages in the order in which they were dropped."""
     return [one.page for one in package.dropped if one.why.startswith("trimmed")]
 
 

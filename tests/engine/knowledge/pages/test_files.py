@@ -1,4 +1,4 @@
-"""Folders of pages are read completely or not at all, and nothing outside them."""
+"""Tests of folders of pages: they are read completely or not at all, and nothing outside them."""
 
 import os
 from pathlib import Path

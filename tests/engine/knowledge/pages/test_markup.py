@@ -1,4 +1,4 @@
-"""Texts are read as pages in every notation, and written so that they are read back."""
+"""Tests of markup: pages are read in every notation, and written pages are read back."""
 
 import pytest
 from hypothesis import given
@@ -122,7 +122,7 @@ class TestFrontMatter:
 
 @pytest.mark.req("S4-45")
 class TestRequires:
-    """What an instruction page requires is declared as JSON or in an info table."""
+    """Instruction pages declare required pages as JSON, in an info table or in front matter."""
 
     WANTED = (page_name("Instructions:World Bible"), page_name("Instructions:Core/Tone"))
 

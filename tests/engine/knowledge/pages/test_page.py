@@ -1,4 +1,4 @@
-"""The hash of a page covers everything that an author wrote."""
+"""Tests of the hash of a page, which covers everything that authors write."""
 
 from dataclasses import replace
 

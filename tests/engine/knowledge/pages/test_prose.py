@@ -1,4 +1,4 @@
-"""Code in a text is blanked, and every line keeps its place."""
+"""Tests that code in a text becomes blanks, and that all lines keep their places."""
 
 import pytest
 from hypothesis import given

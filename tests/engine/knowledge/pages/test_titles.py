@@ -1,4 +1,4 @@
-"""Titles of pages follow the rules of MediaWiki."""
+"""Tests that titles of pages follow the rules of MediaWiki."""
 
 import pytest
 from hypothesis import given

@@ -1,9 +1,9 @@
-"""Disguises: ways in which a model can hide a text in another one, as functions of the text.
+"""Disguises: functions that hide a text in another text, as a model might do.
 
-`DISGUISES` are those that the leak check promises to see through, of a passage of eight words and
-more. `PIECES` make several answers of one text, none of which is to be told. `PASSES` are known to
-get through: no comparison finds them, and hints are the answer
-(docs/build/restricted-knowledge.md).
+The leak check promises to recognise a passage of eight or more words in each of the `DISGUISES`.
+`PIECES` spread one text over several answers, and the check finds it there, too. `PASSES` are not
+recognised, as docs/build/restricted-knowledge.md says. No comparison of texts can find them, and
+hints are the safe choice.
 """
 
 import base64
@@ -26,7 +26,7 @@ _BRAILLE: Final = "⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚⠅⠇⠍⠝⠕⠏⠟⠗⠎⠞�
 
 
 def each_word(change: Disguise) -> Disguise:
-    """The disguise of each word by itself."""
+    """Return a disguise that changes each word separately."""
     return lambda text: " ".join(map(change, text.split()))
 
 
@@ -35,18 +35,18 @@ def reversed_text(text: str) -> str:
 
 
 def in_letters(letters: str) -> Disguise:
-    """Each letter of ours as the one at its place in `letters`."""
+    """Return a disguise that replaces each letter by the one at the same place in `letters`."""
     table = str.maketrans(ascii_lowercase, letters)
     return lambda text: text.lower().translate(table)
 
 
 def in_letters_from(first: int) -> Disguise:
-    """The same where the letters stand in a row."""
+    """Return a disguise that uses an alphabet of 26 code points, beginning with `first`."""
     return in_letters("".join(chr(first + place) for place in range(26)))
 
 
 def with_fillers(*fillers: str, after: int) -> Disguise:
-    """A filler after each so many words."""
+    """Return a disguise that inserts a filler after every few words."""
 
     def filled(text: str) -> str:
         words, more = text.split(), cycle(fillers)
@@ -57,7 +57,7 @@ def with_fillers(*fillers: str, after: int) -> Disguise:
 
 
 def with_other_fillers(text: str) -> str:
-    """Another filler of several words behind every word."""
+    """Insert a different filler of several words after each word."""
     fillers = cycle(["you see,", "they say,", "well,", "as it were,"])
     return " ".join(f"{word} {next(fillers)}" for word in text.split())
 
@@ -72,7 +72,7 @@ def in_base64(text: str) -> str:
 
 
 def in_short_base64(text: str) -> str:
-    """In runs of twelve characters, with words between them."""
+    """Write a text in base64, in runs of twelve characters with words between them."""
     whole = in_base64(text)
     return " and then ".join(whole[at : at + 12] for at in range(0, len(whole), 12))
 
@@ -138,7 +138,7 @@ DISGUISES: Final[Mapping[str, Disguise]] = {
 
 
 def in_rows(change: Disguise, *, words: int) -> Pieces:
-    """Answers of so many words each, disguised."""
+    """Return a function that splits a text into answers of a few words, each disguised."""
 
     def parted(text: str) -> list[str]:
         listed = text.split()

@@ -1,4 +1,4 @@
-"""The leak check sees through each disguise of the table, and lets ordinary talk pass.
+"""Tests that the leak check recognises each disguise, and that ordinary texts are no leak.
 
 Issue 14, Medium 9.
 """
@@ -108,7 +108,7 @@ def test_several_ordinary_texts_are_no_leak_together():
         assert find_leak(line, SECRET, before="\n".join(ORDINARY[:place])) == ""
 
 
-def test_open_demo_pages_do_not_leak_the_secret_ones():
+def test_ordinary_texts_leak_no_demo_page():
     folder = Path(__file__).parents[4] / "world" / "demo" / "knowledge"
     bases = {one.name: read_folder(one) for one in folder.iterdir() if one.is_dir()}
     assert len(bases) > 1
@@ -119,7 +119,7 @@ def test_open_demo_pages_do_not_leak_the_secret_ones():
 
 @pytest.mark.req("S0-40")
 @pytest.mark.parametrize("name", PIECES)
-def test_secret_told_in_pieces_is_found_in_the_last_answer(name):
+def test_secret_spread_over_several_answers_is_found(name):
     answers = PIECES[name](PASSAGES[0])
     assert len(answers) > 2
     found = [
@@ -129,13 +129,13 @@ def test_secret_told_in_pieces_is_found_in_the_last_answer(name):
     assert any(found)
 
 
-def test_leak_in_an_earlier_answer_does_not_count_for_the_next():
+def test_leak_in_an_earlier_answer_does_not_count_for_the_next_answer():
     assert find_leak("Wait for the tide.", SECRET, before=PASSAGES[0]) == ""
     assert find_leak(PASSAGES[0], SECRET, before=PASSAGES[0]) == "words"
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_secrets_in_ciphers_are_not_found_as_documented(name):
+def test_leak_check_misses_the_disguises_documented_as_missed(name):
     assert find_leak(PASSES[name](PASSAGES[0]), SECRET) == ""
 
 

@@ -1,4 +1,4 @@
-"""Hints: a model or the words of a question choose among hints of authors."""
+"""Tests of hints: a model, or the words of a question, choose among hints of authors."""
 
 import json
 
@@ -38,7 +38,7 @@ def a_page(**fields: object) -> Page:
 
 @pytest.mark.req("S0-46")
 @given(st.text() | st.lists(st.integers()).map(lambda numbers: json.dumps({"hints": numbers})))
-def test_any_choice_tells_only_hints(reply):
+def test_any_hint_choice_reveals_only_hints(reply):
     answer = read_answer(reply, HintChoice).answer
     told = refuse_answer("other") if answer is None else choose_by_numbers(answer, HINTS)
     assert set(told.summary.splitlines()) <= set(TEXTS)
@@ -53,7 +53,7 @@ def test_any_choice_tells_only_hints(reply):
         *('{"hints": [1], "summary": "Behind barrel 3."}', '{"hints": [null]}', "[1]"),
     ],
 )
-def test_choice_accepts_only_numbers(reply):
+def test_hint_choice_accepts_only_numbers(reply):
     assert read_answer(reply, HintChoice).answer is None
 
 

@@ -1,4 +1,4 @@
-"""Leaks: protected content that is found again in another text."""
+"""Tests of leaks: protected content is found in another text."""
 
 import codecs
 import time

@@ -1,4 +1,4 @@
-"""Mediation: the request to the mediator, and the checks of its answer."""
+"""Tests of mediation: the request to the mediator, and the checks of its answer."""
 
 import json
 

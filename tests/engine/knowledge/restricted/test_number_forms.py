@@ -1,4 +1,4 @@
-"""Numbers in disguise: a number in any form is found in every other one."""
+"""Tests that a number in any form is recognised in any other form."""
 
 import pytest
 from hypothesis import assume, given
@@ -76,7 +76,7 @@ FORMS = {
     "wide digits": lambda number: "".join(chr(ord(one) + 0xFEE0) for one in str(number)),
 }
 SELDOM = {40, 51, 54}
-"""Those whose Roman numerals are words or sizes as well: XL, LI, LIV."""
+"""Numbers whose Roman numerals are also words or sizes: XL, LI, LIV."""
 FORM = st.sampled_from(sorted(FORMS))
 
 

@@ -1,4 +1,4 @@
-"""Numbers in a text."""
+"""Tests of finding numbers in a text."""
 
 import pytest
 

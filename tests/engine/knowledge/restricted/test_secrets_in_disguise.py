@@ -1,4 +1,4 @@
-"""A mediator's answer with any disguised secret is withheld."""
+"""Tests that an answer of the mediator is withheld if it contains a disguised secret."""
 
 import json
 
@@ -26,7 +26,7 @@ SECRET = protect_passages([CHUNK], names=["Old Cellar"], terms=TERMS)
 
 
 def is_withheld(**fields) -> bool:
-    """Whether nothing of an answer with these fields goes on."""
+    """True if an answer of the mediator with these fields is withheld."""
     usual = {"decision": "answer", "reason": "answerable", "summary": "I think."}
     answer = MediatorAnswer.model_validate_json(json.dumps({**usual, **fields}))
     return read_mediator_answer(answer, SECRET).reason == WITHHELD

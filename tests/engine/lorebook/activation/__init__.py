@@ -1,1 +1,1 @@
-"""Tests of which entries are active, and where they stand."""
+"""Tests of lore activation: which entries are active, and where the prompt contains them."""

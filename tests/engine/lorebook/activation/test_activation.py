@@ -1,4 +1,4 @@
-"""Activation as a stage: what it keeps, what it counts, what it never does."""
+"""Tests of `activate_lore`: the active entries, the verdicts, and what is never active."""
 
 import pytest
 from hypothesis import given
@@ -45,7 +45,7 @@ def test_entry_with_a_depth_is_active_only_with_its_key():
 
 @pytest.mark.req("S3-28")
 @given(st.integers(-(10**25), 10**25), st.sampled_from(["depth", "reverse_depth"]))
-def test_any_whole_number_as_depth_of_an_entry_is_kept_or_limited(depth, name):
+def test_entry_depth_is_limited_to_the_range_from_0_to_the_maximum(depth, name):
     book = a_book(an_entry(f"@@{name} {depth}\nLore.", constant=True))
     [entry] = awake(book).entries
     assert entry.depth == min(max(depth, 0), 10**9)
@@ -54,14 +54,14 @@ def test_any_whole_number_as_depth_of_an_entry_is_kept_or_limited(depth, name):
 
 @pytest.mark.req("S3-28")
 @pytest.mark.parametrize("value", ["4.0", "1e3", "true", "four", "0x10", "[4]", "--4", "4 5"])
-def test_a_depth_that_is_no_whole_number_leaves_the_entry_at_its_position(value):
+def test_depth_decorator_is_ignored_when_its_value_is_no_whole_number(value):
     book = a_book(an_entry(f"@@depth {value}\nLore.", constant=True))
     [entry] = awake(book).entries
     assert (entry.depth, entry.position, entry.text) == (None, "after", "Lore.")
 
 
 @pytest.mark.req("S3-32")
-def test_depth_0_of_a_card_is_the_end_of_the_history():
+def test_depth_decorator_may_be_0():
     book = a_book(an_entry("@@depth 0\nLore.", constant=True), an_entry("Plain.", constant=True))
     deep, plain = awake(book).entries
     assert (deep.depth, deep.position) == (0, "depth")
@@ -109,7 +109,7 @@ def test_verdict_names_the_newest_place_of_a_key():
     assert list(causes.values()) == ["key 'coin' in message 2 at 0-4"]
 
 
-def test_scanned_note_counts_as_newest():
+def test_scanned_note_counts_as_the_newest_message():
     book = a_book(an_entry(content="@@scan_depth 1\nLore."), an_entry("Deep."))
     scan = a_scan("user: coin", "user: -", notes=("a coin",))
     assert texts(awake(book, scan=scan)) == ["Lore.", "Deep."]
@@ -122,7 +122,7 @@ def test_rules_decide_case_and_whole_words_when_the_entry_does_not():
     assert texts(awake(book, rules=ActivationRules(case_sensitive=True))) == []
 
 
-def test_decorators_in_force_are_listed_for_every_entry():
+def test_decorators_of_lists_the_applied_decorators_of_every_entry():
     book = a_book(an_entry("@@app 1\n@@@depth 4\n@@role user\nL"), an_entry("L", id="x"))
     assert decorators_of([book]) == {
         "book#0": (("depth", ("4",)), ("role", ("user",))),
@@ -145,7 +145,7 @@ def test_activation_of_an_unchanged_turn_counts_no_tokens():
         return 1
 
     counter = TokenCounter(name="asked", version="1", count=count)
-    asked.clear()  # what it asked for itself: the separator of texts
+    asked.clear()  # the counter was called once for the separator of texts
     book = a_book(an_entry("A."), an_entry("B.", keys=[], constant=True), an_entry("{{user}}"))
     history = a_history("user: coin")
     first = awake(book, scan=Scan(history=history), counter=counter, values={"user": "Anna"})

@@ -1,4 +1,4 @@
-"""What did not change since the turn before is not judged, offered or put in words again."""
+"""Tests of caching between turns: what has not changed is not judged, offered or rendered again."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ ENTRIES = [
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The indexes of the entries that are judged from now on."""
+    """Record the indexes of the entries that are judged from now on."""
     indexes: list[int] = []
     judge = active_books.judge_entry
 
@@ -35,7 +35,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The labels of the entries that are offered room from now on."""
+    """Record the labels of the candidates that are offered tokens from now on."""
     labels: list[str] = []
     decide = ActivationRun._decide
 
@@ -90,7 +90,7 @@ def test_entries_become_inactive_when_their_message_leaves_the_scan_depth(judged
     assert [verdict.item for verdict in result.touched] == ["lore:book#2"]
 
 
-def test_verdict_is_reused_when_it_says_the_same():
+def test_verdict_of_the_previous_turn_is_reused_when_unchanged():
     book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
     history = a_history("user: coin and tower")
     before = awake(book, scan=Scan(history=history), rules=rules).touched

@@ -1,4 +1,4 @@
-"""Lore that is counted as one text: who has room is the same, and little is counted for it."""
+"""Tests of `CountedAsOne`: SillyTavern's budget with only a few counts of tokens."""
 
 from unittest.mock import patch
 
@@ -11,7 +11,8 @@ from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from tests.engine.lorebook.builders import a_book, an_entry, awake, texts
 
-# As SillyTavern guesses: the sum of two is one more than both together, or the same.
+# SillyTavern estimates 3.35 characters for each token and rounds up. So two texts counted
+# separately have as many tokens as both together, or one more.
 GUESSING = TokenCounter("guessing", "1", lambda text: -(-len(text) * 100 // 335))
 LONG = st.text(alphabet="ab ", min_size=1, max_size=40).filter(str.strip)
 ENTRIES = st.lists(
@@ -48,16 +49,18 @@ def test_estimated_count_admits_the_same_entries_as_sillytavern(
 
 @pytest.mark.parametrize(("budget", "active"), [(16, 10), (15, 9), (14, 8), (1, 0)])
 def test_token_count_after_the_last_admitted_entry_is_exact(budget, active):
-    """Ten texts of 2 tokens each are 15 together, and the sum stays below the budget."""
+    """Ten texts of 2 tokens each have 15 tokens together. They must have fewer tokens than the
+    budget."""
     book = a_book(*(an_entry(f"lo{n:02}") for n in range(10)))
     rules = rules_of(budget_tokens=budget, recursive=False)
     assert len(awake(book, rules=rules, counter=GUESSING).entries) == active
 
 
 def counted_for(*, entries, budget, overflow="stop", one_by_one=False):
-    """The characters that are counted in a pass of so many entries, beside each by itself.
+    """Return how many characters are counted besides one count of each entry, and the active
+    entries.
 
-    `one_by_one` where the first of them leaves it to chance, so that no other is admitted in a row.
+    If `one_by_one`, the first entry has a chance, so entries are not admitted several at once.
     """
     contents = [f"entry {n} " + "word " * 40 for n in range(entries)]
     counted = []
@@ -84,7 +87,7 @@ def test_no_entry_text_is_counted_twice_when_all_entries_fit(one_by_one):
 
 @pytest.mark.parametrize("overflow", ["stop", "skip"])
 def test_entry_texts_are_counted_together_only_near_the_budget_limit(overflow):
-    text = 210  # characters of an entry, about
+    text = 210  # approximate characters of one entry
     more, active = counted_for(entries=300, budget=5_000, overflow=overflow)
     assert 80 < active < 110
     assert more < 6 * active * text

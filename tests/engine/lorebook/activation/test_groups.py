@@ -1,4 +1,4 @@
-"""Inclusion groups: one member of each goes on, and the others are told who it was."""
+"""Tests of inclusion groups: one member wins, and the verdicts on the others name the winner."""
 
 import pytest
 from hypothesis import given
@@ -126,7 +126,7 @@ def test_at_most_one_member_of_a_group_is_active(members, scoring, turn):
 
 
 @given(MEMBERS)
-def test_every_group_with_candidates_has_a_winner_without_chance(members):
+def test_every_group_with_candidates_has_a_winner_when_no_entry_has_a_chance(members):
     alone = [(group.split(",")[0], key) for group, key, _ in members if key != "bell"]
     book = a_book(*(member(f"T{n}", group, keys=[key]) for n, (group, key) in enumerate(alone)))
     result = awake(book, scan=a_scan("user: coin gate"))

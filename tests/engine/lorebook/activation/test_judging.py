@@ -1,4 +1,4 @@
-"""Why an entry is awake or not: secondary logic, the order of conditions, scores."""
+"""Tests of the judgement on one entry: secondary keys, the order of conditions, and scores."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The lore budget: what is charged to whom, and that nobody gets more than there is."""
+"""Tests of the lore budget: what each entry costs, and that no budget is exceeded."""
 
 from unittest.mock import patch
 
@@ -22,7 +22,7 @@ COIN = a_scan("user: coin")
 
 
 def told(result, label):
-    """The whole reason of the verdict on an entry, with what it was charged."""
+    """Return the full reason of the verdict on an entry, including its charge."""
     return next(v.reason for v in result.verdicts if v.item == f"lore:{label}")
 
 
@@ -64,7 +64,7 @@ def test_entry_that_ignores_the_budget_is_rolled_for_when_the_budget_is_full():
     assert reasons(result)["book#2"].endswith("rolled 50.0 with a chance of 40 %")
 
 
-def test_full_budget_stops_only_entries_that_share_it():
+def test_full_budget_stops_only_entries_that_use_the_same_budget():
     common = a_book(an_entry("one two three", priority=900), an_entry("one"), label="common")
     own = a_book(
         an_entry("own", extensions={"probability": 60}),
@@ -101,7 +101,7 @@ def test_speaker_before_the_scanned_window_does_not_count_for_shares():
     assert texts(result) == ["a", "b"]
 
 
-def test_key_in_a_speakers_name_counts_as_said_by_them():
+def test_key_in_a_speakers_name_counts_as_said_by_that_speaker():
     scan = a_scan("user Ben: -", event="Anna: hm")
     book = a_book(an_entry("a", keys=["Anna"]), an_entry("b", keys=["Anna"]))
     result = awake(book, scan=scan, rules=ActivationRules(speaker_matches=1))
@@ -128,7 +128,7 @@ SIZED = st.tuples(
     st.integers(0, 8),
     st.sampled_from([30, 50, 100]),
 )
-def test_lore_never_spends_more_than_its_budgets(plain, own, lines, budget, own_budget, share):
+def test_active_entries_never_exceed_the_lore_budgets(plain, own, lines, budget, own_budget, share):
     def entries(listed):
         return [
             an_entry(" ".join(["x"] * size), keys=[key], constant=constant, priority=priority)
@@ -163,7 +163,7 @@ def test_lore_never_spends_more_than_its_budgets(plain, own, lines, budget, own_
             assert sum(woken) <= int(budget * share / 100) or share == 100
 
 
-def test_lore_without_the_grant_never_displaces_the_games_lore():
+def test_entries_of_a_book_without_budget_grant_never_displace_other_entries():
     card = a_book(an_entry("one two", constant=True, priority=900), label="card", grants=NO_GRANTS)
     world = a_book(an_entry("three four", priority=1), label="world")
     result = awake(card, world, scan=COIN, rules=ActivationRules(budget_tokens=3))
@@ -194,7 +194,7 @@ SEVERAL = st.lists(
     st.sampled_from([0, 1]),
     st.integers(0, 20),
 )
-def test_entries_admitted_together_cost_the_budget_as_much_as_singly(
+def test_entries_admitted_together_cost_as_much_as_entries_admitted_one_by_one(
     first, second, own_budget, preset, overflow, speaker_matches, budget
 ):
     def verdicts():

@@ -1,4 +1,4 @@
-"""Entries that stand at the message in which their key was found."""
+"""Tests of entries that are placed next to the message with their key ("mention entries")."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,10 @@ WORDS = ("coin", "moon", "rope", "tide")
 
 
 def at_mention(content: str = "Lore.", *keys: str, **fields: Any) -> dict[str, Any]:
-    """An entry at the message with its key; `side` and `message` say where and which."""
+    """Make an entry that is placed next to a message with its key.
+
+    `side` and `message` select the side of the message, and the newest or the oldest one.
+    """
     mention = {name: fields.pop(name) for name in ("side", "message") if name in fields}
     own = {"place": "at_mention", **({"mention": mention} if mention else {})}
     extensions = {"evennia_ai": own, **fields.pop("extensions", {})}
@@ -39,7 +42,7 @@ def lines(*contents: str) -> list[Message]:
 
 
 def depth_of(*entries: dict[str, Any], said: tuple[str, ...], **more: Any) -> int | None:
-    """The depth of the one active entry."""
+    """Return the depth of the only active entry."""
     scan = a_scan(*(f"user: {text}" for text in said), event=more.pop("event", None))
     [entry] = awake(a_book(*entries), scan=scan, **more).entries
     return entry.depth
@@ -163,7 +166,7 @@ def test_mention_entry_counts_in_the_budget() -> None:
     assert prompt.by_origin["lore:book#0"] > 0
 
 
-# Properties
+# Properties that hold for any conversation
 
 
 def a_mentioning_book(draw: st.DrawFn, count: int) -> Lorebook:
@@ -184,7 +187,8 @@ def a_mentioning_book(draw: st.DrawFn, count: int) -> Lorebook:
 
 @st.composite
 def talks(draw: st.DrawFn) -> tuple[Lorebook, list[Message], int, str | None]:
-    """A book of entries at mentions, a history with tools and bookkeeping, a limit, an event."""
+    """Draw a book with mention entries, a history with tool calls and records, a limit and an
+    event."""
     history: list[Message] = []
     for i in range(draw(st.integers(0, 12))):
         word = draw(st.sampled_from(WORDS))
@@ -233,7 +237,9 @@ def test_mention_entry_is_never_between_a_call_and_its_result(talk: Any) -> None
 @pytest.mark.req("S3-34")
 @quick
 @given(talk=talks())
-def test_mention_entry_is_at_the_message_that_its_verdict_names_or_at_an_end(talk: Any) -> None:
+def test_mention_entry_is_next_to_the_message_in_its_verdict_or_at_an_end_of_the_history(
+    talk: Any,
+) -> None:
     book, history, limit, event = talk
     prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
     own = [m for m in prompt.messages if m.block == "history" and not m.injected]

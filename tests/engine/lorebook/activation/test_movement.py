@@ -1,4 +1,4 @@
-"""What the game tells of who comes and goes wakes only entries that ask for it."""
+"""Tests of messages about arrivals and departures: they activate only entries that ask for them."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_speech_poses_and_events_except_movement_activate_an_entry(kind: str) ->
 
 
 @pytest.mark.parametrize("kind", ["arrive", "leave", "moved"])
-def test_entry_that_asks_for_movement_is_activated_by_it(kind: str) -> None:
+def test_entry_that_asks_for_movement_is_activated_by_an_arrival(kind: str) -> None:
     event = event_message("The ferry.", kind=kind)
     entry = an_entry(keys=["ferry"], extensions=asking())
     assert texts(heard(entry, history=[], event=event)) == ["Some lore."]
@@ -108,7 +108,7 @@ def test_regex_over_all_messages_skips_movement_messages() -> None:
     assert texts(heard(entry, asks, history=history, rules=rules)) == ["Asks."]
 
 
-def test_entry_at_a_mention_ignores_movement_messages_unless_it_asks() -> None:
+def test_mention_entry_ignores_movement_messages_by_default() -> None:
     spoken = said("user", "A ferry!")
     for extensions, depth in (({"evennia_ai": {}}, 2), (asking(), 1)):
         extensions["evennia_ai"]["place"] = "at_mention"

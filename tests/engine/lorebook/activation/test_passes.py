@@ -1,4 +1,4 @@
-"""The schedule of a run: which pass comes after which, and that there is a last one."""
+"""Tests of `PassSchedule`: which kind of pass comes next, and when activation ends."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def a_schedule(*, recursive=True, levels=(), length=0, **rules):
 
 
 def walked(schedule, *results):
-    """The kinds of pass that follow the first while passes bring these results, then none."""
+    """Return the kinds of pass that follow the first pass, if passes have these results."""
     kinds = []
     for result in results:
         if not schedule.move_on(result):

@@ -1,4 +1,4 @@
-"""Active entries in the prompt: each at the place it asks for, told and counted as it stands."""
+"""Tests of active entries in the prompt: their places, their messages and their verdicts."""
 
 import pytest
 
@@ -20,7 +20,7 @@ NOTE = AuthorsNote(content="note", depth=2)
 
 
 def lore(content, *, position=1, own=None, **more):
-    """An entry that is always there, with SillyTavern's code of a position."""
+    """Make a constant entry with a position in SillyTavern's numbers."""
     names = ("insertion_order", "id", "keys", "constant")
     fields = {name: more.pop(name) for name in names if name in more}
     extensions = {"position": position, **more, **({"evennia_ai": own} if own else {})}
@@ -32,7 +32,7 @@ def contents(prompt):
 
 
 def origins(prompt, number):
-    """Origin and text of each part of a message."""
+    """Return the origin and the text of each part of a message."""
     message = prompt.messages[number]
     return [(part.origin, message.content[part.start : part.end]) for part in message.parts]
 
@@ -183,7 +183,7 @@ def test_lore_next_to_a_disabled_component_is_left_out():
 
 @LAYOUTS
 @pytest.mark.parametrize("content", ["The {{outlet::tides}}!", "The {{ outlet :: tides }}!"])
-def test_component_shows_the_outlet_that_it_names(content, layout):
+def test_component_contains_the_outlet_named_in_its_text(content, layout):
     prompt = composed(
         lore("flood", position=7, outlet_name="tides", insertion_order=2),
         lore("ebb", own={"outlet": "tides"}, insertion_order=1),
@@ -215,7 +215,7 @@ def test_text_of_an_outlet_is_not_expanded_again():
     assert content in ("outlet tides and a", "outlet tides and b")
 
 
-def test_outlet_is_not_shown_by_a_disabled_component():
+def test_disabled_component_contains_no_outlet():
     off = a_component("{{outlet::tides}}", enabled=False)
     prompt = composed(lore("ebb", own={"outlet": "tides"}), components=[off])
     assert contents(prompt) == []
@@ -269,7 +269,7 @@ ALL = [
 
 
 @LAYOUTS
-def test_each_entry_is_placed_once_and_tokens_add_up(layout):
+def test_each_entry_is_placed_once_and_its_tokens_are_counted_once(layout):
     inputs = the_inputs(
         [a_component("The {{outlet::tides}}.", key="sea")],
         books=(a_book(*ALL),),
@@ -313,7 +313,7 @@ def test_placed_lore_is_deterministic(layout):
 
 @LAYOUTS
 @pytest.mark.parametrize("position", [0, 1, 2, 3, 5, 6, 7])
-def test_entry_without_the_grant_gets_the_role_system_at_no_position(position, layout):
+def test_entry_without_the_roles_grant_never_gets_the_role_system(position, layout):
     prompt = composed(
         lore("EVIL", position=position, outlet_name="tides"),
         components=[

@@ -1,4 +1,4 @@
-"""Where active entries stand, and in which order inside each place."""
+"""Tests of where active entries are placed, and of their order at each place."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ CODES = ("before", "after", "note_top", "note_bottom", "depth", "examples_before
 
 
 def placed(content="Some lore.", **more):
-    """An entry that is always there; what is no field of V3 goes into its extensions."""
+    """Make a constant entry. Arguments that are no fields of V3 become extensions."""
     own = {name: more.pop(name) for name in ("insertion_order", "id") if name in more}
     return an_entry(content, keys=[], constant=True, extensions=more, **own)
 
@@ -78,7 +78,7 @@ def test_entry_with_a_depth_keeps_it_in_the_role_user_without_grants():
         ({"positions", "roles"}, ("before", "system")),
     ],
 )
-def test_each_grant_allows_an_entry_only_its_own_place_or_role(grants, stands):
+def test_each_grant_allows_only_the_place_or_the_role_that_it_is_for(grants, stands):
     [entry] = awake(a_book(placed(position=0, role=0), grants=frozenset(grants))).entries
     assert (entry.position, entry.role) == stands
 

@@ -1,4 +1,4 @@
-"""The places of SillyTavern: what stands where, and that whoever comes moves few of the others."""
+"""Tests of SillyTavern's order at each place, and that a new entry changes few sort keys."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ ORDERS = st.sampled_from([-1e9, -7, -1, -0.5, -0.0, 0, 0.25, 1, 2, 10, 100, 1e12
 
 
 def placed(*entries):
-    """What comes out, top to bottom."""
+    """Return the active entries from top to bottom."""
     result = awake(a_book(*entries), scan=a_scan("user: coin"), rules=RULES)
     return sorted(result.entries, key=lambda entry: entry.sort_key)
 
@@ -23,7 +23,8 @@ def an_entry_of(order, *, position, role=0, text=""):
 
 @given(st.lists(st.tuples(ORDERS, st.sampled_from([0, 1, 2])), max_size=9))
 def test_sillytavern_order_sorts_by_role_then_order_then_reversed_at_one_depth(several):
-    """Top to bottom: assistant, user, system; in each the low order first, the last one first."""
+    """From top to bottom: assistant, user, system. In each role, low orders come first. Of equal
+    orders, the last entry comes first."""
     entries = [
         an_entry_of(order, position=DEPTH, role=role, text=str(n))
         for n, (order, role) in enumerate(several)
@@ -53,8 +54,8 @@ def test_new_entry_changes_sort_keys_only_of_entries_of_its_order():
 
 
 @given(st.lists(ORDERS, min_size=1, max_size=9))
-def test_all_entries_of_a_place_have_one_order_among_the_other_texts_there(orders):
-    """Else lore at a component in the history would go behind the components it stands before."""
+def test_sillytavern_entries_of_one_place_have_equal_orders_among_other_texts(orders):
+    """With different orders, an entry before a component could be placed after that component."""
     for position, one in ((BEFORE, 0), (EXAMPLES_BEFORE, 0), (DEPTH, 100)):
         entries = [an_entry_of(order, position=position) for order in orders]
         assert {entry.sort_key[0] for entry in placed(*entries)} == {one}

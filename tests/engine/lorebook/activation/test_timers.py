@@ -1,4 +1,4 @@
-"""What lore remembers from turn to turn, and for how long."""
+"""Tests of timers: which state of lore lasts from turn to turn, and for how long."""
 
 import json
 
@@ -27,7 +27,7 @@ def at(turns, **more):
 
 
 def timed(content="Some lore.", *, own=None, **timing):
-    """An entry with timers; `own` is our own extension data."""
+    """Make an entry with timers. `own` is its data in `extensions.evennia_ai`."""
     return an_entry(content, extensions={**timing, "evennia_ai": own or {}})
 
 
@@ -108,14 +108,14 @@ def test_earlier_match_is_remembered_while_the_book_is_missing():
     assert texts(a_turn(book, scan=COIN, state=away, clock=at(3))) == []
 
 
-def test_timer_does_not_start_when_the_entry_had_no_room_or_failed_its_chance():
+def test_timer_does_not_start_when_the_entry_did_not_fit_or_failed_its_chance():
     book = a_book(timed("one two three", sticky=3))
     assert a_turn(book, scan=COIN, rules=ActivationRules(budget_tokens=2)).after is NO_STATE
     unlucky = a_book(timed(sticky=3, probability=10))
     assert a_turn(unlucky, scan=COIN, rules=ActivationRules(dice=0.5)).after is NO_STATE
 
 
-def test_sticky_entry_returns_when_it_has_room_again():
+def test_sticky_entry_is_active_again_when_the_budget_has_room():
     book = a_book(timed("one two three", sticky=3))
     state = a_turn(book, scan=COIN, clock=at(1)).after
     tight = ActivationRules(budget_tokens=2)

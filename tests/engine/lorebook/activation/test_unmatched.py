@@ -1,4 +1,4 @@
-"""What is said of entries that nothing concerned, one by one and in bulk."""
+"""Tests of verdicts on entries without a found key, one by one and grouped by reason."""
 
 from hypothesis import given
 from hypothesis import strategies as st

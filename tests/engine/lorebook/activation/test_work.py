@@ -1,4 +1,4 @@
-"""Work: the macros of all entries of a turn end at one limit, the same whatever was remembered."""
+"""Tests of the work limit: it applies to the macros of all entries together, with any cache."""
 
 import random
 

@@ -1,1 +1,1 @@
-"""Tests of how keys are found."""
+"""Tests of the search for keys in conversations."""

@@ -1,4 +1,4 @@
-"""The hits of a book: kept with the conversation, and the same as if it were searched anew."""
+"""Tests of the hit cache: it searches little, and finds the same as a search without a cache."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ TABLE = KeyTable([(COIN, Key("coin", False, "word")), (GATE, Key("gate", False, 
 
 
 def reached(known, history, *, first=0):
-    """Where each key stands last from `first` on."""
+    """Return the last place of each key in the messages from `first` on."""
     known.reach(history, first=first, stop=history.stop)
     return {number: found.place for number, found in known.said.items()}
 
@@ -46,7 +46,7 @@ def test_hit_cache_reports_only_keys_whose_place_changed():
 
 
 class CountedTable(KeyTable):
-    """A table that counts the texts it is asked about."""
+    """A key table that counts how often it is searched."""
 
     asked = 0
 
@@ -127,9 +127,9 @@ STEPS = st.lists(
         LINES,
         st.sampled_from(["user", "assistant"]),
         st.sampled_from([None, "Anna", "coin"]),
-        st.booleans(),  # whether it is a bookkeeping record
+        st.booleans(),  # True for a bookkeeping record
         st.sampled_from([None, "coin", "Anna: gate"]),  # the event of this turn
-        st.booleans(),  # whether the conversation goes on from here
+        st.booleans(),  # True to keep this message in the history
     ),
     max_size=8,
 )

@@ -1,4 +1,4 @@
-"""What a book looks for: keys by number, macros in keys, patterns, what can never be found."""
+"""Tests of the key index: numbers of keys, macros in keys, patterns, and keys never found."""
 
 import pytest
 from hypothesis import given
@@ -53,7 +53,7 @@ ODD_ENTRIES = st.fixed_dictionaries(
 
 
 def keys_of(book, rules):
-    """Return the keys of a book by number, as its index numbers them."""
+    """Return the keys of a book by the number that its index gives them."""
     reader = KeyReader(rules, filled={"{{user}}": FilledKey("Anna", "Anna")})
     reader.book_keys(book.entries)
     return dict(reader.keys())
@@ -61,7 +61,7 @@ def keys_of(book, rules):
 
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @given(entries=st.lists(ODD_ENTRIES, max_size=6))
-def test_keys_numbered_in_bulk_equal_keys_numbered_singly(preset, entries):
+def test_keys_numbered_in_bulk_equal_keys_numbered_one_by_one(preset, entries):
     rules = ActivationRules(rules=preset)
     book = a_book(*(an_entry(**fields) for fields in entries))
     index = an_index(book, rules=rules, values={"user": "Anna"})
@@ -79,7 +79,10 @@ def test_keys_numbered_in_bulk_equal_keys_numbered_singly(preset, entries):
         )
         numbers = zip(one.numbers, other.numbers, strict=True)
         assert all(key_of.get(n, n < 0) == its_key.get(m, m < 0) for n, m in numbers)
-        assert (at in index.always_judged, at in index.alike) == (0 in alone.always_judged, 0 in alone.alike)
+        assert (at in index.always_judged, at in index.alike) == (
+            0 in alone.always_judged,
+            0 in alone.alike,
+        )
         for number in {*one.primary}:
             owners.setdefault(number, []).append(at)
     assert index.owners == {number: tuple(those) for number, those in owners.items()}
@@ -124,7 +127,7 @@ def test_entries_active_without_a_key_are_judged_in_every_turn():
     assert an_index(book).always_judged == (1, 2, 3)
 
 
-def test_macro_in_a_key_has_the_readers_value():
+def test_macro_in_a_key_has_the_value_of_the_current_npc():
     book = a_book(an_entry(keys=["the boat of {{char}}"]))
     scan = a_scan("user: Is this the boat of Oren?")
     assert texts(awake(book, scan=scan, values={"char": "Oren"}))
@@ -134,13 +137,13 @@ def test_macro_in_a_key_has_the_readers_value():
 @pytest.mark.parametrize("name", ["/./", "/(?:)/", ".*", "/.*/s", "^"])
 @pytest.mark.parametrize("key", ["{{user}}", "/{{user}}/", "{{user}}|{{user}}", "/^{{user}}$/"])
 @pytest.mark.parametrize("patterns", ["by_form", "all"])
-def test_a_player_s_name_is_never_a_pattern(name, key, patterns):
+def test_player_name_in_a_key_never_becomes_a_regex(name, key, patterns):
     book = a_book(an_entry(keys=[key], extensions={"evennia_ai": {"patterns": patterns}}))
     scan = a_scan("user: something else")
     assert texts(awake(book, scan=scan, values={"user": name})) == []
 
 
-def test_name_in_a_regex_key_is_escaped():
+def test_player_name_in_a_regex_key_is_escaped():
     book = a_book(a_pattern("/^{{user}} pays/"))
     for name in ("Anna", "A. (the 2nd)", "a/b [c]"):
         scan = a_scan(f"user: {name} pays")

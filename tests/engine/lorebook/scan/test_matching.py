@@ -1,4 +1,4 @@
-"""Keys in texts: whole words, case, scripts without blanks, places."""
+"""Tests of key matching: whole words, letter case, scripts without blanks, and spans."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def a_table(*keys):
 
 
 def found(key: str, text: str, *, sensitive: bool = False, whole: bool = True):
-    """The span of the key in the text, None where it does not stand."""
+    """Return the span of the key in the text; None if the text does not contain it."""
     wanted = make_key(key, sensitive=sensitive, whole=whole)
     span = a_table(wanted).hits(prepare_text(text)).get(0)
     return None if span is None else tuple(span)
@@ -125,7 +125,8 @@ def test_positions_in_the_normal_form_lead_back_to_the_written_text(text):
             continue
         stretch = text[places[at] : places[at + 1]]
         first = places.index(places[at])
-        # Whether an underscore is at a word's edge, only the whole text says.
+        # In a part of the text, an underscore may be at the edge of a word although it is not in
+        # the whole.
         of_stretch = normal_form(stretch).replace("_", " ")
         assert of_stretch == form[first : at + 1].replace("_", " ")
 
@@ -163,7 +164,7 @@ def test_span_of_a_key_in_the_speakers_name_is_negative():
     assert tuple(hits[0]) == (-7, -2)
 
 
-def test_one_key_text_searched_in_two_ways_is_two_keys():
+def test_key_text_searched_in_two_ways_has_two_numbers():
     table = a_table(make_key("art", whole=False), make_key("art"))
     assert set(table.hits(prepare_text("a part"))) == {0}
 
@@ -232,7 +233,7 @@ def test_key_phrase_is_found_at_any_place(text, data):
 
 
 def stands(key, text):
-    """Whether the key stands in the text, asked place by place."""
+    """True if the text contains the key. This slow search tries every position."""
     text = text if key.sensitive else text.casefold()
     places = [at for at in range(len(text) + 1) if text.startswith(key.text, at)]
     ends = [(at, at + len(key.text)) for at in places]
@@ -240,7 +241,7 @@ def stands(key, text):
 
 
 def inside(text, at):
-    """Whether a word goes on over this place."""
+    """True if a word continues over this position."""
     return 0 < at < len(text) and all(c in "abB_1é\u0301ẞs" for c in text[at - 1 : at + 1])
 
 
@@ -279,4 +280,4 @@ def test_cached_key_hits_are_limited_by_text_length(monkeypatch):
     short, long = prepare_text("a coin"), prepare_text("long " * 19)
     for text in (short, short, long, short, short):
         table.hits(text)
-    assert looked_at.count(short.folded) == 2 * 2  # for folded keys, and for the others
+    assert looked_at.count(short.folded) == 2 * 2  # once for keys with case, once for others

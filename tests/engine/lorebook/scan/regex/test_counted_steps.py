@@ -1,6 +1,7 @@
-"""What a pattern finds depends on pattern and text, never on the machine or on what is kept.
+"""Tests that a regular expression finds the same on any machine and with any cache.
 
-A limit in milliseconds would not do: a pattern that runs close to it matches in some runs only.
+A limit in milliseconds would not do: a search that takes about that long would sometimes end in
+time, and sometimes not.
 """
 
 import hashlib
@@ -37,8 +38,8 @@ from tests.engine.lorebook.builders import (
     texts,
 )
 
-# A key whose search takes twice as many steps with each few characters more, what it repeats, and
-# what it finds at the end.
+# Each row has a key, a text to repeat, and a text that matches at the end. With each repetition,
+# the search takes about twice as many steps.
 GROWING = (
     ("(?:a|b|ab)+[0-9]", "ab", " ab7"),
     ("(?:x+x+)+[yz]", "x", " xxz"),
@@ -56,14 +57,15 @@ BOOKS = 50
 
 
 def scenarios() -> Iterator[dict[str, Any]]:
-    """Yield scenarios with 1,000 patterns in all, most of them near the limit of their steps."""
+    """Yield scenarios with 1,000 regular expressions, most of them near their limit of steps."""
     numbers = random.Random(35)
     for number in range(BOOKS):
         entries, lines = [], []
         for at in range(PATTERNS_A_BOOK):
             key, text, end = GROWING[(number + at) % len(GROWING)]
-            # A group around the key makes another pattern of it, and changes its steps a little.
-            # Its last text is in one message only, so that it is searched there.
+            # A group around the key makes a different pattern that takes about as many steps. Each
+            # key ends with a text that only one message has, so that the key is searched in that
+            # message.
             opening, closing = "(?:" * (at % 7), ")" * (at % 7)
             pattern = f"{opening}{key}{closing}@{at}@"
             if number % 2:
@@ -78,7 +80,7 @@ def scenarios() -> Iterator[dict[str, Any]]:
 
 
 def prompts(*, backwards: bool = False) -> dict[int, str]:
-    """Return a digest of the prompt and the trace of each scenario, by its number."""
+    """Return a digest of the prompt and the trace of each scenario, by number of the scenario."""
     numbered = list(enumerate(scenarios()))
     return {
         number: hashlib.sha256(json.dumps(run_scenario(one)).encode()).hexdigest()
@@ -87,7 +89,7 @@ def prompts(*, backwards: bool = False) -> dict[int, str]:
 
 
 def said_while_interrupted(process: subprocess.Popen[str]) -> str:
-    """Return what a process prints that is halted again and again, as on a busy machine."""
+    """Stop and continue a process again and again, as on a busy machine; return its output."""
     while process.poll() is None:
         for number in (signal.SIGSTOP, signal.SIGCONT):
             process.send_signal(number)
@@ -115,7 +117,7 @@ def test_regex_keys_give_equal_prompts_on_an_idle_and_a_busy_machine():
 
 @pytest.mark.long
 def test_tested_regex_keys_are_on_both_sides_of_the_step_limit():
-    """Without this the property above might hold because all patterns are quick."""
+    """If all keys were fast, the test on a busy machine would prove nothing."""
     outcomes = {"found": 0, "given up": 0, "with the last two limits": 0}
     for one in scenarios():
         entries = one["lorebooks"][0]["book"]["entries"]
@@ -129,7 +131,7 @@ def test_tested_regex_keys_are_on_both_sides_of_the_step_limit():
 
 
 def steps_needed(pattern: Pattern, text: str) -> int | None:
-    """Return the smallest limit with which a search ends, None if it ends with none."""
+    """Return the smallest limit of steps with which a search ends; None if it never ends."""
     for limit in STEP_LIMITS:
         try:
             pattern.search(text, steps=limit)
@@ -153,7 +155,7 @@ def test_regex_key_near_the_step_limit_is_found_in_each_of_many_runs(use_regex):
     assert "Found." in results.pop()
 
 
-# Each takes the steps of a whole text, so that those of a turn are used up by a few messages.
+# Each search takes all steps of one text. So a few messages use up the steps of a turn.
 COSTLY = [f"(?:{'x+' * number}x+)+[yz]" for number in range(1, 9)]
 LINES = ["user: " + "x" * (40 + number) for number in range(12)]
 
@@ -163,7 +165,7 @@ LINES = ["user: " + "x" * (40 + number) for number in range(12)]
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("event", [None, "Eve: " + "x" * 60])
 def test_cached_regex_results_equal_those_of_a_fresh_process(preset, event):
-    """Which messages patterns are searched in moves on with each turn."""
+    """In each turn, other messages are searched before the steps of the turn are used up."""
     rules = read_rules({"rules": preset, "scan_depth": 9, "recursive": True})
 
     def a_costly_book():
@@ -197,7 +199,7 @@ def test_cached_regex_results_equal_those_of_a_fresh_process(preset, event):
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("books", [1, 3])
 def test_regex_searches_of_a_turn_never_exceed_its_steps(preset, books, monkeypatch):
-    """Each kind of text may go beyond its steps by one text."""
+    """The last text of each kind may exceed the limit of the turn."""
     allowed = []
     search = Pattern.search
 

@@ -1,12 +1,12 @@
-"""What a pattern finds is what JavaScript finds; the answers of this table are V8's."""
+"""Tests that regular expressions match like in JavaScript. The expected results are from V8."""
 
 import pytest
 
 from evennia_ai.engine.lorebook.scan.regex.pattern import Pattern, Refused, read_pattern
 
-# Pattern, text, span of the first match in code points.
+# Each row has a pattern, a text, and the span of the first match in code points.
 FOUND = [
-    # ASCII words and digits, blanks of the standard
+    # \d, \w and \b know only ASCII; \s is that of the standard
     (r"/\d/", "\u0663 3", (2, 3)),
     (r"/\w/i", "\u00e9\u017f\u212aa", (3, 4)),
     (r"/\bcaf\b/", "caf\u00e9", (0, 3)),
@@ -16,7 +16,7 @@ FOUND = [
     (r"/\S/", "\u00a0\u3000x", (2, 3)),
     (r"/[\D]/", "12a", (2, 3)),
     (r"/\W/i", "as_\u017f", (3, 4)),
-    # lines
+    # line breaks
     (r"/a.b/", "a\nb a\u2028b a\rb a\x85b", (12, 15)),
     (r"/a.b/s", "a\nb", (0, 3)),
     (r"/a$/", "a\n", None),
@@ -26,7 +26,7 @@ FOUND = [
     (r"/a[^]b/", "a\nb", (0, 3)),
     (r"/[]/", "a", None),
     (r"/x*[]|b/", "ab", (1, 2)),
-    # case
+    # letter case
     (r"/k/i", "\u212aK", (1, 2)),
     (r"/k/iu", "\u212aK", (0, 1)),
     (r"/s/i", "\u017fS", (1, 2)),
@@ -42,7 +42,7 @@ FOUND = [
     (r"/\w/iu", "\u017f", (0, 1)),
     (r"/\W/iu", "\u212a", None),
     (r"/(?i:dra)gon/", "DRAgon DRAGON", (0, 6)),
-    # groups and what refers back to them
+    # groups and backreferences
     (r"/(?<one>a)(b)\k<one>\2/", "abab", (0, 4)),
     (r"/(a)|b\1/", "cb", (1, 2)),
     (r"/\1(a)/", "a", (0, 1)),
@@ -73,7 +73,7 @@ FOUND = [
     (r"/\p{gc=Nd}\p{ASCII}/u", "\u0663a", (0, 2)),
     (r"/\p{Lu}/iu", "a", (0, 1)),
     (r"/[^\p{Lu}\s]/u", "A b", (2, 3)),
-    # brackets and counts that are none
+    # brackets and counts that mean themselves
     (r"/a{,2}/", "aa{,2}", (1, 6)),
     (r"/x{/", "x{", (0, 2)),
     (r"/]}/", "]}", (0, 2)),
@@ -81,7 +81,7 @@ FOUND = [
     (r"/[a-]/", "-", (0, 1)),
     (r"/a{2,3}?/", "aaa", (0, 2)),
     (r"/a{02}/", "aa", (0, 2)),
-    # a wide character is two units without `u`
+    # without `u`, a character beyond U+FFFF is two units
     (r"/^.$/", "\U0001f600", None),
     (r"/^.$/u", "\U0001f600", (0, 1)),
     (r"/^..$/", "\U0001f600", (0, 1)),

@@ -1,4 +1,4 @@
-"""Keys that are regular expressions: their form, what is searched first, where they are stopped."""
+"""Tests of keys that are regular expressions: their form, their required text, their limits."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ def a_pattern(written: str) -> Pattern:
 
 
 def found(pattern: Pattern, text: str):
-    """The span of the first match, None where there is none."""
+    """Return the span of the first match; None if there is none."""
     return search_patterns(text, [pattern]).places.get(pattern)
 
 
@@ -37,9 +37,9 @@ def found(pattern: Pattern, text: str):
         ("/a\\/b/", True),
         ("/ /", True),
         ("/line\nline/s", True),
-        ("/[/", True),  # its form is right; what is inside is read later
+        ("/[/", True),  # only the form is checked here, not the body
         ("/ember/ash/i", False),
-        ("/[/]/", False),  # a slash in a class wants a backslash too
+        ("/[/]/", False),  # a slash in a class must be escaped, too
         ("//", False),
         ("///", False),
         ("/", False),
@@ -80,9 +80,9 @@ def test_empty_regex_key_is_refused():
         ("/ca?t/", "c"),
         ("/./", ""),
         ("/mist/i", "mist"),
-        ("/mask/iu", "ma"),  # with `u` an s may be a long one
-        ("/kern/iu", "kern"),  # the small letter of the Kelvin sign is a k
-        ("/οδοσ/i", "οδο"),  # which small sigma depends on what follows
+        ("/mask/iu", "ma"),  # with `u`, an s also matches the long s
+        ("/kern/iu", "kern"),  # the small letter of the Kelvin sign is k
+        ("/οδοσ/i", "οδο"),  # the small sigma depends on the next letter
         ("/Œuvre/i", "œuvre"),
         ("/a😀b/", "a"),
     ],
@@ -135,7 +135,7 @@ HOSTILE = [
     "/" + "\\p{L}" * 190 + "/iu",
     "/" + "a" * 1_000_000 + "/",
     "/(?<" + "n" * 900 + ">a)/",
-    # One step that walks over many characters.
+    # Patterns that walk over many characters in one step.
     "/(?:(?=a*)a)*b/",
     "/(?:(?=(?:a?){300})a)*b/",
     "/(?:(?=a{0,1000})a)*b/",
@@ -164,7 +164,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("written", HOSTILE, ids=lambda written: written[:20])
 def test_hostile_regex_key_takes_bounded_time(written):
-    # Six searches of at most 174,592 steps, of which each takes a microsecond at most.
+    # Each text is searched with at most 174,592 steps, and a step takes at most a microsecond.
     with little_work(len(TEXTS) * sum(STEP_LIMITS) / 1_000_000):
         pattern = read_pattern(written)
         if isinstance(pattern, Pattern):

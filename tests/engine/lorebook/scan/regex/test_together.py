@@ -1,7 +1,7 @@
-"""What patterns may take in one text and in one turn, and what is reported of those given up.
+"""Tests of the steps that regular expressions may take in one text and in one turn.
 
-Issue 14, Low: a pattern that goes beyond its limit in one message is on again for the next.
-Issue 35, 1: what a pattern finds depends on the pattern and the text, never on the machine.
+Issue 14, Low: a regular expression that exceeds its limit in one message is still searched in the
+next. Issue 35, 1: the result depends only on the pattern and the text, never on the machine.
 """
 
 import pytest
@@ -39,7 +39,7 @@ PRESETS = pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 
 
 class CostlyPattern(Pattern):
-    """A pattern that matches at its number once it may take so many steps; counts its steps."""
+    """A pattern that needs a given number of steps, and records the limits it is searched with."""
 
     __slots__ = ("allowed", "needs", "number")
 
@@ -155,7 +155,7 @@ WORDS = ("xxy", "a coin", "nothing", LONG, "x" * 3000 + "!")
     preset=st.sampled_from(["evennia_ai", "sillytavern"]),
 )
 def test_no_message_hides_a_regex_match_in_another(lines, others, preset):
-    """Whatever stands beside them, messages that wake an entry wake it."""
+    """A message with a match activates the entry, whatever the other messages contain."""
     book, rules = a_pattern_book(preset), rules_of(preset)
     scan = a_scan(*(f"user: {line}" for line in [*lines, *others[len(lines) :]]))
     result = awake(book, scan=scan, rules=rules)
