@@ -55,7 +55,7 @@ Then adding one large number is faster than adding page by page.
 MAX_WEIGHT: Final = 31
 """The greatest weight of a term in a page.
 
-In tests, 15 found the right pages as often. Above 63, rarities would lose precision.
+In tests, a maximum of 15 found the right pages equally often. Above 63, rarities lose precision.
 """
 
 USUAL_TITLE_CHARACTERS: Final = 20

@@ -45,7 +45,7 @@ class PresetFlags:
     blank_keys_match: bool = False
     """A key that consists of blanks matches any text."""
     depth_0_is_blind: bool = False
-    """An entry with scan depth 0 does not search the texts of active entries either."""
+    """An entry with scan depth 0 searches nothing, not even the texts of active entries."""
     widening_is_fresh: bool = False
     """After the scan was widened to reach more entries, the texts of active entries are not
     searched."""

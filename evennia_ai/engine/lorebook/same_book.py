@@ -78,8 +78,8 @@ def describe_copy(own: Lorebook, counting: Lorebook) -> str:
     """Say that a card contains a copy of a lorebook, and which of the two books applies."""
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
-        f"the card has this lorebook{differs} too ('{own.label}'): this one counts, attached to"
-        f" {counting.attach}, and not the copy in the card"
+        f"the card has a copy of this lorebook{differs} ('{own.label}'), which is ignored, because"
+        f" this lorebook is attached to {counting.attach}"
     )
 
 

@@ -340,4 +340,4 @@ def test_the_page_works_line_by_line_and_a_card_s_book_counts_once(stage, folder
     assert awake.count("Lore of Oren#0") == 1
     (book,) = stage.npc.ai.view().books
     assert (book.label, book.attach) == ("Lore of Oren", "npc")
-    assert "the card has this lorebook too" in book.told
+    assert "the card has a copy of this lorebook" in book.told

@@ -186,7 +186,7 @@ def test_each_of_several_speakers_has_a_share_of_the_budget():
     assert "Anna" in reasons(found)["book#3"]
 
 
-def test_entry_that_does_not_fit_is_skipped_or_ends_the_scan():
+def test_entry_that_does_not_fit_is_skipped_or_closes_the_budget():
     book = a_book(an_entry("one two three", priority=9), an_entry("one", priority=1))
     skip, stop = (ActivationRules(budget_tokens=2, overflow=how) for how in ("skip", "stop"))
     assert texts(turn(book, "coin", rules=skip)) == ["one"]
@@ -326,7 +326,7 @@ def test_entry_may_have_conditions_on_facts():
     assert texts(turn(book, "coin")) == []
 
 
-def test_books_are_read_from_chat_to_narrow_to_wide():
+def test_books_are_read_by_attachment_from_chat_to_game():
     books = [
         a_book(an_entry(attach), label=attach, attach=attach)
         for attach in ("global", "zone", "room", "character", "player", "chat")

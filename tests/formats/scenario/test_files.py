@@ -75,8 +75,8 @@ def test_cards_book_counts_once_when_it_is_listed_too(
     card = a_card(an_entry("Lamps."), extensions=extensions)
     made = read({"book": own, "attach": attach}, card=card, rules=rules)
     assert [(book.label, book.attach) for book in made.books] == [("lamps", attach)]
-    [told] = [notice for notice in made.notices if "the card has this lorebook too" in notice]
-    assert told.startswith("lorebook lamps: the card has this lorebook too ('lamps')")
+    [told] = [notice for notice in made.notices if "the card has a copy of this lorebook" in notice]
+    assert told.startswith("lorebook lamps: the card has a copy of this lorebook ('lamps')")
 
 
 def test_world_file_that_a_card_names_replaces_the_copy_in_the_card() -> None:
@@ -85,7 +85,7 @@ def test_world_file_that_a_card_names_replaces_the_copy_in_the_card() -> None:
     assert [[one.template.source for one in book.entries] for book in made.books] == [
         ["New lamps."]
     ]
-    assert "the card has this lorebook with other entries too" in str(made.notices)
+    assert "the card has a copy of this lorebook with other entries" in str(made.notices)
 
 
 @pytest.mark.parametrize(("row", "mode"), [({}, "frozen"), ({"mode": "floating"}, "floating")])

@@ -49,7 +49,7 @@ def assemble_package(
     """
     trace = Trace()
     rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1: rules
-    if planning.precheck_query(task, rules, trace):  # 2: a task that only reads
+    if planning.precheck_query(task, rules, trace):  # 2: only a question
         return empty_package(task, OBVIOUS_QUERY, trace)
     plan = yield from planning.make_plan(task, rules, trace)  # 3: plan
     if plan.bypass_reason:

@@ -66,9 +66,7 @@ TASK_TYPES: Final = (
         bypass="read_only",
     ),
     TaskType(key="stub_expansion", description="Expand a stub or an incomplete article"),
-    TaskType(
-        key="red_link_generation", description="Create the page that a red link was found to want"
-    ),
+    TaskType(key="red_link_generation", description="Create the page to which a red link leads"),
     TaskType(key=UNKNOWN, description="None of these, or it cannot be determined"),
 )
 """The task types that every game has, in the order in which the planner model reads them."""

@@ -171,7 +171,7 @@ class BaseInfo:
     """The id by which tools and commands call the knowledge base."""
     name: str
     summary: str = ""
-    """What the base is about. Everybody who may search the base sees it, and the topics."""
+    """What the base is about. Everybody who may search the base sees the summary and the topics."""
     topics: tuple[str, ...] = ()
     hint: str = ""
     """A hint about the content of a restricted base.

@@ -99,8 +99,7 @@ class Activation:
     def _known(self, book: ActiveBook) -> dict[int, _KnownVerdict]:
         """Return the verdicts on the judged entries of a book, by index of the entry.
 
-        A verdict of the previous turn is reused if it would say the same again. This is so for
-        most.
+        A verdict of the previous turn is reused if it would say the same again. Most verdicts are.
         """
         last = book.window.memo.get(_LAST_VERDICTS) or {}
         judgements, rulings, known = book.judgements, book.rulings, dict[int, _KnownVerdict]()

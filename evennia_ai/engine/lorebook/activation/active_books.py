@@ -230,9 +230,9 @@ class ActiveBook:
             try:
                 text = self._fill_in(template)
             except OutOfWorkError:
-                meter.left = (
-                    left if meter.left == left else 0
-                )  # charge the work as `Meter.pay_whole` does
+                # As in `Meter.pay_whole`: an expansion that was refused at once costs nothing, and
+                # one that stopped on its way uses up all work that was left.
+                meter.left = left if meter.left == left else 0
                 raise
             known = _EntryText(made_with, text, counter.count(text), left - meter.left)
             texts[index] = known

@@ -6,7 +6,7 @@ These rules decide a group, in this order:
 2. If an entry of the group became active in an earlier pass, all members lose.
 3. A scored member with fewer found keys than the best member loses.
 4. If several members are left, the preferred member with the highest order wins.
-5. If no member is preferred, one is drawn at random by weight.
+5. If no member is preferred, one member is drawn at random by weight.
 
 An entry in several groups must win, or be the only member, in each of them. An entry that lost in
 one group does not compete in the next groups.

@@ -135,8 +135,8 @@ _BY_EVENT: Final = Beside(None, "after the newest message, because the event has
 def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> tuple[int, Beside]:
     """Return the depth of an entry next to the message with its key, and that message.
 
-    The entry is placed after the newest message, before the event, if the event contains a key. So
-    is an entry that something other than a key activated, if no message contains one of its keys.
+    If the event contains a key, the entry is placed after the newest message, before the event. It
+    is placed there, too, if no message contains a key, because something else activated the entry.
     """
     mention = entry.mention or Mention()
     keys = book.key_index.entry_keys[entry.index].primary
@@ -370,7 +370,7 @@ def _resolve(
     why = entry.depends_on_speech
     settled = restrict_claim(claim, why, layout=layout)
     if settled is None:
-        assert why is not None  # `restrict_claim` refuses only with a reason
+        assert why is not None  # `restrict_claim` refuses a claim only for a reason
         return refuse_before_history(entry.origin, why)
     if settled is not claim and why is not None and (why.repeats or entry.constant):
         note = "; ".join(filter(None, (note, why.reason)))

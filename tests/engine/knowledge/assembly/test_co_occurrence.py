@@ -45,7 +45,7 @@ def test_linked_pages_are_only_of_the_encyclopedia():
     assert ranks(a_seed("A", "Sources:Ledger", "Instructions:Config", "B")) == [("B", 1, 1)]
 
 
-def test_page_linked_without_being_mentioned_counts_once():
+def test_link_that_is_missing_in_the_text_counts_once():
     seed = LinkSource(name=named("A")[0], links=named("B"))
 
     assert [one.links for one in rank_linked_pages([seed])] == [1]

@@ -254,7 +254,7 @@ def test_key_search_time_depends_on_the_message_not_on_the_book():
 
 
 @given(st.text(max_size=30), st.text(min_size=1, max_size=4), st.booleans())
-def test_found_span_is_the_key_and_whole_words_are_a_subset(text, key, sensitive):
+def test_found_span_is_the_key_and_every_whole_word_is_also_found_as_part(text, key, sensitive):
     span = found(key, text, sensitive=sensitive, whole=False)
     if span is not None and sensitive:
         assert text[span[0] : span[1]] == key

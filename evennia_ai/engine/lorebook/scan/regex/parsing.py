@@ -163,8 +163,8 @@ class _Parser:
         self._at = 0
         self._depth = 0
         self._opened = 0  # the number of groups opened so far
-        self._groups = 0  # the number of groups in the whole pattern
         self._names: dict[str, int] = {}
+        self._groups = 0  # the number of groups in the whole pattern, counted in advance
         self._refused = ""  # the first unsupported thing in the pattern
 
     # Reading of the text
