@@ -98,9 +98,9 @@ class SearchVerdict:
 
 
 def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
-    """Read the limits on searches from a dictionary. Returns them with "".
+    """Return the limits on searches from a dictionary, and a description of its first error.
 
-    If the dictionary is invalid, returns the default limits with a description of the error.
+    The description is "" for a valid dictionary. For an invalid one, the limits are the defaults.
     """
     if given in (None, "") or given == {}:
         return DEFAULT_SEARCH_BUDGET, ""

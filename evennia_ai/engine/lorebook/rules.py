@@ -129,7 +129,7 @@ class ActivationRules:
     dice: Annotated[
         Annotated[float, Field(ge=0, lt=1)] | None, Must("a number in [0, 1), or null")
     ] = None
-    """A number in [0, 1) that replaces every random number; None means random numbers."""
+    """A number in [0, 1) to use in place of every random number; None for random numbers."""
     dry_run: bool = False
     """If True, the timers of entries are neither read nor stored."""
     clock: ClockName = "turns"

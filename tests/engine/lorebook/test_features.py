@@ -159,7 +159,7 @@ def test_order_and_priority_are_separate():
     assert texts(turn(book, "coin", rules=few)) == ["one"]
 
 
-def test_budget_is_a_percentage_a_cap_and_a_books_own_limit():
+def test_lore_budget_is_set_by_percentage_cap_and_book():
     entries = [an_entry(f"one two three {n}", keys=["coin"]) for n in range(9)]
     assert len(awake(a_book(*entries), limit_tokens=64).entries) == 4
     capped = ActivationRules(budget_tokens=8)

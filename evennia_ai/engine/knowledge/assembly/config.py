@@ -107,7 +107,7 @@ class AssemblyRules:
     max_depth: int = 2
     """How many `requires` links are followed one after another at most."""
     fully_resolve: bool = False
-    """True if `requires` links are followed to the end."""
+    """True if `requires` links are followed without a limit, whatever `max_depth` says."""
     most_entities: int = 8
     linked_pages: int = 5
     """How many pages are added at most because other chosen pages link to them."""

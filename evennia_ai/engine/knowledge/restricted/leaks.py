@@ -64,7 +64,7 @@ Other words may be between them.
 
 _TELLING_OF_SENTENCE: Final = 4
 _DISTINCTIVE_LETTERS: Final = 4  # the least letters of a distinctive word
-# The number of words, on average, in which a distinctive word must occur at least once.
+# Distinctive words are a leak only if, on average, at least one of this many words is distinctive.
 _MOST_BETWEEN: Final = 8
 
 # From how many letters on a number word is also found reversed or shifted. Shorter ones would match
@@ -238,7 +238,7 @@ def _passages(plain: str) -> Iterator[tuple[str, ...]]:
 def _distinctive_runs(plain: str) -> Iterator[tuple[str, ...]]:
     """Yield runs of distinctive words in a text. A distinctive word is long and rare.
 
-    Also yield the distinctive words of each short sentence.
+    Also yield the distinctive words of each sentence that has exactly four of them.
     """
     yield from _runs([word for word in _words(plain) if _is_distinctive(word)], TELLING_WORDS)
     for sentence in _SENTENCE_END.split(plain):
@@ -265,7 +265,7 @@ def _windows(steps: str) -> Iterator[str]:
 
 
 def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
-    """Yield the protected passages among some words, also if other words are between theirs."""
+    """Yield the protected passages among some words, also if other words are in between."""
     known = [(place, word) for place, word in enumerate(words) if word in secret.vocabulary]
     if len(known) < SHORTEST_SENTENCE:
         return

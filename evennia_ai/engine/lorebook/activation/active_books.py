@@ -514,7 +514,10 @@ def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]
 
 
 def _sort_key(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
-    """Return two numbers to sort entries of a book by: one before the order field, one after it."""
+    """Return two numbers that sort the entries of a book among those of other books.
+
+    The first number counts before the order of the entries, the second one after it.
+    """
     rank = ATTACH_RANK[book.attach]
     narrow_first = PRESET_FLAGS[rules.rules].ties_narrow_first
     return _STRATEGY_RANKS[rules.strategy](rank), rank if narrow_first else -rank

@@ -85,10 +85,10 @@ def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
 def entry_dependence(entry: LoreEntry) -> Dependence | None:
     """Return why the text of an active entry depends on what is said; None if it does not.
 
-    An entry with keys depends on them. A constant entry depends on what is said if it is in a
-    group, where an entry with keys may beat it, or if it waits for keys or for other entries. It
-    depends on the moment if it has a condition on something that changes, for example on who
-    speaks.
+    An entry with keys depends on what is said, because somebody must say a key. A constant entry
+    depends on what is said if it is in a group, where an entry with keys may beat it, or if it
+    waits for keys or for other entries. It depends on the moment if it has a condition on something
+    that changes, for example on who speaks.
     """
     named = template_dependence(entry.template)
     if named is not None:

@@ -98,12 +98,14 @@ class HitCache:
         self.said: dict[int, FoundKey] = {}
         self.moved: dict[int, FoundKey] = {}
         self.changed: set[int] = set()
-        self._hits: dict[int, tuple[bool, Places]] = {}  # True: an arrival or departure
+        # For each message with keys: True if it is about an arrival or departure, and the places.
+        self._hits: dict[int, tuple[bool, Places]] = {}
         self._given_up: dict[int, GivenUp] = {}
         # How many steps regular expressions took in each message, by index of the message. None
         # means that the message was not searched for them.
         self._steps: dict[int, int | None] = {}
-        self._searched = (at, at)  # the first message that was searched, and the one after the last
+        # The index of the first message that was searched, and the index after the last one.
+        self._searched = (at, at)
         self._stretch = (at, at)
 
     def reach(

@@ -340,8 +340,10 @@ class _Numbers(dict[str, int]):
         super().__init__()
         self._keys = keys
         self._search_modes = hows
-        self._fold = fold  # removes the letter case of keys; None if case matters
-        self._odd = odd  # keys with this prefix must be read one by one
+        # The function that removes the letter case of keys; None if case matters.
+        self._fold = fold
+        # Keys that begin with this text must be read one by one.
+        self._odd = odd
         self._to_read: set[str] = set()
 
     def __missing__(self, written: str) -> int:

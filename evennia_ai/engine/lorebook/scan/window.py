@@ -109,25 +109,31 @@ class Window:
     ) -> None:
         self._scan = scan
         self._key_index = key_index
-        self._steps = steps  # steps left for messages of the history
-        self._steps_in_texts = steps
-        self._steps_alone = steps  # steps left for messages searched separately
+        # Search steps left for regular expressions: in the history, in other texts, and in messages
+        # that are searched separately.
+        self._steps = self._steps_in_texts = self._steps_alone = steps
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
         self.hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self.memo = self.hits.memo
         """Cached results that depend on the hits of this book in this conversation."""
         self._reached = -1
-        self._oldest: dict[int, int] = {}  # index of the oldest message, by depth
-        self._newest: dict[int, FoundKey] = {}  # found in the event and notes
-        self._newest_moved: dict[
-            int, FoundKey
-        ] = {}  # the places of keys in an event about a character who arrives or leaves
+        # The index of the oldest message within each scan depth.
+        self._oldest: dict[int, int] = {}
+        # The places of keys in the event and in notes. An event about a character who arrives or
+        # leaves is left out.
+        self._newest: dict[int, FoundKey] = {}
+        # The places of keys in an event about a character who arrives or leaves.
+        self._newest_moved: dict[int, FoundKey] = {}
         self._fed: Places = _NONE_FED
         self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}
-        self._texts: list[tuple[str, bool]] = []  # True for arrivals and departures
-        self._by_age: list[PatternHits] = []  # regular expressions, by age of message
-        self._scanned: list[Scanned] = []  # keys by age of message
+        # The newest messages as texts, each with True if it is about an arrival or a departure.
+        self._texts: list[tuple[str, bool]] = []
+        # The regular expressions found in each message that was searched separately, newest message
+        # first.
+        self._by_age: list[PatternHits] = []
+        # The keys found in each message, newest message first.
+        self._scanned: list[Scanned] = []
         self._fed_texts: list[str] = []
         self._joined: dict[object, PatternHits] = {}
 
@@ -348,7 +354,7 @@ class Window:
         newest: Mapping[int, FoundKey],
         messages: Mapping[int, FoundKey],
     ) -> FoundKey | None:
-        """Return the last place of a key in the newest `depth` messages, from two mappings."""
+        """Return the last place of a key in the newest `depth` messages, or in notes."""
         if newest and number in newest:
             return newest[number] if depth > 0 else None
         found = messages.get(number)

@@ -131,7 +131,7 @@ def _referred_groups(tree: Node) -> frozenset[int]:
 
 
 def _closed_nodes(node: Node, around: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """Yield all nodes of a tree in the order of their ends, each with the nodes around it."""
+    """Yield each node of a tree after the nodes inside it, together with the nodes around it."""
     for under in child_nodes(node):
         yield from _closed_nodes(under, (*around, node))
     yield node, around
