@@ -63,7 +63,7 @@ def assemble_package(
     entities = yield from gathering.gather_encyclopedia(
         task, plan, trace
     )  # 7: pages about the entities
-    linked = yield from gathering.gather_linked(entities, rules, trace)  # 8: pages they link to
+    linked = yield from gathering.gather_linked(entities, rules, trace)  # 8: linked pages
     sources = yield from gathering.gather_sources(plan, rules, trace)  # 9: source pages
     talk = yield from gathering.gather_talk([*sources, *entities], rules, trace)  # 10: talk pages
     wikipedia = yield from gathering.gather_wikipedia(plan, rules, trace)  # 11: Wikipedia

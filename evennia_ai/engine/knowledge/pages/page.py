@@ -56,7 +56,7 @@ class PageName:
 
     @property
     def folded(self) -> str:
-        """Return the title without letter case, which look-ups compare."""
+        """Return the title in the form that look-ups compare: without letter case."""
         return self.title.casefold()
 
     @property

@@ -170,7 +170,7 @@ _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
 _APART: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[\W_]{1,3}[^\W\d_](?![^\W_])){2,}")
 _BETWEEN: Final = re.compile(r"[\W_]+")
 _LONGEST: Final = 400  # the maximum number of digits; more are cut off
-# In how many words before and after a number the thing is searched that it counts.
+# How many words before and after a number may name the thing that it counts.
 _BESIDE: Final = 3
 MORE_COMMON_WORDS: Final = COMMON_WORDS | {
     *("above", "again", "although", "always", "another", "behind", "being", "below", "beside"),

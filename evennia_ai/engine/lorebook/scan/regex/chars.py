@@ -44,7 +44,7 @@ class CharSet:
     negated: bool = False
 
     def overlaps(self, other: "CharSet") -> bool:
-        """True if the sets may share a character, which is assumed for all properties."""
+        """True if the sets may share a character. Sets with properties count as sharing one."""
         if self.properties or other.properties:
             return True
         return bool(common_ranges(self.positive(), other.positive()))

@@ -281,8 +281,8 @@ class _Parser:
         if max(least, most or 0) > MOST_REPEATS:
             self._refuse(f"a repetition count above {MOST_REPEATS:,}")
         lazy = self._take("?")
-        # Annex B allows a repetition of a lookahead. A lookahead matches at one place and consumes
-        # nothing, so once is as good as several times.
+        # Annex B allows a repetition of a lookahead. A lookahead consumes nothing, so matching it
+        # several times gives the same as matching it once.
         if isinstance(node, Lookaround):
             return node if least else EMPTY
         return Repeat(body=node, least=least, most=most, lazy=lazy)
