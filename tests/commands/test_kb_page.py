@@ -17,7 +17,8 @@ BLOCKS = re.findall(
     re.DOTALL | re.MULTILINE,
 )
 FIRST, FOLDERS, RESTRICTED = (
-    [re.split(r"\s{3,}", line)[0] for line in block.splitlines()] for block in BLOCKS
+    [re.split(r"\s{3,}", line)[0] for line in block.splitlines() if not line.startswith(" ")]
+    for block in BLOCKS
 )
 
 

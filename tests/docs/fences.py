@@ -6,7 +6,7 @@ one that its player does not know: a page cannot show what nobody has tried.
 | its language | what it is |
 |---|---|
 | `console` | lines typed into a shell; after `$ ` a command, below it what it prints |
-| none, `game` | lines typed in the game, by a builder of the demo village |
+| none, `game` | lines typed in the game, by a builder of the demo village; output is indented |
 | `nginx` | a router of models, which nginx is started with |
 | `text` | what something prints; or lines typed in the game, where each begins like a command |
 | `python` | code, or settings, or a file named in its first line |

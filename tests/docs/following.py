@@ -135,7 +135,9 @@ class Follower:
 
     def _does(self, block: Block) -> None:
         if block.kind == "typed":
-            self.place.types(block.text)
+            unprinted = unprinted_lines(block.text, printed=self.place.types(block.text))
+            if unprinted:
+                raise AssertionError(f"nothing prints {unprinted}")
         elif block.kind == "python":
             for file, code in _files(block):
                 self._runs(file, code, where=block.place)
@@ -172,6 +174,24 @@ class Follower:
         wrong = [str(one) for one in found if one.is_serious() or one.id == "evennia_ai.W001"]
         if wrong:
             raise AssertionError(" ".join(wrong))
+
+
+def unprinted_lines(text: str, *, printed: str) -> list[str]:
+    """Return the indented lines of an example that no command printed.
+
+    Any number stands for any other number. "..." at the end of a line, or as a whole line, stands
+    for whatever follows.
+    """
+    found = _normalised(printed)
+    return [
+        line.strip()
+        for line in text.splitlines()
+        if line.startswith(" ") and _normalised(line.rstrip().removesuffix("...")) not in found
+    ]
+
+
+def _normalised(text: str) -> str:
+    return re.sub(r"\d+", "0", " ".join(text.split()))
 
 
 def _files(block: Block) -> list[tuple[str, str]]:

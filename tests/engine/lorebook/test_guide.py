@@ -66,7 +66,7 @@ def test_lorebook_guide_lists_every_decorator():
 
 
 def test_lorebook_guide_lists_every_entry_position():
-    told = section("Where it stands")
+    told = section("Where an entry is placed")
     assert len(get_args(Position)) == 10
     assert [cell for cell in first_cells(told)[1:] if cell] == ["0", "1", "2, 3", "4", "5, 6", "7"]
     assert "anchor" in told
