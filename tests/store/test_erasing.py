@@ -10,6 +10,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
 from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.history.turn.manifest import without_block
 from evennia_ai.engine.history.turn.replay import replay_messages
 from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, Spell
@@ -126,6 +127,13 @@ class TestErasing:
         with pytest.raises(TurnClosedError):
             turns.finish_turn(begun, [a_reply("Under the mill, you say?")])
         assert "mill" not in everything()
+
+    def test_seal_of_a_turn_covers_an_erasure_during_the_turn(self, quay):
+        begun = a_turn(quay, reply=None)
+        erased = without_block(begun.manifest, key="persona:#7", source="persona")
+        models.Turn.objects.filter(pk=begun.id).update(manifest=erased.to_json())
+        turns.finish_turn(begun, [a_reply()])
+        assert verify(quay) is None
 
     def test_what_waited_for_an_answer_is_not_sent_any_more(self, whispers):
         (event,) = append_records(whispers, [a_line(SECRET)])

@@ -186,24 +186,24 @@ class CompiledComponent:
         if not template.reads:
             return self._fragment(template, template.source, claim, filling, values), NO_EFFECT
         meter = state.meter(contained=contained)
-        variables = state.variables(meter, contained=contained)
+        variables = kept = None
+        if self.has_variables:
+            variables = state.variables(meter, contained=contained)
+            # Any text, also one of role system, may read variables of the game's own texts. So
+            # store values in the form that is safe in a system message.
+            kept = values if contained else filling.values_for("system")
         changed: Found = {}
         try:
             text = template.render(
-                values,
-                filling.dice,
-                meter=meter,
-                variables=variables,
-                # Any text, also one of role system, may read variables of the game's own texts. So
-                # store values in the form that is safe in a system message.
-                kept=values if contained else filling.values_for("system"),
+                values, filling.dice, meter=meter, variables=variables, kept=kept
             )
             meter.pay(len(text) // COUNTED_A_UNIT)
         except TemplateError as error:
             made: Fragment | Verdict = not_expanded(self.origin, f"{_ERROR}{error}")
         else:
-            changed = variables.changed
-            note = describe_variables(variables)
+            note = ""
+            if variables is not None:
+                changed, note = variables.changed, describe_variables(variables)
             made = self._fragment(template, text, claim, filling, values, note=note)
         return made, Effect(changed, meter.spent, contained, meter.ran_out)
 
@@ -234,11 +234,10 @@ _NOT_FILLED_IN: Final = not_expanded("", "not filled in yet")
 
 
 class _Walk(NamedTuple):
-    """The result of expanding all components with macros: fragments and effects by index."""
+    """The effects of expanding all components with macros, by index."""
 
     before: MacroState
     """The variables and the used work before the first component."""
-    made: Mapping[int, Fragment | Verdict]
     effects: Mapping[int, Effect]
     left: MacroState
     """The variables and the used work after the last component."""
@@ -270,6 +269,7 @@ class CompiledComponents:
 
     __slots__ = (
         "_filled_in",
+        "_has_variables",
         "_last",
         "_readers",
         "_rollers",
@@ -287,6 +287,7 @@ class CompiledComponents:
         self.names_moment = not OF_THE_MOMENT.isdisjoint(self._readers)
         """True if the text of some member uses the last messages or the time."""
         self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
+        self._has_variables = any(member.has_variables for member in self.members)
         self._last: _Last | None = None
 
     def expand(self, filling: Filling) -> Expanded:
@@ -302,35 +303,42 @@ class CompiledComponents:
                 _NOT_FILLED_IN if member.has_macros else member.expand(filling, filling.state)[0]
                 for member in self.members
             ]
-            walk = self._expand_in_order(filling)
+            walk = self._expand_in_order(filling, made)
         else:
             made = last.made.copy()
             outdated = self._outdated(last, seen, filling.dice)
-            walk = self._expand_outdated(last.walk, outdated, filling)
-        for i, one in walk.made.items() if last is None or walk is not last.walk else ():
-            made[i] = one
+            walk = self._expand_outdated(filling, made, last.walk, outdated)
         self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made, walk)
         return Expanded(made, walk.left)
 
-    def _expand_outdated(self, last: _Walk, outdated: set[int], filling: Filling) -> _Walk:
-        """Expand only the components whose text may have changed; return the new results."""
+    def _expand_outdated(
+        self, filling: Filling, made: list[Fragment | Verdict], last: _Walk, outdated: set[int]
+    ) -> _Walk:
+        """Put the new results of components whose text may have changed into `made`."""
         if not outdated and last.before == filling.state:
             return last
-        again = None if last.ran_out else self._expand_in_order(filling, last, outdated)
+        if not last.ran_out:
+            expand = self._expand_in_order if self._has_variables else self._expand_apart
+            walk = expand(filling, made, last, outdated)
+            if not walk.ran_out:
+                return walk
         # If the work runs out, the first texts of the order get it. Only expanding all components
         # shows which texts these are, so a partial expansion cannot be used.
-        return self._expand_in_order(filling) if again is None or again.ran_out else again
+        return self._expand_in_order(filling, made)
 
     def _expand_in_order(
-        self, filling: Filling, last: _Walk | None = None, outdated: Collection[int] = ()
+        self,
+        filling: Filling,
+        made: list[Fragment | Verdict],
+        last: _Walk | None = None,
+        outdated: Collection[int] = (),
     ) -> _Walk:
-        """Expand the components with macros in their order.
+        """Expand the components with macros in their order, and put the results into `made`.
 
         With the results of a `last` expansion, only outdated components and readers of changed
         variables are expanded.
         """
         store, changed = MacroStore(filling.state), ChangedVariables()
-        made = {} if last is None else {**last.made}
         effects = {} if last is None else {**last.effects}
         if last is not None:
             changed.since(last.before, filling.state)
@@ -347,8 +355,34 @@ class CompiledComponents:
             elif changed:
                 changed.again(before)
             store.take(effects[i])
-        ran_out = store.ran_out or store.is_too_much
-        return _Walk(filling.state, made, effects, store.now, ran_out)
+        return _Walk(filling.state, effects, store.now, store.ran_out or store.is_too_much)
+
+    def _expand_apart(
+        self,
+        filling: Filling,
+        made: list[Fragment | Verdict],
+        last: _Walk,
+        outdated: Collection[int],
+    ) -> _Walk:
+        """Expand the outdated components, if no component uses variables.
+
+        Such texts share nothing but the limit of work. All other texts are charged first, so if the
+        work is enough here, it is enough in the order of the prompt.
+        """
+        effects, before, now, left = {**last.effects}, last.before, filling.state, last.left
+        outdated = sorted(effects.keys() & outdated)
+        work = now.work + left.work - before.work
+        contained = now.work_contained + left.work_contained - before.work_contained
+        for i in outdated:
+            if effects[i].contained:
+                contained -= effects[i].work
+            else:
+                work -= effects[i].work
+        store = MacroStore(now._replace(work=work, work_contained=contained))
+        for i in outdated:
+            made[i], effects[i] = self.members[i].expand(filling, store.now)
+            store.take(effects[i])
+        return _Walk(filling.state, effects, store.now, store.ran_out or store.is_too_much)
 
     def keys_reading(self, name: str) -> tuple[str, ...]:
         """Return the keys of the enabled components whose texts name this value."""

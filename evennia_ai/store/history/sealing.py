@@ -5,7 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from evennia_ai import models
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import RecordKind
-from evennia_ai.engine.history.turn.manifest import TurnManifest, record_names, with_record_names
+from evennia_ai.engine.history.turn.manifest import (
+    TurnManifest,
+    input_record_names,
+    record_names,
+    with_record_names,
+)
 from evennia_ai.engine.history.turn.seals import SEAL, PortableTurn, Seals
 from evennia_ai.store.core.snapshots import value_of
 from evennia_ai.store.history.record_rows import records_from
@@ -24,6 +29,27 @@ def portable_turn(row: models.Turn, places: Mapping[str, str] | None = None) -> 
         ReplayError: The manifest cannot be read, or names a record that is not there.
     """
     return _portable(row, _manifest_in(row), places)
+
+
+def seal_of_new_turn(
+    row: models.Turn, *, text: str, manifest: TurnManifest, places: Mapping[str, str]
+) -> str:
+    """Return the seal of a turn that this process began.
+
+    Args:
+        row: The row, as the database has it now.
+        text: The manifest as it was written. If the row differs, an erasure has changed it.
+        manifest: The manifest as it was written.
+        places: The places of the records that were sent, by id.
+
+    Raises:
+        ReplayError: The manifest names a record that is not there.
+    """
+    if row.manifest != text:
+        return portable_turn(row).seal
+    named = {str(row.event_record_id or ""), *input_record_names(manifest)}
+    unsent = [name for name in named if name and name not in places]
+    return _portable(row, manifest, {**places, **places_of(unsent)} if unsent else places).seal
 
 
 def seal_problem(row: models.Turn, seals: Seals, places: Mapping[str, str] | None = None) -> str:

@@ -7,9 +7,9 @@ never run again, and its open tool calls are closed.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from django.db import IntegrityError, connection
@@ -41,7 +41,7 @@ from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, records_from, ref_of
-from evennia_ai.store.history.sealing import portable_turn
+from evennia_ai.store.history.sealing import portable_turn, seal_of_new_turn
 from evennia_ai.store.history.windows import (
     HISTORY,
     forget_lore,
@@ -65,6 +65,15 @@ _LEFT_OPEN: Final = (
 )
 
 
+class Written(NamedTuple):
+    """What the seal of a turn is made from, so that it need not be read back."""
+
+    text: str
+    """The manifest as JSON."""
+    places: Mapping[str, str]
+    """The places of the records that were sent, by id."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTurn:
     """One turn of an NPC: its prompt and its end."""
@@ -81,6 +90,8 @@ class StoredTurn:
     created_at: float
     ended_at: float | None = None
     outcome: str = ""
+    written: Written | None = field(default=None, repr=False, compare=False)
+    """What this process wrote when it began the turn; None for a turn that was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +163,10 @@ def begin_turn(
             handles, segment=window.end.segment, tools_record=draft.tools_record(used)
         )
         messages = _checked_messages(manifest, handles)
-        begun = _insert_turn(conversation, number, manifest, event)
+        sent_records = [handle.record for handle in handles]
+        if draft.tools is not None:
+            sent_records.append(used[draft.tools.key])
+        begun = _insert_turn(conversation, number, manifest, event, sent=sent_records)
         next_number.note_value(npc_ref, number + 1)
         remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors, sent=sent)
         if is_first:
@@ -299,7 +313,11 @@ def _end_turn(
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
         _set_state(turn, state=state, outcome=make_storable(outcome), ended_at=time.time())
-        seal = portable_turn(models.Turn.objects.get(pk=turn.id)).seal
+        row = models.Turn.objects.get(pk=turn.id)
+        if turn.written is None:
+            seal = portable_turn(row).seal
+        else:
+            seal = seal_of_new_turn(row, manifest=turn.manifest, **turn.written._asdict())
         end = NewRecord(
             kind=RecordKind.RUN_END,
             role="system",
@@ -365,7 +383,12 @@ _insert: Final = Insert(models.Turn, _NewRow._fields)
 
 
 def _insert_turn(
-    conversation: ConversationRef, number: int, manifest: TurnManifest, event: Record | None
+    conversation: ConversationRef,
+    number: int,
+    manifest: TurnManifest,
+    event: Record | None,
+    *,
+    sent: Sequence[Record],
 ) -> StoredTurn:
     """Write a turn in the current transaction, and return it. If it fails, roll back."""
     row = _NewRow(
@@ -395,6 +418,7 @@ def _insert_turn(
         state=row.state,
         manifest=manifest,
         created_at=row.created_at,
+        written=Written(row.manifest, {record.id: record.place for record in sent}),
     )
 
 
@@ -420,4 +444,5 @@ def turn_from(row: models.Turn) -> StoredTurn:
         conversation=ref_of(row.conversation),
         event_record=str(row.event_record_id) if row.event_record_id else None,
         manifest=TurnManifest.from_json(row.manifest),
+        written=None,
     )

@@ -355,6 +355,17 @@ def test_first_texts_get_the_work_in_each_turn_in_which_it_runs_out() -> None:
     assert 0 < sum(done) < 80
 
 
+def test_work_of_unchanged_texts_counts_if_no_text_uses_variables() -> None:
+    long = "{{tide}}" + "x" * 40_000
+    members = [*preset("{{mood}} {{tide}}", long), contained(long), contained("{{mood}}", 1)]
+    kept = ComponentSet(members).compiled
+    for tide, mood in (("low", "dry"), ("low", "merry" * 9), ("high", "dry"), ("high", "dry")):
+        now = kept.expand(filling(tide=tide, mood=mood))
+        fresh = ComponentSet(members).compiled.expand(filling(tide=tide, mood=mood))
+        assert read(now.made) == read(fresh.made)
+        assert now.left == fresh.left
+
+
 # Hostile texts.
 
 

@@ -218,7 +218,6 @@ class TestBegin:
             "SAVEPOINT",
             "UPDATE",
             "SELECT",
-            "SELECT",
             "INSERT",
             "INSERT",
             "RELEASE",

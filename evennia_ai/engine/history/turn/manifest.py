@@ -183,7 +183,7 @@ def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> Tur
     tools = manifest.tools_record
     return replace(
         manifest,
-        messages=tuple(one._replace(record=name(one.record)) for one in manifest.messages),
+        messages=tuple([RecordedMessage(name(one[0]), *one[1:]) for one in manifest.messages]),
         tools_record=None if tools is None else name(tools),
         inputs=inputs,
     )
@@ -191,14 +191,21 @@ def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> Tur
 
 def record_names(manifest: TurnManifest) -> tuple[str, ...]:
     """Return all names of records in a manifest: their ids, or their places."""
-    found: list[str] = []
+    return (*manifest.sent_ids, *input_record_names(manifest))
 
-    def noted(record: str) -> str:
-        found.append(record)
-        return record
 
-    with_record_names(manifest, noted)
-    return tuple(found)
+def input_record_names(manifest: TurnManifest) -> tuple[str, ...]:
+    """Return the names of records in the inputs of a manifest, which may include unsent ones."""
+    inputs = manifest.inputs
+    history = inputs.get("history", {"first": None, "last": None, "left_out": ()})
+    found = (
+        inputs.get("event"),
+        *inputs.get("tools", ()),
+        history["first"],
+        history["last"],
+        *history["left_out"],
+    )
+    return tuple([name for name in found if name])
 
 
 _VERDICT: Final = tuple(one.name for one in fields(Verdict))
