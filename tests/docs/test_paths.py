@@ -55,4 +55,4 @@ def test_a_name_that_a_page_looks_up_in_a_file_is_there(page: Path) -> None:
 
 def test_names_are_looked_up_at_all() -> None:
     names = {name for page in PAGES for name, _ in code_names(page)}
-    assert {"interleave_fragments", "PromptContext", "PresetFlags", "RESTRICTED_POLICY"} <= names
+    assert {"interleave_fragments", "PromptContext", "RESTRICTED_POLICY"} <= names
