@@ -1,4 +1,4 @@
-"""The pipeline as a whole: what reaches the budget and what has no place to stand in."""
+"""The whole pipeline: which texts reach the budget, and which have no place in the prompt."""
 
 import re
 from dataclasses import replace

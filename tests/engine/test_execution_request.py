@@ -1,4 +1,4 @@
-"""The execution request: what is sent comes back, and what does not belong is refused."""
+"""Execution requests survive the way through JSON, and invalid ones are refused."""
 
 import json
 import subprocess
@@ -44,12 +44,12 @@ def with_kb() -> ExecutionRequest:
 
 
 def sent(request: ExecutionRequest) -> dict:
-    """The request as plain values."""
+    """Return a request as plain JSON values."""
     return json.loads(request.to_json())
 
 
 def received(data, **options) -> ExecutionRequest:
-    """The request of plain values that come from a transport that keeps no order of keys."""
+    """Parse a request whose keys were sorted, because transports may change the order of keys."""
     return ExecutionRequest.from_json(json.dumps(data, sort_keys=True), **options)
 
 
@@ -117,12 +117,12 @@ def test_request_after_a_tool_call_ends_with_its_result():
 def turns_of(case):
     try:
         return list(composed_turns(read_scenario(case["given"], folder=Path("scenarios"))))
-    except EvenniaAIError:  # a case about an error
+    except EvenniaAIError:  # a case in `CASES` whose expected result is an error
         return []
 
 
 def _told(made):
-    """The bytes, the decisions and what lore remembers of them."""
+    """Return the parts of a composition that another process must reproduce exactly."""
     return made.prompt.sha256, made.prompt.verdicts, made.lore.after
 
 
@@ -172,7 +172,7 @@ def test_request_values_keep_their_types_and_signs_in_json():
     assert back.inputs.values == request.inputs.values
 
 
-# What is refused
+# Requests that are refused
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, 0, "1", True])
@@ -288,7 +288,7 @@ ROLES = st.sampled_from(["system", "user", "assistant"])
 
 @st.composite
 def scenarios(draw):
-    """Scenarios with components, notes, lore of all sorts of entries, facts and a history."""
+    """Draw a scenario with components, notes, all sorts of lore entries, facts and a history."""
     entries = [
         {
             "keys": draw(st.lists(st.sampled_from(["fog", "lamp", "tide"]), min_size=1)),

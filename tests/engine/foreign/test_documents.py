@@ -1,4 +1,4 @@
-"""Parsing foreign documents: refused features of YAML, and endless files."""
+"""Foreign documents: refused YAML syntax, and files that never end."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Foreign values, checked against the types and bounds of a dataclass."""
+"""Checks of foreign values against the types and bounds of a dataclass's fields."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal

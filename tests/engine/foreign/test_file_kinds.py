@@ -1,4 +1,4 @@
-"""Every reader recognises the kinds of other files."""
+"""Readers that refuse a file name the kind of file that it really is."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Tool calls without a result."""
+"""Tool calls without a result (orphans), and the results that close them."""
 
 import pytest
 

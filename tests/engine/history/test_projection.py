@@ -1,4 +1,4 @@
-"""Projection: the records that a prompt shows, and their messages."""
+"""Projection: which records become messages of a prompt, and in which order."""
 
 import gc
 
@@ -150,7 +150,11 @@ class TestToolResults:
 
 
 def _how_many_are_left_without_a_search(text, *, lets_go):
-    """Messages with this text that stay, for the collector alone, after nobody holds them."""
+    """Return how many messages with this text stay in memory once nothing refers to them.
+
+    The garbage collector is off, so messages in a reference cycle stay in memory. `lets_go` calls
+    `release_messages` first.
+    """
     gc.collect()
     gc.disable()
     try:
@@ -160,7 +164,8 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         if lets_go:
             release_messages(messages)
             assert [record_of(message).body for message in messages] == [text] * 3
-            adapt_messages(chat_messages(messages), profile=RoleProfile())  # a turn has them still
+            # a running turn may still use released messages
+            adapt_messages(chat_messages(messages), profile=RoleProfile())
             sent_messages([Handle(record=record_of(m), block="history") for m in messages])
         del messages
         return sum(type(one) is Message and one.content == text for one in gc.get_objects())

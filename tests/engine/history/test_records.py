@@ -1,4 +1,4 @@
-"""Records: the chain of hashes, and characters that cannot be stored."""
+"""Records: their chain of hashes, and characters that the database cannot store."""
 
 import json
 from dataclasses import replace

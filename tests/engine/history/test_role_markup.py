@@ -1,4 +1,4 @@
-"""Special tokens, tags and heads of chat formats are found and neutralized by degrees."""
+"""Role markup of chat templates is found and neutralized, in three degrees."""
 
 import pytest
 from hypothesis import given

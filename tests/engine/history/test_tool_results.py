@@ -1,4 +1,4 @@
-"""Tool results: recorded whole, shown in part, kept with their call."""
+"""Tool results: recorded completely, shown in part, and kept with their call."""
 
 import pytest
 
@@ -10,7 +10,7 @@ CALL = {"id": "c1", "name": "look", "arguments": "{}"}
 
 
 def a_pair(body, **fields):
-    """A call and its result, as stored."""
+    """Return the stored records of a tool call and its result."""
     asked = a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": [CALL]})
     return stored([asked, tool_result_record(body, call_id="c1", **fields)])
 

@@ -1,4 +1,4 @@
-"""Transcripts: written lines are read back, and errors name their line."""
+"""Transcripts are read as they were written, and errors name the wrong line."""
 
 import json
 
@@ -26,7 +26,7 @@ HEADER = Header(
 
 
 def a_reader(*lines: str) -> TranscriptReader:
-    """A reader that has read a header and these lines of records."""
+    """Return a reader that has read a header and the records in these lines."""
     reader = TranscriptReader()
     reader.header(header_line(HEADER))
     for line in lines:
@@ -39,7 +39,7 @@ def changed(line: str, **values) -> str:
 
 
 def refusal(reader: TranscriptReader, line: str) -> str:
-    """What the reader says against a line of a record."""
+    """Return the message of the error with which the reader refuses the line of a record."""
     with pytest.raises(FormatError) as told:
         reader.record(reader.line(line))
     return str(told.value)

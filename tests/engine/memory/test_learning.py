@@ -1,4 +1,4 @@
-"""Texts that an NPC may or may not remember: the cases, and properties of any text."""
+"""Texts that an NPC may or may not remember: stored cases, and properties of any text."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The memories of an NPC, the candidates of a turn, and the words that are compared."""
+"""Memories of an NPC: the candidates of a turn, surplus memories, and compared words."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_memory_candidates_keep_those_about_the_speaker_at_the_limit() -> None:
     hers = a_memory(id=900, about=ANNA)
     found = candidates(*world, hers)
     assert len(found) == MOST_CANDIDATES
-    assert found[0] == 1  # of the world the one that was recalled longest ago gives way
+    assert found[0] == 1  # the memory of the world that was recalled longest ago is left out
     assert found[-1] == 900
 
 

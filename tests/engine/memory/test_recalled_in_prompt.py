@@ -1,4 +1,4 @@
-"""Memories in a prompt: their place, their frame and their message parts."""
+"""Recalled memories in a prompt: their place, the text around them, and their message parts."""
 
 from dataclasses import replace
 from typing import Any

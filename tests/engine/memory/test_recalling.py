@@ -1,4 +1,4 @@
-"""Recall: scores, the memories taken, and the settings."""
+"""Recall: the scores of memories, which memories are taken, and the settings."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Relevance: its sources, and secrets that must not leak through it."""
+"""Relevance of memories: its sources, and no influence of secret memories on it."""
 
 from typing import Any
 
@@ -160,7 +160,8 @@ def test_whispered_memory_is_no_neighbour_of_public_memories() -> None:
     whisper = secret("The ferry is stolen.", id=1)
     aloud = a_memory("Somebody wants a rope.", id=2, place_ref="3")
     assert kept_scores(whisper, aloud, said="ferry") == kept_scores(aloud, said="ferry")
-    # With who whispered it, it is no neighbour of what was said aloud either.
+    # In private with the person who whispered it, a whisper is not a neighbour of public memories
+    # either.
     assert "relevance 0.00" in kept_scores(whisper, aloud, said="ferry", confidant=ANNA)[2]
 
 

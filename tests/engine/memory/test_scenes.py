@@ -1,4 +1,4 @@
-"""Scenes: the words around a new memory."""
+"""Scenes: the words that are stored with a new memory."""
 
 from evennia_ai.engine.memory.scenes import MOST_WORDS, scene_of
 from evennia_ai.engine.prompt.messages import Message, ToolCall, said

@@ -1,4 +1,4 @@
-"""Anchored notes: they keep their place until they drifted, changed or were cut away."""
+"""Anchored notes keep their place until many messages follow, or an edit or a cut moves them."""
 
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ RULES = a_component("Rules.", id=1, key="rules")
 
 
 def followers(prompt: Prompt) -> int:
-    """How many messages of the history follow the note."""
+    """Return how many messages of the history follow the note."""
     at = index_of(prompt, NOTE.content)
     return sum(message.block == "history" for message in prompt.messages[at + 1 :])
 

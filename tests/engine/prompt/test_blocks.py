@@ -1,4 +1,4 @@
-"""Facts that fill a component, and guidance: where they stand, what frames them, and only once."""
+"""Facts that fill a component, and the guidance about a client: their places and texts."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The budget: tiers, reserves, what yields to what, and the steps of the history."""
+"""The token budget: tiers, reserves, dialogue examples, and how the history is cut."""
 
 import pytest
 
@@ -14,7 +14,8 @@ from evennia_ai.engine.prompt.registry import with_statics
 from evennia_ai.engine.prompt.tokens import ratio_counter
 from tests.engine.prompt.builders import a_component, a_tool_pair, injected, texts, verdicts_of
 
-# One token a character and four a message: a text of 6 costs 10; every prompt costs 3.
+# One token for each character and four for each message: a text of 6 characters costs 10. Every
+# prompt costs 3.
 LETTERS = ratio_counter(1)
 
 
@@ -40,7 +41,7 @@ def the_prompt(
 
 
 def messages(count: int) -> list[Message]:
-    """Messages of 10 tokens each."""
+    """Return `count` messages of 10 tokens each."""
     return [said("user", f"m{i:05}") for i in range(1, count + 1)]
 
 

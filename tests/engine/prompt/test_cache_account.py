@@ -1,4 +1,4 @@
-"""The cache account: what stays from prompt to prompt, and the declared reason of what does not."""
+"""The cache account: the common prefix of successive prompts, and the reason why it ends."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ MOOD = a_component("{{mood}}", id=1201, key="mood")
 
 
 def the_account(chat: Chat) -> CacheAccount:
-    """What the newest prompt of the chat shares with the one before."""
+    """Return the cache account of the newest prompt compared with the one before it."""
     older, newer = chat.prompts[-2:]
     return newer.account(older.sent)
 
@@ -351,7 +351,6 @@ def test_cache_account_names_the_first_text_that_differs() -> None:
 
 
 def test_messages_before_the_history_do_not_change_with_the_facts() -> None:
-    """Message 0 and all before the history hold nothing request-scoped in the cache layout."""
     for hour in ("noon", "dusk"):
         facts = a_component(f"It is {hour}.", key="time", volatile=True)
         prompt = the_prompt([ROOM_RULES, facts], history=a_history(2), event=hour)

@@ -1,4 +1,4 @@
-"""What is different in one prompt from the one before it."""
+"""The differences between a prompt and the previous prompt, by item."""
 
 from evennia_ai.engine.prompt.changes import MOST_LINES, compare_messages, compare_reports
 from evennia_ai.engine.prompt.messages import Part
@@ -7,7 +7,7 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 
 def a_report(*texts, said=(), verdicts=()):
-    """A report of messages: (origin, text) at their IDs, then what was said, by record."""
+    """Return a report with `texts` (pairs of origin and text) and with numbered messages `said`."""
     messages = [
         ReportMessage(
             role="system",

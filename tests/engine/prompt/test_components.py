@@ -1,4 +1,4 @@
-"""PromptComponent: fields, defaults, and what a value may not be."""
+"""PromptComponent: its fields, their defaults, and invalid values."""
 
 import dataclasses
 from typing import get_type_hints

@@ -1,4 +1,4 @@
-"""Contexts: which one serves an event, and that a layer only takes away."""
+"""Contexts: which one is used for an event, and layers that may only restrict it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Dice: chance that is a function of what is rolled for."""
+"""Dice: random numbers that depend only on a seed and a purpose."""
 
 from evennia_ai.engine.prompt.dice import Dice, fraction, fractions, seed_of
 

@@ -1,4 +1,4 @@
-"""Expansion: what is remembered from turn to turn, and what is asked again."""
+"""Expansion of components: what is cached from turn to turn, and what is expanded again."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ def test_component_text_shared_by_npcs_is_counted_and_compiled_once() -> None:
         return len(text)
 
     counter = TokenCounter("counted", "1", count)
-    counted.clear()  # it counts a separator when it is made
+    counted.clear()  # making the counter counts a separator, so forget that call
     sets = [ComponentSet([a_component("The tide is low.")]) for _ in range(3)]
     made = [expanded(components, {}, counter=counter)[0] for components in sets]
 

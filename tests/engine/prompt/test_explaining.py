@@ -1,4 +1,4 @@
-"""Everything about one item of a report."""
+"""The part of a prompt's report that explains one item."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ NAMES = {"lore:harbour#7": "the ferry", "lore:harbour#8": "the toll", "lore:moor
 
 
 def with_lore(*origins: str) -> Report:
-    """A report that has judged these entries of lore too."""
+    """Return a report that also has a verdict on each of these lore entries."""
     judged = [
         Verdict(stage="activate", item=origin, kept=False, reason="no key") for origin in origins
     ]

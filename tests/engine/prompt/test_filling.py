@@ -1,4 +1,4 @@
-"""Values that are whole texts: what was said is data, fields reach who may have them."""
+"""Template values with words of players or of cards, and the texts that may use them."""
 
 import pytest
 

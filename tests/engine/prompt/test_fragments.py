@@ -1,4 +1,4 @@
-"""Dialogue examples: blocks that leave one by one, whole, from the last."""
+"""Blocks of dialogue examples: the last ones are left out first, each as a whole."""
 
 from itertools import pairwise
 from typing import Any
@@ -29,10 +29,11 @@ from evennia_ai.engine.prompt.tokens import TokenCounter, ratio_counter
 from tests.engine.prompt.builders import a_component, texts, verdicts_of
 from tests.properties import up_to
 
-# One token a character and four a message; every prompt costs 3.
+# One token for each character and four for each message. Every prompt costs 3.
 LETTERS = ratio_counter(1)
 ORIGIN = "component:dialogue_examples"
-THREE = "<START>\none\n<START>\ntwo\n<START>\nthree"  # 11, 23 and 37 characters
+# the first one, two and three blocks have 11, 23 and 37 characters
+THREE = "<START>\none\n<START>\ntwo\n<START>\nthree"
 quick = settings(max_examples=up_to(200), deadline=None)
 
 
@@ -68,7 +69,7 @@ def a_piece(text: str, *, counter: TokenCounter = LETTERS) -> Fragment:
 
 
 def blocks_of(text: str) -> list[str]:
-    """The blocks as they stand in the text."""
+    """Return the blocks of example dialogue in a text, each as written."""
     edges = [0, *block_breaks(text), len(text)]
     return [text[start:end] for start, end in pairwise(edges)]
 
@@ -244,7 +245,7 @@ def test_kept_blocks_of_examples_are_the_longest_run_that_fits(text: str, room: 
     assert (kept and kept.message.content) == fitting[0]
 
 
-# Counts a longer text as less, now and then.
+# A counter that gives some longer texts fewer tokens than shorter ones.
 UNSTEADY = TokenCounter("unsteady", "1", lambda text: len(text) * 7 % 41)
 
 

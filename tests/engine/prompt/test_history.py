@@ -1,4 +1,4 @@
-"""The history: views that share one list, the cut, and the slots injections stand in."""
+"""The history: views that share one list, its cut, and the slots of injected texts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Messages: the bytes a hash covers, what they cost, and where they come from."""
+"""Messages: the bytes that a prompt's hash covers, their tokens, and the origins of their parts."""
 
 import json
 from dataclasses import replace

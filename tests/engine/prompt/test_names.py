@@ -1,4 +1,4 @@
-"""Names: which are taken for one another, and what of them stands where in a prompt."""
+"""Names of characters: which ones look alike, and how prompts show and mark them."""
 
 import pytest
 from hypothesis import given

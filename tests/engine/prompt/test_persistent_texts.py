@@ -1,4 +1,4 @@
-"""Texts that stay: facts on change, all facts, and notes at the tail of the history."""
+"""Persistent texts: facts and tail notes that one prompt sends and the history keeps."""
 
 from itertools import pairwise
 

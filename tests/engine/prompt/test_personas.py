@@ -1,4 +1,4 @@
-"""Personas: whose words they are, and where they stand."""
+"""Personas in a prompt: their role, their words and their depth."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def composed(*blocks: DynamicBlock, speaker: str = "Anna"):
 
 
 def standing(prompt, origin: str = "block:persona:#7") -> tuple[int, Message]:
-    """Where the message stands that shows it, counted from the newest, and the message."""
+    """Return the message with this origin, and how many messages follow it."""
     for depth, message in enumerate(reversed(prompt.messages)):
         if any(part.origin == origin for part in message.parts) or message.origin == origin:
             return depth, message

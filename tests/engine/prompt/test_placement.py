@@ -1,4 +1,4 @@
-"""Placement: two lists, one for IDs and one for the history."""
+"""Placement: outside the history by ID, inside it by depth."""
 
 import pytest
 
@@ -41,7 +41,6 @@ def test_injected_texts_are_only_in_the_history_block() -> None:
 
 @pytest.mark.req("S3-16", "S3-17")
 def test_depths_are_computed_on_the_history_before_any_injection() -> None:
-    """In-place insertion puts 4 and 2 wrong and turns equal depths around."""
     components = [
         injected("four", 4, id=1201),
         injected("two-b", 2, id=1203),
@@ -113,7 +112,7 @@ def test_shared_message_has_the_revision_of_each_part() -> None:
 
 
 def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
-    """A fragment that shares the message of a note."""
+    """Return a fragment that shares the message of the author's note."""
     shared = SharedMessage(key="note", id=HISTORY_ID, role="user", block="history", separator="\n")
     claim = Claim(
         origin=f"lore:{name}", id=HISTORY_ID, key=key, role="system", depth=depth, shared=shared

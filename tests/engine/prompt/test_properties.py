@@ -1,4 +1,4 @@
-"""What holds for any prompt: bands, budget, clamping, order, and text that stays data."""
+"""Properties of any prompt: places, budget, clamped depths, order, and text that stays data."""
 
 import random
 from typing import Any
@@ -62,13 +62,13 @@ EXAMPLES = "Examples of talk.\n<START>\nWhere is the rope?\n<START>\nThe tide is
 
 
 def band(prompt: Prompt) -> tuple[int, int]:
-    """First and last index of the history block; (0, -1) where there is none."""
+    """Return the first and the last index of the history's messages; (0, -1) without a history."""
     spots = [i for i, message in enumerate(prompt.messages) if message.block == "history"]
     return (spots[0], spots[-1]) if spots else (0, -1)
 
 
 def ids_of(prompt: Prompt, components: list[PromptComponent]) -> list[tuple[int, int]]:
-    """Message index and ID of every component that stands at its ID."""
+    """Return the message index and the ID of every component that is placed by its ID."""
     ids = {f"component:{c.key}": c.id for c in components}
     return [
         (index, ids[part.origin])
@@ -227,7 +227,7 @@ ANY_TEXT = st.one_of(
 
 
 def shape(prompt: Prompt) -> list[tuple[Any, ...]]:
-    """Everything about the messages but what was said and by whom."""
+    """Return all properties of the messages except their texts and speakers."""
     return [
         (m.role, m.block, m.injected, [part.origin for part in m.parts]) for m in prompt.messages
     ]

@@ -1,4 +1,4 @@
-"""The pure rooms start without Django, Evennia or Twisted."""
+"""The pure packages import neither Django, Evennia nor Twisted."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[str]]:
-    """The frameworks that are there after a room was imported, in the order of the rooms."""
+    """Return the frameworks that are loaded after each pure package was imported, in order."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=300
     )

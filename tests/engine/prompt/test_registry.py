@@ -1,4 +1,4 @@
-"""The registry: what may be changed, and which scope wins."""
+"""The registry of components: allowed changes, and the scope that wins."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_free_component_id_follows_the_ids_of_builders_components() -> None:
 
 def test_free_component_id_is_free_in_its_own_scope() -> None:
     registry = with_statics([]).created(a_component("Text.", key="mood", id=1490))
-    assert registry.free_id() == 1510  # 1500 is the game's own
+    assert registry.free_id() == 1510  # 1500 is an ID of the game's scope
     assert registry.free_id(NPC) == 1500
 
 

@@ -1,4 +1,4 @@
-"""The trace as text: complete, within its width, and harmless."""
+"""The report of a prompt as text: it is complete, fits its width, and is safe for a terminal."""
 
 from dataclasses import replace
 

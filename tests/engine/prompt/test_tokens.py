@@ -1,4 +1,4 @@
-"""Token counters: they never raise, and their estimates are near."""
+"""Token counters: they accept any text, and their estimates are close to exact counts."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Variables: one store for a composition, filled in the order of the list, the same every time."""
+"""Variables of templates: one text sets them, later texts of the same prompt read them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -41,7 +41,7 @@ COUNTER = ratio_counter(4)
 
 
 def preset(*contents: str, **fields: Any) -> list[PromptComponent]:
-    """Imported texts, one after the other."""
+    """Return one imported component for each text, with ascending IDs."""
     return [
         a_component(content, id=1201 + at, trust="imported", **fields)
         for at, content in enumerate(contents)
@@ -49,7 +49,7 @@ def preset(*contents: str, **fields: Any) -> list[PromptComponent]:
 
 
 def contained(content: str, number: int = 0, **fields: Any) -> PromptComponent:
-    """A text of a card without a grant."""
+    """Return a component for a card's text that has no grant."""
     return a_component(
         content,
         id=1201 + number,
@@ -143,7 +143,7 @@ def test_macro_in_the_value_of_a_variable_is_not_expanded() -> None:
     prompt = the_prompt(
         preset("{{setvar::x::{{user}}}}", "{{getvar::x}}"), values={"user": "{{char}}"}
     )
-    # A name in a message of role system has letters alone.
+    # A name in a system message is reduced to letters, so the braces are removed.
     assert texts(prompt) == ["char"]
 
 
@@ -201,7 +201,7 @@ def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
     assert (account.broken_by, account.reason) == ("component:component_1201", "variables")
 
 
-# Text that nobody vouches for.
+# Contained texts (imported, without a grant)
 
 
 def test_variable_of_a_contained_text_is_only_read_by_contained_texts() -> None:
@@ -233,7 +233,7 @@ def test_contained_text_uses_no_work_of_the_games_texts() -> None:
     assert "more work than is left" in reason
 
 
-# What is remembered from turn to turn.
+# Results that are cached from turn to turn
 
 NAMES = st.sampled_from(["a", "b", "c"])
 MACROS = st.one_of(
@@ -355,7 +355,7 @@ def test_first_texts_get_the_work_in_each_turn_in_which_it_runs_out() -> None:
     assert 0 < sum(done) < 80
 
 
-# Hostile texts.
+# Hostile texts
 
 
 @pytest.mark.parametrize("trust", ["imported", "builder"])
@@ -393,7 +393,10 @@ def test_deeply_nested_variable_macros_take_linear_time(name: str) -> None:
 
 
 def work_to_read(characters: int) -> int:
-    """The work of a text that reads a variable: it is taken, put into the text, and counted."""
+    """Return the work of a text that reads a variable of this length.
+
+    Its characters are copied twice (read, then put into the text), and its tokens are counted once.
+    """
     return 2 * (characters // COPIED_A_UNIT) + characters // COUNTED_A_UNIT
 
 

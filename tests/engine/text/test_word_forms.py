@@ -1,4 +1,4 @@
-"""Searches find words in other forms, in knowledge pages and in memories."""
+"""Knowledge searches and memories find words in other inflected forms."""
 
 import pytest
 

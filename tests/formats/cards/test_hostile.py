@@ -273,7 +273,7 @@ HOSTILE = card_data(
 
 @pytest.fixture
 def shut(monkeypatch):
-    """Make every network access and every access to files fail."""
+    """Make every network access and every file access fail."""
 
     def refused(*_args, **_kwargs):
         raise AssertionError("a card was let out")

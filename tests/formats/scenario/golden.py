@@ -43,6 +43,6 @@ def _verdict(verdict: dict[str, Any]) -> str:
 
 
 def _says_nothing(verdict: dict[str, Any]) -> bool:
-    """True if a verdict is about a static component without content, as most cases have."""
+    """True if a verdict says that a static component is empty, as in most cases."""
     is_static = verdict["item"].removeprefix("component:") in STATIC_IDS
     return is_static and verdict["reason"] == "empty"

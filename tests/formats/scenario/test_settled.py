@@ -1,4 +1,4 @@
-"""The bytes before the history do not depend on what people say (S0-03, S0-28, S1-08)."""
+"""The messages before the history do not depend on what people say (S0-03, S0-28, S1-08)."""
 
 import json
 from typing import Any
@@ -141,7 +141,7 @@ BY_KEY: dict[str, dict[str, Any]] = {
     },
 }
 ROUTES = {**REPEATING, **BY_KEY}
-# Names of scenarios that are also tested with the time in place of what people say.
+# The scenarios that are tested a second time, with the time in place of what people say.
 TIMED = sorted(route for route in REPEATING if "{{lastMessage}}" in str(REPEATING[route]))
 
 

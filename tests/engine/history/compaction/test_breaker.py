@@ -1,4 +1,4 @@
-"""The breaker: three failures in a row open it, a success or time closes it."""
+"""The circuit breaker for summaries: three failures in a row open it; success or time closes it."""
 
 import pytest
 

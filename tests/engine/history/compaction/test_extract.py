@@ -1,4 +1,4 @@
-"""Extracts: summaries of quoted sentences, the same on every machine."""
+"""Extracts: summaries made of quoted sentences, the same on every machine."""
 
 import re
 from itertools import combinations
@@ -38,14 +38,14 @@ def extracted(made: CompactionPlan, **given) -> list[str]:
 
 
 def everything_of(*messages) -> list[str]:
-    """The extract of these messages and nothing else, with room for all of them."""
+    """Return the lines of an extract of these messages that has room for all of them."""
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     made = plan_of(a_history(*messages), limit_tokens=9000, rules=rules)
     return extracted(made, most_tokens=4000)
 
 
 def recurring_talk() -> list[Message]:
-    """Sentences of words that recur, without anything that is more telling than another."""
+    """Return messages of recurring words, of which none is more important than another."""
     things = ("ropes", "nets", "sails", "oars", "masts", "hulls")
     return [
         said("user", f"{one} and {other}.", name="Anna") for one, other in combinations(things, 2)
@@ -53,7 +53,7 @@ def recurring_talk() -> list[Message]:
 
 
 def best_of(talk: list[Message], *, most_tokens: int, **given) -> list[str]:
-    """The extract of `talk` in few tokens."""
+    """Return the lines of an extract of `talk` with at most `most_tokens` tokens."""
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     made = plan_of(a_history(*talk), limit_tokens=9000, rules=rules, **given)
     return extracted(made, most_tokens=most_tokens)

@@ -1,4 +1,4 @@
-"""Compaction: when it is due, what is summarised and kept, and thrashing."""
+"""Compaction: when it is due, which messages it summarises, and which ones it keeps."""
 
 from itertools import pairwise
 
@@ -226,12 +226,12 @@ def test_refuse_thrash_raises_when_compaction_is_due_again_at_once():
 
 
 COSTLY = TokenCounter("costly words", "1", WORDS.count, per_message=9)
-"""A counter of a provider whose messages cost much besides their words."""
+"""A counter that adds many tokens for each message, as the overhead of some providers does."""
 
 
 @st.composite
 def histories(draw) -> History:
-    """Talk with tool calls, several of one message, some never answered, and bookkeeping."""
+    """Draw a history with bookkeeping and tool calls, some of which are never answered."""
     messages: list[Message] = []
     for number in range(draw(st.integers(0, 40))):
         kind = draw(st.sampled_from(["line", "line", "reply", "tools", "block", "lost"]))

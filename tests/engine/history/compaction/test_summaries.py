@@ -38,7 +38,7 @@ def refusal(text: str, *, limit_tokens: int = 1500, rules: CompactionRules = RUL
 
 
 def asked_about(*messages, npc_name="Oren", **given) -> str:
-    """The user's message of a request whose transcript begins with `messages`."""
+    """Return the user message of a summary request, whose transcript begins with `messages`."""
     made = plan_of(a_history(*messages, *MANY), **given)
     _, asked = summary_request(made, npc_name=npc_name, counter=WORDS)
     return asked.content

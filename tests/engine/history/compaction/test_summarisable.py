@@ -1,4 +1,4 @@
-"""The part of a history that may be summarised."""
+"""The part of a history that a summary may cover."""
 
 from evennia_ai.engine.history.compaction.summaries import (
     FRAME,

@@ -1,4 +1,4 @@
-"""Differences between two prompts."""
+"""The list of differences between the messages of two prompts."""
 
 from evennia_ai.engine.history.turn.replay import (
     MOST_DIFF_LINES,

@@ -1,4 +1,4 @@
-"""Manifests: a past prompt is rebuilt byte for byte after any edit."""
+"""Manifests: a past prompt can be rebuilt byte for byte after any later edit."""
 
 import json
 from dataclasses import replace
@@ -196,7 +196,7 @@ def test_report_of_a_past_turn_is_unchanged():
     again = TurnManifest.from_json(manifest.to_json())
 
     told = turn_report(again, records)
-    # Which record is behind a text made for this prompt is known when it is committed.
+    # A text that was made for this prompt gets its record only when the prompt is committed.
     made = replace(told, messages=tuple(replace(one, record=None) for one in told.messages))
     asked = make_report(prompt, older=older.sent)
     assert made == replace(

@@ -1,4 +1,4 @@
-"""Replay: a past prompt from its records, and the errors if they are gone."""
+"""Replay: a past prompt is rebuilt from its records, or an error names the damaged record."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Sending: only stored records become messages, and equal texts share a record."""
+"""Sending: only stored records become sent messages, and equal texts share a record."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Example dialogue as messages, block by block."""
+"""Example dialogue that is split into messages, block by block."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What was said, as the rules of an assembly show it; its records stay as they are."""
+"""The format of history messages under assembly rules; the records stay unchanged."""
 
 from evennia_ai.engine.prompt.assembly.history_format import format_history
 from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules

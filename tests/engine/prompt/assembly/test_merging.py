@@ -1,4 +1,4 @@
-"""Texts of one depth, order and role as one message, and system messages squashed."""
+"""Texts with one depth, order and role are merged; neighbouring system messages are joined."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ def the_prompt(rules: AssemblyRules, *components: Any, **options: Any) -> Prompt
 
 
 def stretches(prompt: Prompt, origin: str) -> list[str]:
-    """What each message has of this origin."""
+    """Return the texts of the message parts that have this origin."""
     return [text for m in prompt.messages for found, text in m.stretches if found == origin]
 
 

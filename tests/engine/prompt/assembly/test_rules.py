@@ -1,4 +1,4 @@
-"""The rules of an assembly as they are written: a preset, then overrides."""
+"""Assembly rules read from settings: a preset, then overrides of single rules."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Macros that tell the time: of one moment, in the formats of SillyTavern."""
+"""Macros for the time: all show the moment of the turn, in the formats of SillyTavern."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def told(text: str, now: str) -> str:
         ("{{datetimeformat l|ll|L|LTS}}", NOW, "11/28/2026|Nov 28, 2026|11/28/2026|3:04:05 PM"),
         ("{{reverse:{{isotime}}}}{{setvar::t::{{isotime}}}}{{getvar::t}}", NOW, "40:5115:04"),
         ("{{reverse:{{datetimeformat HH}}}}", NOW, "51"),
-        # What is no clock, or is none that is known, stays as it is written.
+        # Macros that are no valid time macro, or that have no clock, stay as written.
         ("{{time::Mars}}{{time_UTC+24}}{{datetimeformat}}", NOW, None),
         ("{{datetimeformat::}}{{datetimeformat  }}{{datetimeformatX}}", NOW, None),
         ("{{datetimeformat {{isodate}}}}", NOW, None),

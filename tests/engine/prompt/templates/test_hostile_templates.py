@@ -1,4 +1,4 @@
-"""Whatever a template is, it takes little time and memory, and fails in words for authors."""
+"""Any template takes little time and memory, and fails only with an error for its author."""
 
 import json
 import subprocess
@@ -13,14 +13,16 @@ from tests.engine.prompt.templates.hostile_templates import MIB
 pytestmark = pytest.mark.long
 
 MOST_CALLS = 25 * MAX_MACROS
-"""Functions that a rendering may call, ours and Python's: nothing in a template is done twice."""
+"""The most Python and C functions that one rendering may call. It is exceeded if a template does
+its work twice.
+"""
 SEED = "14"
 COUNT = 1_000
 
 
 @pytest.fixture(scope="module")
 def told() -> Any:
-    """What a process found out that has little memory and tries templates of one seed."""
+    """Return the report of a process with little memory that tried templates of one seed."""
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""Templates: what is rendered, what is refused when saved, what hostile text cannot do."""
+"""Templates: how they render, which are refused when saved, and limits for hostile text."""
 
 import pytest
 
@@ -139,7 +139,7 @@ HOSTILE = {
 }
 
 
-# What is found out only when the values are known, and what is said of it.
+# Templates that pass the check when saved, but fail for some values, and words of the error.
 STOPPED = {
     "much text": ("{{ big }}" * 4 + "{{ big | upper }}" * 4, "makes more than 200000 characters"),
     "much text in macros": ("{% if user %}{{big}}{{big}}{{big}}{{big}}{% endif %}" * 2, "200000"),

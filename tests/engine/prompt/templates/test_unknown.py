@@ -1,4 +1,4 @@
-"""Which macros stay as they are written: one answer for imports and lints."""
+"""The list of unknown macros, which imports and lints report."""
 
 import pytest
 

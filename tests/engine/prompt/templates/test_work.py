@@ -1,4 +1,4 @@
-"""Work: what texts may do in one turn is counted, the same whatever is remembered."""
+"""Work of templates is counted the same with and without caches, and limited for each turn."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,7 +27,7 @@ from evennia_ai.engine.prompt.templates.work import (
 DICE = Dice(turn="1", conversation="1")
 VALUES = {"char": "Oren", "user": "Anna", "long": "x" * 1_000, "lastmessage": "y" * 1_500}
 
-# What costs more than the few characters it is written with, some thousand times.
+# Macros that need much more work than their few characters suggest. Tests repeat each of them.
 DEAR = {
     "a die": "{{roll:1d6}}",
     "a hundred dice": "{{roll:100d6}}",
@@ -147,7 +147,7 @@ def test_template_logic_is_charged_for_macros_syntax_and_values() -> None:
         text.render(VALUES, DICE, meter=a_meter(text.work + 1))
 
 
-# A turn.
+# Tests of the work of a whole turn
 
 
 def the_inputs(components: Iterable[PromptComponent], turn: str = "1", **fields: Any) -> Inputs:
@@ -177,7 +177,7 @@ def several(
 
 
 class _CountingDice(Dice):
-    """Dice that count how many are thrown."""
+    """Dice that count how often they are thrown."""
 
     thrown = 0
 
