@@ -77,7 +77,7 @@ def test_text_about_knowledge_bases_is_sent_only_in_the_request_metadata():
 
 
 @pytest.mark.req("S1-03")
-def test_request_metadata_without_a_text_about_knowledge_bases_is_accepted():
+def test_request_metadata_may_lack_the_text_about_knowledge_bases():
     data = sent(with_kb())
     del data["metadata"]["kb_meta_prompt"]
     back = received(data)
@@ -220,7 +220,7 @@ LISTED = ("inputs", "components", "listed")
         (("tools",), [{"name": "look"}], "tools[0].description: is missing"),
     ],
 )
-def test_first_invalid_value_of_a_request_is_named_with_its_path(path, value, problem):
+def test_error_names_the_first_invalid_value_of_a_request_with_its_path(path, value, problem):
     data = sent(with_kb())
     at = data
     for step in path[:-1]:
@@ -242,13 +242,13 @@ def test_first_invalid_value_of_a_request_is_named_with_its_path(path, value, pr
         ("[" * 10_000, "Invalid JSON: recursion limit exceeded"),
     ],
 )
-def test_request_text_that_is_no_json_is_refused(text, problem):
+def test_request_text_that_is_not_json_is_refused(text, problem):
     with pytest.raises(FormatError) as caught:
         ExecutionRequest.from_json(text)
     assert str(caught.value).startswith(f"the request: {problem}")
 
 
-def test_component_refused_by_its_class_is_an_error_of_the_request():
+def test_request_is_refused_when_the_class_of_a_component_refuses_a_value():
     data = sent(with_kb())
     listed = data["inputs"]["components"]["listed"]
     listed[0]["scope"] = {"kind": "faction", "ref": "1"}

@@ -95,7 +95,7 @@ def test_find_wrong_field_returns_the_first_field_with_a_wrong_value() -> None:
         (Annotated[int, Field(ge=0, le=10**9)], 10**10, "a whole number, 0 or more, at most 10"),
     ],
 )
-def test_field_requirement_is_described_in_the_notation_of_the_file(
+def test_field_requirement_is_described_in_the_notation_of_data_files(
     kind: Any, value: Any, wanted: str
 ) -> None:
     @dataclass(frozen=True)

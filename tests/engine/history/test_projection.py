@@ -26,7 +26,7 @@ def message_of_kind(kind):
     return message_of(record)
 
 
-def test_every_record_kind_has_a_projection_case():
+def test_every_record_kind_is_tested_for_projection():
     assert sorted(SAID + UNCOUNTED + SILENT) == sorted(kind.value for kind in RecordKind)
 
 
@@ -72,7 +72,7 @@ def test_projected_tool_calls_and_results_keep_their_ids():
     assert (answered.role, answered.tool_call_id) == ("tool", "c1")
 
 
-def test_history_has_no_texts_of_single_prompts_and_no_silent_records():
+def test_history_leaves_out_texts_of_single_prompts_and_records_without_a_message():
     records = stored(
         [
             a_new_record("Hello.", name="Anna"),
@@ -85,7 +85,7 @@ def test_history_has_no_texts_of_single_prompts_and_no_silent_records():
     assert [m.content for m in project_records(records)] == ["Hello.", "Good evening."]
 
 
-def test_history_of_newest_records_keeps_the_indexes_of_the_whole():
+def test_history_of_newest_records_has_the_indexes_of_the_whole_history():
     records = a_conversation(10)
     window = project_records(records[4:], earlier=4, earlier_users=2)
     whole = project_records(records)
@@ -173,6 +173,6 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         gc.enable()
 
 
-def test_memory_of_released_messages_is_freed():
+def test_released_messages_are_freed_without_the_garbage_collector():
     assert _how_many_are_left_without_a_search("Held.", lets_go=False) == 3
     assert _how_many_are_left_without_a_search("Let go.", lets_go=True) == 0

@@ -117,7 +117,7 @@ def test_equal_short_record_texts_are_one_python_object():
     assert share_text(_made(long, "y")) is not share_text(_made(long, "y"))
 
 
-def test_number_of_shared_record_texts_is_limited():
+def test_number_of_record_texts_shared_in_memory_is_limited():
     first = share_text(_made("known ", "once"))
     for number in range(SHARED_TEXTS):
         share_text(f"another {number}")

@@ -40,7 +40,7 @@ def test_shortened_tool_result_stays_after_its_call():
 
 
 @pytest.mark.req("S2-05")
-def test_long_tool_result_is_always_shortened_alike():
+def test_long_tool_result_is_shortened_in_the_same_way_in_every_prompt():
     one, other = (project_records(a_pair("0123456789", most_shown=4)) for _ in range(2))
 
     assert [m.wire() for m in one] == [m.wire() for m in other]
@@ -54,7 +54,7 @@ def test_short_tool_result_is_shown_unchanged(body):
     assert "shown" not in records[1].meta
 
 
-def test_long_tool_result_is_cut_between_characters():
+def test_long_tool_result_is_not_cut_inside_a_character():
     _, shown = project_records(a_pair("水の音だよ、聞いて", most_shown=3))
 
     assert shown.content.startswith("水の音\n[6 more")

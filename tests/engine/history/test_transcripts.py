@@ -68,7 +68,7 @@ def test_transcript_header_with_a_missing_or_invalid_value_is_refused(values, pr
 
 
 @pytest.mark.parametrize("line", ["", "[]", "{", "null", '{"a": NaN}', "[" * 100_000])
-def test_transcript_line_that_is_no_json_object_is_refused(line):
+def test_transcript_line_that_is_not_a_json_object_is_refused(line):
     with pytest.raises(FormatError, match="line 1: "):
         TranscriptReader().header(line)
 
@@ -130,7 +130,7 @@ class TestRefusedRecords:
         assert problem in told
         assert told.endswith("nothing was imported")
 
-    def test_record_missing_from_a_transcript_is_noticed(self, lines):
+    def test_transcript_is_refused_when_a_record_is_missing(self, lines):
         assert "record 1.2 must come here" in refusal(a_reader(lines[0]), lines[2])
 
     @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ class TestTurns:
             self.read(records[:5], turn_line(told))
 
 
-def test_transcript_with_missing_lines_is_noticed():
+def test_transcript_is_refused_when_lines_are_missing():
     reader = a_reader(*map(record_line, a_conversation(2)))
     with pytest.raises(FormatError, match="must count 2 records and 0 turns; lines are missing"):
         reader.end(reader.line(last_line(records=3, turns=0)), records=2, turns=0)

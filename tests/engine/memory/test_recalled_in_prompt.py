@@ -89,7 +89,7 @@ def test_message_part_has_the_revision_of_its_memory() -> None:
     assert {part.origin: part.revision for part in parts}["memory:5"] == 2
 
 
-def test_builders_text_surrounds_the_memories() -> None:
+def test_builders_text_surrounds_the_memories_that_the_text_names() -> None:
     frame = the_component("<memories>\n{{memories}}\n</memories> Trust them, {{char}}.")
     prompt = the_prompt(ROPE, components=(frame,), layout="classic")
     assert told(prompt)[0][1] == (
@@ -151,7 +151,7 @@ def test_memory_text_is_never_expanded(text: str) -> None:
         assert f"- {text}" in told(prompt)[0][1]
 
 
-def test_memory_does_not_count_as_recalled_when_over_budget() -> None:
+def test_memory_does_not_count_as_recalled_when_the_budget_leaves_the_memory_out() -> None:
     inputs = the_inputs(memories=(ROPE,), event="Hello", limit=24)
     rules = replace(inputs.rules, memory=RecallRules(share_percent=100))
     composed = compose_with_lore(replace(inputs, rules=rules))
@@ -183,7 +183,7 @@ def test_prompt_with_memories_is_the_same_when_composed_again() -> None:
     assert compose(inputs).sha256 == compose(inputs).sha256 == compose(fresh).sha256
 
 
-def test_memories_count_as_recalled_when_the_history_has_them() -> None:
+def test_memories_count_as_recalled_when_the_history_already_has_them() -> None:
     stands = a_staying(UNDER_HEADING)
     inputs = the_inputs(memories=BOTH, event="Hello", history=[*a_history(2), stands])
     composed = compose_with_lore(replace(inputs, rules=replace(inputs.rules, blocks="on_change")))

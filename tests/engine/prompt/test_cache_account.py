@@ -51,7 +51,7 @@ def test_growing_history_does_not_break_the_cached_prefix() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_prefix_break_is_dynamic_when_the_facts_of_a_turn_go() -> None:
+def test_prefix_break_is_dynamic_when_facts_of_the_previous_turn_are_gone() -> None:
     chat = Chat([RULES])
     chat.say(3, facts="It rains.")
     assert reason(chat) == ("dynamic", "block:facts")
@@ -350,7 +350,7 @@ def test_cache_account_names_the_first_text_that_differs() -> None:
     assert (account.shared_messages, account.broken_by) == (1, "component:mood")
 
 
-def test_messages_before_the_history_do_not_change_with_the_facts() -> None:
+def test_messages_before_the_history_do_not_change_with_facts_in_the_layout_cache() -> None:
     for hour in ("noon", "dusk"):
         facts = a_component(f"It is {hour}.", key="time", volatile=True)
         prompt = the_prompt([ROOM_RULES, facts], history=a_history(2), event=hour)

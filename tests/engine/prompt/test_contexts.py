@@ -46,14 +46,14 @@ def test_context_without_events_serves_all_other_events() -> None:
     assert context_for("tick", [AUTONOMOUS, rest]) is AUTONOMOUS
 
 
-def test_a_context_disables_what_it_does_not_list() -> None:
+def test_context_with_listed_ids_disables_all_other_components() -> None:
     context = PromptContext(name="brief", enabled_ids=frozenset({0, 5000}))
     on = [component.key for component in context.applied(with_statics([])) if component.enabled]
     assert on == ["system_prompt", "conversation_history"]
 
 
 @pytest.mark.req("S3-20")
-def test_a_context_disables_the_components_of_its_keys() -> None:
+def test_context_disables_the_components_whose_keys_are_off() -> None:
     registry = with_statics([a_component("mood", key="mood")])
     context = PromptContext(name="brief", off=frozenset({"mood", "goals"}))
     off = [component.key for component in context.applied(registry) if not component.enabled]
@@ -96,7 +96,7 @@ def test_a_context_cannot_override_the_trust_of_a_component() -> None:
         PromptContext(name="sly", overrides={"note": {"trust": "author"}})
 
 
-def test_context_layer_can_only_restrict() -> None:
+def test_context_layer_only_restricts_a_context() -> None:
     base = PromptContext(
         name="base",
         off=frozenset({"mood"}),
@@ -131,7 +131,7 @@ def test_context_layer_cannot_reserve_tokens() -> None:
         CONVERSATION.restricted(layer)
 
 
-def test_token_limit_of_a_context_never_exceeds_the_models() -> None:
+def test_token_limit_of_a_context_never_exceeds_the_limit_of_the_model() -> None:
     reserves = {"mood": Reserve(min_tokens=50)}
     context = PromptContext(name="brief", limit_tokens=1000, reserves=reserves)
     assert context.budget(4000) == BudgetRules(limit_tokens=1000, reserves=reserves)

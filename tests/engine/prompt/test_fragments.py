@@ -88,7 +88,7 @@ def blocks_of(text: str) -> list[str]:
         ("<START>", ["<START>"]),
     ],
 )
-def test_block_of_examples_begins_at_a_start_marker_and_is_not_empty(
+def test_blocks_of_examples_begin_at_start_markers_and_are_not_empty(
     text: str, blocks: list[str]
 ) -> None:
     assert blocks_of(text) == blocks
@@ -104,7 +104,7 @@ def test_first_blocks_of_examples_that_fit_are_kept_whole() -> None:
     )
 
 
-def test_examples_that_fit_are_sent_as_the_card_wrote_them() -> None:
+def test_examples_are_sent_as_written_in_the_card_when_all_fit() -> None:
     prompt = the_prompt(examples(THREE + "\n"), limit=3 + 4 + 38)
     assert texts(prompt) == [THREE + "\n"]
     assert verdicts_of(prompt, ORIGIN)[0] == ("budget", True, "fits")
@@ -156,7 +156,7 @@ def test_one_block_of_examples_is_left_out_for_each_message_without_room() -> No
     assert kept == [3, 3, 2, 1, 0]
 
 
-def test_blocks_of_examples_are_left_out_alike_inside_the_history_and_before_it() -> None:
+def test_blocks_of_examples_are_left_out_in_the_same_way_inside_and_before_the_history() -> None:
     contained = examples(THREE, role="user", placement="history", injection_depth=MAX_DEPTH)
     history = [said("user", "m00001"), said("assistant", "m00002")]
     prompt = the_prompt(contained, limit=3 + 20 + 4 + 23, history=history)
@@ -167,7 +167,7 @@ def test_blocks_of_examples_are_left_out_alike_inside_the_history_and_before_it(
     ]
 
 
-def test_examples_pay_for_a_shared_message_only_when_they_begin_it() -> None:
+def test_examples_add_the_cost_of_a_shared_message_only_as_its_first_text() -> None:
     shared = examples(THREE, volatile=True)
     alone = the_prompt(shared, limit=3 + 4 + 2 + 23 - 1)
     assert texts(alone) == ["<START>\none"]
@@ -201,7 +201,7 @@ def test_unused_value_with_a_start_marker_does_not_change_the_blocks() -> None:
     ]
 
 
-def test_kept_blocks_of_examples_are_counted_and_built_once() -> None:
+def test_kept_blocks_of_examples_are_reused_when_composed_again() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -227,7 +227,7 @@ TEXTS = st.lists(
 
 @quick
 @given(text=TEXTS)
-def test_blocks_of_examples_joined_are_the_whole_text(text: str) -> None:
+def test_joined_blocks_of_examples_equal_the_whole_text(text: str) -> None:
     blocks = blocks_of(text)
     assert "".join(blocks) == text
     assert all(block.lower().startswith("<start>") for block in blocks[1:])
@@ -264,7 +264,9 @@ def test_more_room_never_keeps_fewer_blocks_of_examples(
 
 @quick
 @given(text=TEXTS, length=st.integers(0, 4), limit=st.integers(3, 160))
-def test_no_example_displaces_a_message_at_any_limit(text: str, length: int, limit: int) -> None:
+def test_no_example_displaces_a_history_message_at_any_token_limit(
+    text: str, length: int, limit: int
+) -> None:
     history = [said("user", f"m{i:05}") for i in range(length)]
     prompt = the_prompt(examples(text), limit=limit, history=history)
     assert prompt.cut == the_prompt(limit=limit, history=history).cut

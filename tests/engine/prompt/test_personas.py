@@ -52,7 +52,7 @@ def test_persona_is_data_after_the_history_in_the_players_words():
     )
 
 
-def test_persona_of_another_speaker_changes_nothing_before_the_facts():
+def test_persona_of_another_speaker_changes_no_message_before_the_facts():
     annas = composed(a_block())
     other = persona_block(Persona(text="Short."), owner_ref="8", name="Bo", note=NotePlace())
     bos = composed(other, speaker="Bo")

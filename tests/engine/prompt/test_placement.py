@@ -40,7 +40,7 @@ def test_injected_texts_are_only_in_the_history_block() -> None:
 
 
 @pytest.mark.req("S3-16", "S3-17")
-def test_depths_are_computed_on_the_history_before_any_injection() -> None:
+def test_depths_are_computed_on_the_history_without_injected_texts() -> None:
     components = [
         injected("four", 4, id=1201),
         injected("two-b", 2, id=1203),
@@ -67,7 +67,7 @@ def test_disabled_component_has_another_verdict_than_an_empty_one() -> None:
 
 
 @pytest.mark.req("S3-12")
-def test_text_with_the_id_of_the_history_precedes_it() -> None:
+def test_text_with_the_id_of_the_history_is_placed_before_the_history() -> None:
     own = a_component("head", id=5000, key="conversation_history")
     assert first_words(the_prompt([own], history=a_history(1))) == ["head", "m1"]
 
@@ -86,7 +86,7 @@ def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = Fa
 
 
 @pytest.mark.req("S3-18", "S3-26")
-def test_reverse_depth_equals_the_depth_at_the_same_place() -> None:
+def test_reverse_depth_is_sorted_like_the_depth_of_the_same_place() -> None:
     fragments = [
         a_piece("late", 4, order=200),
         a_piece("early", 0, order=50, from_oldest=True),

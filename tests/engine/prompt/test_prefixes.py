@@ -140,7 +140,7 @@ TestTalk = pytest.mark.req("S2-15", "S2-18")(Talk.TestCase)
 TestTalk.settings = settings(max_examples=up_to(40), stateful_step_count=25, deadline=None)
 
 
-def test_break_is_not_undeclared_when_a_tail_note_repeats_its_words() -> None:
+def test_prefix_break_is_declared_when_a_tail_note_is_sent_with_the_same_words_again() -> None:
     text = "{{mood}} and brief."
     talk = Talk()
     talk.begin(

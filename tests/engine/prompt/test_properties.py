@@ -246,7 +246,7 @@ def conversation(text: str, name: str) -> Inputs:
 @pytest.mark.req("S3-08")
 @quick
 @given(text=ANY_TEXT, name=ANY_TEXT.filter(str.strip))
-def test_player_text_changes_no_role_place_or_template(text: str, name: str) -> None:
+def test_player_text_changes_no_role_place_or_other_text(text: str, name: str) -> None:
     hostile = compose(conversation(text, name))
     neutral = compose(conversation("Good morning.", "Anna"))
     assert shape(hostile) == shape(neutral)

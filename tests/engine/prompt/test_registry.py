@@ -90,7 +90,7 @@ def test_component_that_is_a_place_for_texts_cannot_be_moved(
 
 @pytest.mark.req("S3-21")
 @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS if c.id not in PLACES])
-def test_other_static_components_can_get_and_lose_a_depth(key: str) -> None:
+def test_static_component_that_is_no_place_can_get_and_lose_a_depth(key: str) -> None:
     deep = with_statics([]).updated(key, injection_depth=2)
     assert (deep.get(key).placement, deep.get(key).injection_depth) == ("history", 2)
     back = deep.updated(key, injection_depth=0)
@@ -121,7 +121,7 @@ def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None
 
 
 @pytest.mark.req("S3-21")
-def test_component_of_the_narrowest_scope_that_applies_is_used() -> None:
+def test_component_of_the_narrowest_matching_scope_wins() -> None:
     registry = with_statics(
         [
             a_component("everywhere", id=1201, key="mood"),

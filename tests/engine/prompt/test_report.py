@@ -119,7 +119,7 @@ def test_control_characters_of_players_are_escaped_in_a_trace() -> None:
     assert "\\x1b[2J" in "".join(trace_lines(report))
 
 
-def test_every_kind_of_text_has_a_cell_of_the_token_bar() -> None:
+def test_every_kind_of_text_gets_at_least_one_cell_of_the_token_bar() -> None:
     report = a_report()
     parts = token_shares(report, cells=40)
     assert all(part.cells >= 1 for part in parts)

@@ -159,7 +159,7 @@ def test_verdict_names_the_variables_that_a_text_sets_and_reads() -> None:
     assert "reads a, c" in reason
 
 
-def test_text_that_cannot_be_expanded_sets_no_variable() -> None:
+def test_text_sets_no_variable_when_expanding_the_text_fails() -> None:
     failing = "{{setvar::x::1}}" + "{{setvar::" + "n" * (MAX_NAME + 1) + "::1}}"
     prompt = the_prompt(preset(failing, "[{{getvar::x}}]"))
     assert texts(prompt) == ["[]"]
@@ -221,7 +221,7 @@ def test_contained_text_reads_variables_of_the_game() -> None:
     assert texts(the_prompt(parts)) == ["ours"]
 
 
-def test_contained_text_uses_no_work_of_the_games_texts() -> None:
+def test_contained_texts_cannot_use_up_the_work_of_the_games_texts() -> None:
     hungry = "{{setvar::x::" + "x" * 1_000 + "}}" + "{{getvar::x}}" * 1_000
     parts = [
         *(contained(hungry, number) for number in range(20)),
@@ -331,7 +331,7 @@ def test_only_texts_that_read_a_changed_variable_are_rendered_again() -> None:
     assert second[3] is first[3]
 
 
-def test_variable_set_to_the_same_value_changes_no_later_text() -> None:
+def test_later_texts_are_not_rendered_again_when_a_variable_keeps_its_value() -> None:
     members = ComponentSet(
         preset("{{tide}}{{setvar::a::1}}", "{{getvar::a}}", "{{setvar::a::{{getvar::a}}}}")
     ).compiled
@@ -341,7 +341,7 @@ def test_variable_set_to_the_same_value_changes_no_later_text() -> None:
     assert second[1] is first[1]
 
 
-def test_first_texts_get_the_work_in_each_turn_in_which_it_runs_out() -> None:
+def test_first_texts_are_expanded_in_each_turn_in_which_the_work_runs_out() -> None:
     big = "{{setvar::x{{tide}}::" + "x" * 150_000 + "}}"
     members = preset(*[big] * 80, "{{setvar::y::1}}{{getvar::y}}")
     kept = ComponentSet(members).compiled
@@ -375,7 +375,7 @@ def test_variable_that_doubles_its_value_stops_at_a_limit(trust: str) -> None:
 
 
 @pytest.mark.long
-def test_million_variables_stop_at_a_limit() -> None:
+def test_texts_that_set_a_million_variables_stop_at_a_limit() -> None:
     parts = preset(
         *("".join(f"{{{{setvar::v{at}_{n}::1}}}}" for n in range(400)) for at in range(20))
     )
@@ -419,5 +419,5 @@ def test_contained_texts_have_a_limited_share_of_the_work() -> None:
     assert len(full) == CONTAINED_WORK // work_to_read(50_000)
 
 
-def test_expanding_no_texts_leaves_the_variables_unchanged() -> None:
+def test_variables_are_unchanged_when_there_are_no_texts_to_expand() -> None:
     assert ComponentSet([]).compiled.expand(filling()).left == MacroState()

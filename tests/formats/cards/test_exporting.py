@@ -105,7 +105,7 @@ def in_a_picture(assets: tuple[Asset, ...]) -> tuple[Asset, ...]:
     )
 
 
-def test_round_trip_cards_exist() -> None:
+def test_there_are_enough_cards_for_the_round_trip_tests() -> None:
     assert len(_cards()) > 60
 
 
@@ -138,14 +138,14 @@ def test_exported_json_is_strict_utf_8():
 
 
 @pytest.mark.long
-def test_large_card_is_exported_without_indentation_to_stay_readable():
+def test_large_card_is_exported_without_indentation_within_the_size_limit():
     card = card_data(extensions={"x": [[0]] * 300_000})
     content = dumped(as_json(card), "json")
     assert b"\n" not in content
     assert load_card(content).raw == dated(card)
 
 
-def test_an_older_card_gains_the_fields_that_v3_requires():
+def test_export_of_an_older_card_has_the_fields_that_v3_requires():
     book = {"entries": [{"keys": ["coin"], "content": "A coin.", "insertion_order": 5}]}
     v2 = {**V2, "data": {"name": "Marta", "description": None, "character_book": book}}
     made = json.loads(dumped(as_json(v2), "json"))
@@ -170,7 +170,7 @@ def test_v1_card_keeps_unknown_members():
     assert set(made) == {"spec", "spec_version", "data"}
 
 
-def test_exported_values_get_the_type_of_the_standard_when_convertible():
+def test_exported_values_are_converted_to_the_types_of_the_standard():
     entry = {"keys": ["a"], "content": "x", "enabled": 1, "insertion_order": "5", "constant": 0}
     entry |= {"secondary_keys": "b, c", "extensions": None, "case_sensitive": None}
     card = card_data(character_version=2, nickname=None, character_book={"entries": [entry]})
@@ -269,12 +269,12 @@ def test_a_creation_date_is_set_once_and_never_changed():
     assert "creation_date" not in json.loads(dumped(as_json(V2), "json"))["data"]
 
 
-def test_err_an_edit_that_no_card_can_have_is_refused():
+def test_edit_with_a_value_that_no_card_can_have_is_refused():
     with pytest.raises(FormatError, match=r"card.data.description: must have at most"):
         dump_card(replace(read_card(IN_USE), description="x" * 200_001), "json", modified_at=NOW)
 
 
-def test_exported_picture_keeps_its_other_chunks_and_loses_the_old_cards():
+def test_exported_picture_keeps_its_other_chunks_and_loses_its_old_cards():
     others = part(b"gAMA", b"\0\0\0\1"), text("Software", b"x"), part(b"tEXt", b"no keyword")
     stale = text("chara", as_json(V2)), packed("CCV3", b"{}"), text("Chara", b"x")
     content = picture(others[0], stale[0], text("ccv3", as_json(IN_USE)), behind=others[1:])
@@ -290,7 +290,7 @@ def test_exported_picture_keeps_its_other_chunks_and_loses_the_old_cards():
     assert with_stale.lower().count(b"chara\0") == 0
 
 
-def test_given_picture_replaces_the_cards_and_loses_its_own_card():
+def test_given_picture_replaces_the_cards_picture_and_loses_its_own_card():
     given = picture(
         part(b"gAMA", b"\0\0\0\2"), text("ccv3", b"{}"), text("chara-ext-asset_:0", b"")
     )
@@ -300,7 +300,7 @@ def test_given_picture_replaces_the_cards_and_loses_its_own_card():
     assert load_card(made).raw == dated(IN_USE)
 
 
-def test_err_given_picture_that_is_no_png_is_refused():
+def test_given_picture_that_is_no_png_is_refused():
     with pytest.raises(FormatError, match="card: not a PNG picture"):
         dumped(as_json(IN_USE), "png", picture=b"GIF89a")
 
@@ -312,7 +312,7 @@ def test_a_card_without_a_picture_gets_a_blank_one():
     assert list(archive(dumped(made, "charx"))) == ["card.json"]
 
 
-def test_truncated_picture_is_complete_after_the_export():
+def test_exported_picture_is_complete_when_the_imported_one_was_truncated():
     made = dumped(a_picture(IN_USE)[:-12], "png")
     assert made.endswith(b"IEND\xaeB`\x82")
     assert load_card(made).notices == ()
@@ -341,12 +341,12 @@ def test_v2_copy_keeps_the_creators_notes_and_is_rebuilt_at_each_export():
 
 
 @pytest.mark.parametrize("form", ["json", "charx"])
-def test_err_v2_copy_is_refused_outside_pictures(form):
+def test_v2_copy_is_refused_in_exports_other_than_pictures(form):
     with pytest.raises(FormatError, match="only PNG files can hold a V2 copy, not "):
         dumped(as_json(IN_USE), form, with_v2=True)
 
 
-def test_an_archive_keeps_its_files_and_addresses():
+def test_exported_archive_keeps_its_files_and_addresses():
     members = {
         "assets/icon/images/main.png": picture(),
         "module.risum": b"\0",
@@ -378,7 +378,7 @@ def test_archive_members_get_ascii_names_and_assets_their_addresses():
     assert found.assets[1].asset.uri == "embeded://a.png"
 
 
-def test_assets_of_a_picture_get_files_and_addresses_in_an_archive():
+def test_assets_of_a_picture_get_files_and_addresses_in_an_exported_archive():
     assets = [
         an_asset("__asset:0", type="emotion", name="S\u00e4d/..", ext=".PNG"),
         an_asset("__asset:1", type="emotion", name="S\u00fcd/..", ext="png"),
@@ -400,7 +400,7 @@ def test_assets_of_a_picture_get_files_and_addresses_in_an_archive():
     assert load_card(dumped(content, "png")).assets == load_card(content).assets
 
 
-def test_picture_is_unchanged_after_an_archive_and_back():
+def test_picture_is_unchanged_after_an_export_to_an_archive_and_back():
     content = a_picture(IN_USE, part(b"acTL", b"\0" * 8))
     made = dumped(content, "charx")
     assert list(archive(made)) == ["card.json", "assets/icon/images/main.png"]
@@ -418,7 +418,7 @@ def test_the_main_icon_of_an_archive_is_the_picture_of_its_png():
     assert part(b"gAMA", b"\0\0\0\3") in made
 
 
-def test_export_losses_are_listed_by_form():
+def test_export_losses_are_listed_for_each_file_format():
     sad = an_asset("embeded://s.png", type="emotion", name="sad")
     assets = [an_asset("embeded://i.png"), an_asset("data:,x", name="d"), sad]
     members = {"i.png": picture(), "s.png": b"sad", "module.risum": b"\0"}

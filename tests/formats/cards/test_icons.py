@@ -42,7 +42,9 @@ def _in_a_picture(asset: Asset) -> Asset:
         ([an_asset("https://x.invalid/a.png")], [an_asset("https://x.invalid/a.png")]),
     ],
 )
-def test_picture_becomes_the_main_icon_of_an_archive_and_the_picture_again(before, after):
+def test_picture_becomes_the_main_icon_of_an_archive_and_is_the_picture_of_a_png_again(
+    before, after
+):
     card = card_data(**({} if before is None else {"assets": before}))
     made = load_card(dumped(a_picture(card), "charx"))
     assert (made.raw["data"]["assets"], made.picture) == (after, picture())

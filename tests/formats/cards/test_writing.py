@@ -50,7 +50,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("typed", "field"), NAMED.items())
-def test_card_field_is_found_by_the_standards_name_or_a_shorter_word(typed, field):
+def test_card_field_is_found_by_its_name_in_the_standard_or_a_shorter_word(typed, field):
     assert field_named(typed) == field
 
 

@@ -140,7 +140,7 @@ def test_npc_plays_the_character_with_its_own_or_its_cards_name():
     assert find_played(chat, ["Oren"], wanted="mira") == "Mira"
 
 
-def test_err_import_is_refused_when_no_character_has_the_npcs_name():
+def test_chat_import_is_refused_when_no_character_has_the_npcs_name():
     chat = a_chat(a_line("Mira"), a_line("Bo"))
     with pytest.raises(FormatError, match="'Oren' says nothing in this chat; there are 'Mira'"):
         find_played(chat, ["Oren"])
@@ -188,7 +188,7 @@ def test_name_in_a_chat_header_is_ignored_when_nobody_speaks_under_it(lines, use
         ((OLD, a_user_line(), a_line("Brandon")), "Anna", "there are 'Brandon'"),
     ],
 )
-def test_err_chat_is_refused_when_the_npcs_character_says_nothing(lines, wanted, problem):
+def test_chat_import_is_refused_when_the_npcs_character_says_nothing(lines, wanted, problem):
     with pytest.raises(FormatError, match=problem):
         find_played(a_chat(*lines), ["Tilda"], wanted=wanted)
 

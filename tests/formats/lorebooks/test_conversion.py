@@ -130,7 +130,7 @@ def test_world_file_with_unreadable_fields_is_restored_from_v3(entries):
     ]
 
 
-def test_single_world_entries_in_a_book_of_a_card_become_v3_entries():
+def test_world_entries_among_those_of_a_cards_book_become_v3_entries():
     made = as_v3({"entries": [an_entry(id=3), a_world_entry(uid=4, key=["mill"])]})
     assert [(one["id"], one["keys"]) for one in made["entries"]] == [(3, ["coin"]), (4, ["mill"])]
 

@@ -213,7 +213,7 @@ def test_translated_risuai_book_survives_conversion_to_a_world_file_and_back():
         (a_risu_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
     ],
 )
-def test_err_broken_risuai_book_is_refused_with_the_place_in_the_file(book, message):
+def test_broken_risuai_book_is_refused_with_the_path_in_the_file(book, message):
     with pytest.raises(FormatError) as caught:
         as_v3(book)
     assert caught.value.message.startswith(message)

@@ -35,13 +35,13 @@ def component(preset: Preset, key: str, *, grants: Grants = ALL_GRANTS) -> Promp
     return next(one for one in preset_components(preset, grants=grants) if one.key == key)
 
 
-def test_an_untouched_preset_is_exported_with_equal_values() -> None:
+def test_preset_without_edits_is_exported_with_equal_values() -> None:
     file = a_full_file()
     text = dump_preset(read(file))
     assert json.dumps(json.loads(text)) == json.dumps(file)
 
 
-def test_switched_prompt_changes_one_value_of_the_exported_order() -> None:
+def test_switching_a_prompt_changes_one_value_of_the_exported_order() -> None:
     file = a_full_file()
     made = json.loads(dump_preset(switch_prompt(read(file), "mine", False)))
     assert differences(file, made) == [".prompt_order[1].order[1].enabled"]
@@ -119,7 +119,7 @@ def test_edited_prompt_text_is_written_to_the_outdated_member() -> None:
     assert differences(file, json.loads(dump_preset(preset, [edited]))) == [".main_prompt"]
 
 
-def test_preset_file_without_an_order_gets_one() -> None:
+def test_preset_file_without_an_order_is_exported_with_an_order() -> None:
     made = json.loads(dump_preset(switch_prompt(read({"prompts": []}), "nsfw", False)))
     [written] = made["prompt_order"]
     assert written["character_id"] == 100001

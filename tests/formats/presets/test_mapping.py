@@ -250,7 +250,7 @@ def test_lint_reports_a_prompt_before_the_history_that_repeats_speech(name: str)
 
 
 @pytest.mark.parametrize("given", [None, 0, "x", 7])
-def test_names_are_left_out_between_two_speakers_by_default(given: Any) -> None:
+def test_preset_leaves_out_speakers_names_between_two_speakers_by_default(given: Any) -> None:
     fields = {} if given is None else {"names_behavior": given}
     preset = a_preset(**fields)
     assert preset.names is None

@@ -152,7 +152,7 @@ def test_result_lists_sticky_and_cooldown_entries_after_each_turn() -> None:
     assert timed[0] == {"sticky": ["quay#0"], "cooldown": ["quay#1"]}
 
 
-def test_dry_run_starts_no_timer_of_lore_entries() -> None:
+def test_dry_run_of_a_scenario_starts_no_timers_of_lore_entries() -> None:
     settings = {"lore": {"dry_run": True}}
     entry = {"key": ["oil"], "sticky": 5}
     result = run(entry, turns=turns_of("Oil?", "Hm."), settings=settings)
@@ -168,7 +168,7 @@ def test_message_clock_counts_the_event() -> None:
     assert [len(turn["activated"]) for turn in result["turns"]] == [0, 1, 1]
 
 
-def test_fact_decides_about_an_entry_with_a_condition() -> None:
+def test_entry_with_a_condition_is_active_only_with_the_matching_fact() -> None:
     asks = {"evennia_ai": {"when": [{"fact": "weather", "test": "is_any", "values": ["rain"]}]}}
     for weather, active in (("Rain", 1), ("sun", 0)):
         settings = {"facts": {"weather": weather}}

@@ -206,7 +206,7 @@ def test_macro_random_differs_between_turns_and_pick_does_not() -> None:
     assert len(set(picks)) == 1
 
 
-def test_shorter_history_is_accepted_in_a_later_turn() -> None:
+def test_later_turn_of_a_scenario_may_have_a_shorter_history() -> None:
     settings = {"tokenizer": "chars/1", "context_tokens": 40, "reply_tokens": 0}
     turns = [{"history": said(9)}, {"history": said(2)}]
     result = run_scenario({"settings": settings, "turns": turns})
@@ -258,7 +258,7 @@ def test_books_with_one_name_get_different_labels() -> None:
     assert result["notices"] == ["two lorebooks are called 'lamps': one is shown as 'lamps (2)'"]
 
 
-def test_label_replaces_the_books_name() -> None:
+def test_label_in_a_scenario_replaces_the_books_name() -> None:
     result = run_scenario({"lorebooks": [{"name": "town", "book": a_book(an_entry("A."))}]})
     assert [v["item"] for v in result["verdicts"] if v["stage"] == "activate"] == ["lore:town#0"]
 
@@ -276,7 +276,7 @@ def test_scanned_note_activates_lore_at_any_depth() -> None:
         assert bool(run_scenario({"lorebooks": book, "notes": notes})["activated"]) is scanned
 
 
-def test_absolute_paths_are_accepted(tmp_path: Path) -> None:
+def test_absolute_paths_in_a_scenario_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "tilda.json"
     path.write_text(json.dumps(a_card()), encoding="utf-8")
     result = run_scenario({"card": str(path)}, folder=Path("elsewhere"))

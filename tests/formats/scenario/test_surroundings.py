@@ -76,6 +76,6 @@ def test_facts_of_a_scenario_keep_their_types() -> None:
         ({"sky": {"is": "grey"}}, r"settings\.facts\.sky: .* or a list of texts"),
     ],
 )
-def test_fact_of_an_invalid_type_is_refused(facts: object, problem: str) -> None:
+def test_scenario_fact_of_an_invalid_type_is_refused(facts: object, problem: str) -> None:
     with pytest.raises(FormatError, match=problem):
         read_scenario({"settings": {"facts": facts}})

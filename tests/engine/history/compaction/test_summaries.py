@@ -108,7 +108,7 @@ def test_summary_refusal_says_the_problem_and_that_nothing_changed():
     )
 
 
-def test_good_summary_is_returned_stripped():
+def test_accepted_summary_is_returned_without_surrounding_blanks():
     text = f"\n{GOOD}\r\n ".replace("\n", "\r\n")
 
     assert check_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == GOOD
@@ -125,7 +125,7 @@ def test_good_summary_is_returned_stripped():
         "One \ufffd was lost on the way.",
     ],
 )
-def test_summary_with_harmless_signs_is_accepted(text):
+def test_summary_with_harmless_special_characters_is_accepted(text):
     assert check_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == text
 
 
@@ -169,7 +169,7 @@ def test_summary_is_refused_when_the_prompt_stays_too_long():
     assert refusal(too_much) is RefusalReason.GAINS_NOTHING
 
 
-def test_summary_instructions_are_constant():
+def test_summary_instructions_are_the_same_in_every_request():
     first, _ = summary_request(EVENING, npc_name="Oren", counter=WORDS)
     other, _ = summary_request(plan_of(a_history(*MANY)), npc_name="Mira", counter=WORDS)
 
@@ -207,7 +207,7 @@ def test_transcript_for_a_summary_names_a_speaker_in_every_line():
     )
 
 
-def test_earlier_summary_is_recognised_by_its_record_in_a_transcript():
+def test_earlier_summary_in_a_transcript_is_recognised_by_its_record():
     asked = asked_about(said("system", "They met.", record="s1"), summaries={"s1"})
 
     assert "[1] An earlier summary: They met.\n" in asked
@@ -309,7 +309,7 @@ def test_neutralized_text_has_no_role_markup(text):
 
 
 @given(st.text())
-def test_check_summary_returns_or_refuses_any_text(text):
+def test_check_summary_returns_or_refuses_any_text_without_another_error(text):
     try:
         kept = check_summary(text, plan=EVENING, rules=RULES, counter=ESTIMATE)
     except SummaryRefused as refused:

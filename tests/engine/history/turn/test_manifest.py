@@ -30,7 +30,7 @@ def test_past_prompt_is_rebuilt_byte_for_byte():
 
 
 @pytest.mark.req("S2-30")
-def test_past_prompt_is_unchanged_after_an_edit():
+def test_past_prompt_is_rebuilt_unchanged_after_an_edit():
     said = a_conversation(7)
     manifest, _, records = sent(a_prompt(said, mood="Oren is tired."), said)
     sent(a_prompt(said, mood="Oren is merry.", mood_revision=4), said)
@@ -86,7 +86,7 @@ def test_manifest_has_the_revisions_of_the_texts_in_the_prompt():
     }
 
 
-def test_manifest_lists_the_event_in_its_own_block():
+def test_manifest_lists_the_event_in_the_block_event():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -154,7 +154,7 @@ def test_manifest_of_another_format_is_refused():
         TurnManifest.from_json(json.dumps(told))
 
 
-def test_lore_entries_without_own_verdict_are_stored_in_groups_and_reported_singly():
+def test_lore_entries_in_groups_of_a_manifest_are_reported_one_by_one():
     said = a_conversation(3)
     silent = [
         Unmatched("harbour", "none of its keys is there", '0-2;["gate"]'),
@@ -175,7 +175,7 @@ def test_lore_entries_without_own_verdict_are_stored_in_groups_and_reported_sing
     assert not any(v.kept for v in told if v.stage == "activate")
 
 
-def test_lore_entry_with_its_own_verdict_is_not_stored_in_a_group():
+def test_lore_entry_with_an_individual_verdict_is_not_stored_in_a_group():
     said = a_conversation(3)
     own = Verdict(stage="activate", item="lore:harbour#1", kept=True, reason="its key is there")
     manifest, _, records = sent(

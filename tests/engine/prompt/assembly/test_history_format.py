@@ -10,7 +10,7 @@ QUOTED = AssemblyRules(quote_user=True)
 NAMED = AssemblyRules(names="content")
 
 
-def test_history_is_returned_itself_when_no_rule_changes_it() -> None:
+def test_formatting_returns_the_same_history_when_no_rule_changes_the_messages() -> None:
     history = History([said("user", "Where to?", name="Anna")])
     assert format_history(history, PLAIN) is history
 
@@ -23,7 +23,7 @@ def test_formatted_message_has_no_record() -> None:
     assert history[0].content == "Where to?"
 
 
-def test_message_is_returned_itself_when_no_rule_changes_it() -> None:
+def test_formatting_returns_the_same_message_when_no_rule_changes_the_message() -> None:
     history = History([said("assistant", "Over.", name="Oren", record="8")])
     assert format_history(history, QUOTED)[0] is history[0]
 
@@ -47,7 +47,7 @@ def test_formatted_history_with_appended_messages_equals_a_new_one() -> None:
     assert shown[3] is shorter[3]
 
 
-def test_formatted_history_is_made_again_for_older_views_and_other_rules() -> None:
+def test_history_is_formatted_again_for_older_views_and_other_rules() -> None:
     old = History([said("user", "m1", name="Anna")])
     new = old.appended(said("user", "m2", name="Ben"))
     assert len(format_history(new, NAMED)) == 2

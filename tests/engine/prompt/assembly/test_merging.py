@@ -55,7 +55,7 @@ def test_parts_of_a_merged_message_cover_its_texts() -> None:
     assert stretches(prompt, "note:0") == ["A note."]
 
 
-def test_texts_of_different_depths_at_one_place_stay_two_messages() -> None:
+def test_texts_of_different_depths_are_not_merged_at_the_same_place() -> None:
     deep = [injected(f"Depth {depth}.", depth, id=1200 + depth) for depth in (8, 9)]
     assert texts(the_prompt(BY_ROLE, *deep))[:2] == ["Depth 9.", "Depth 8."]
 
@@ -71,7 +71,7 @@ def test_persistent_text_is_never_merged() -> None:
     assert (said.content, said.stays) == ("Stay.", True)
 
 
-def test_merged_message_is_reused_for_equal_texts() -> None:
+def test_merged_message_is_the_same_object_for_equal_texts() -> None:
     inputs = under(
         the_inputs([injected("One.", 1, id=1201), injected("Two.", 1, id=1202)]), BY_ROLE
     )
@@ -89,7 +89,7 @@ def test_squashed_message_has_a_part_for_each_text() -> None:
     assert stretches(prompt, "component:two") == ["Two."]
 
 
-def test_history_message_has_its_number_after_squashed_messages() -> None:
+def test_history_message_has_the_right_number_after_squashed_messages() -> None:
     fog = Message("system", "Fog.")
     prompt = the_prompt(
         SQUASHED,

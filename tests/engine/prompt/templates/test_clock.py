@@ -49,7 +49,7 @@ def test_time_macro_gives_the_moment_of_the_turn(text: str, now: str, result: st
 
 
 @pytest.mark.parametrize("now", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
-def test_time_macro_in_an_impossible_year_is_a_template_error(now: str) -> None:
+def test_time_macro_in_a_year_that_python_cannot_express_is_a_template_error(now: str) -> None:
     text = "{{time_UTC-12}}{{time_UTC+12}}"
     template = compile_template(text, trust="imported")
     assert template.render(clock_values(now), Dice(turn="1", conversation="1")) == text

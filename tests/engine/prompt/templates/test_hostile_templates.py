@@ -39,14 +39,14 @@ def test_hostile_template_fails_with_a_template_error_and_shows_no_object(told: 
     assert told["wrong"] == []
 
 
-def test_any_template_calls_few_functions(told: Any) -> None:
+def test_rendering_any_template_calls_few_functions(told: Any) -> None:
     assert 0 < told["worst"]["render_calls"][0] <= MOST_CALLS, told["worst"]
 
 
-def test_any_template_takes_at_most_three_megabytes(told: Any) -> None:
+def test_rendering_any_template_takes_at_most_three_megabytes(told: Any) -> None:
     assert told["worst"]["render_bytes"][0] < 3 * MIB, told["worst"]
 
 
-def test_random_hostile_templates_are_of_every_kind(told: Any) -> None:
+def test_random_hostile_templates_are_refused_stopped_or_rendered(told: Any) -> None:
     assert set(told["outcomes"]) == {"refused", "stopped", "rendered"}
     assert min(told["outcomes"].values()) > COUNT / 20

@@ -144,7 +144,7 @@ class _CountingDice(Dice):
         "{{addvar::x::{{roll:20d6}}}}",
     ],
 )
-def test_random_macros_in_a_long_text_hash_only_a_few_characters(
+def test_each_random_macro_in_a_long_text_hashes_only_a_few_characters(
     macro: str, trust: Literal["imported", "builder"]
 ) -> None:
     dice = _CountingDice(turn="1", conversation="1", asked=[])
@@ -206,7 +206,7 @@ def test_macro_is_expanded_completely_or_stays_as_written(
 
 
 @pytest.mark.parametrize("levels", [3, 19, 20, 21, 60])
-def test_too_deeply_nested_macro_stays_as_written(levels: int) -> None:
+def test_macro_stays_as_written_when_nested_too_deeply(levels: int) -> None:
     text = "{{user}}"
     for _ in range(levels):
         text = f"{{{{random::{text}}}}}"
@@ -248,7 +248,7 @@ def test_random_macros_at_different_places_of_a_text_differ() -> None:
     assert first != second
 
 
-def test_pick_macro_gives_the_same_in_all_turns_of_a_conversation() -> None:
+def test_pick_macro_gives_the_same_value_in_all_turns_of_a_conversation() -> None:
     many = ",".join(map(str, range(1000)))
     picks = {expanded(f"{{{{pick:{many}}}}}", conversation=str(n)) for n in range(20)}
     assert len(picks) > 10

@@ -90,7 +90,7 @@ def test_many_dice_macros_cost_more_work_than_one() -> None:
     assert many > 5 * one
 
 
-def test_work_of_a_refused_template_is_not_charged() -> None:
+def test_work_of_a_template_is_not_charged_when_refused() -> None:
     meter = Meter(100)
     meter.pay(60)
     with pytest.raises(OutOfWorkError):
@@ -217,7 +217,7 @@ def test_text_beyond_the_work_limit_is_left_out_with_a_reason() -> None:
     assert "component:cheap" in {verdict.item for verdict in prompt.verdicts if verdict.kept}
 
 
-def test_contained_text_leaves_work_for_the_games_texts() -> None:
+def test_contained_texts_leave_enough_work_for_the_games_texts() -> None:
     of_a_card = several("{{incvar::a}}" * 250, 60)
     stands = {"role": "user", "placement": "history", "priority": CONTAINED_PRIORITY}
     hostile = [one.changed(**stands) for one in of_a_card]
@@ -243,7 +243,7 @@ def test_prompt_near_the_work_limit_does_not_depend_on_caches() -> None:
         assert now.verdicts == compose(fresh).verdicts
 
 
-def test_expanded_texts_are_limited_in_length() -> None:
+def test_expanded_text_has_a_limited_length() -> None:
     texts = several("{{lastMessage}}" * 30, 100)
     prompt = compose(the_inputs(texts, values={**VALUES, "speaker": "Anna"}))
     made = sum(len(message.content) for message in prompt.messages)

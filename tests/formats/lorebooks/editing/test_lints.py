@@ -97,7 +97,7 @@ def test_keys_that_are_all_excluded_make_an_entry_unreachable():
     assert text.startswith("0 unreachable: @@exclude_keys has all keys of the entry")
 
 
-def test_secondary_keys_that_rule_out_every_key_make_an_entry_unreachable():
+def test_secondary_keys_that_exclude_every_key_make_an_entry_unreachable():
     entry = a_world_entry(PROSE, keysecondary=["coin"], selective=True, selectiveLogic=2)
     [text] = found(a_world(entry))
     assert text.startswith("0 unreachable: its secondary keys (NOT ANY) have all keys of the entry")
@@ -124,7 +124,7 @@ def test_delay_level_without_recursion_is_reported():
     assert lint_book(book) == ()
 
 
-def test_the_books_own_flag_for_recursion_wins_over_the_rules():
+def test_recursion_flag_of_a_book_wins_over_the_rules():
     entries = (an_entry("A coin buys a tower."), an_entry("T.", keys=["tower"]))
     entries[1]["extensions"] = {"delay_until_recursion": 1}
     assert kinds(a_book(*entries, recursive_scanning=False)) == [("1", "level")]
@@ -241,7 +241,7 @@ def test_book_larger_than_its_budget_is_reported():
     assert lint_book(book, counter=WORDS, limit_tokens=100) == ()
 
 
-def test_an_entry_that_alone_is_over_the_budget_never_fits():
+def test_entry_larger_than_the_whole_budget_is_reported_as_never_fitting():
     book = a_book(an_entry("one two three"), token_budget=2)
     assert kinds(book, counter=WORDS) == [("", "budget"), ("0", "budget")]
 
@@ -269,7 +269,7 @@ def test_too_long_key_is_reported():
     assert text.startswith(" notice: entry 0: a key of more than 1000 characters")
 
 
-def test_group_of_one_and_weight_0_are_reported():
+def test_group_of_one_entry_and_group_weight_0_are_reported():
     book = a_world(
         a_world_entry("One.", group="weather"),
         a_world_entry("Two.", group="guards"),
