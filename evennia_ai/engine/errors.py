@@ -142,7 +142,7 @@ class FormatError(EvenniaAIError):
 
 
 class NotYetError(FormatError):
-    """The error for data that ask for a feature that this version does not have."""
+    """The error for data that use a feature that this version does not support yet."""
 
     def __init__(self, what: str, where: str) -> None:
         self.what = what
@@ -157,7 +157,9 @@ def _quote_value(value: object) -> str:
 
 
 MAX_CHARACTERS: Final = 1_000
-"""The most characters kept of a foreign error message: a server may answer with a whole page."""
+"""The most characters kept of an error message from elsewhere, because a server may answer with a
+whole page.
+"""
 
 
 def on_one_line(error: BaseException) -> str:
@@ -187,7 +189,7 @@ class Fault(StrEnum):
     ACCOUNT = "account"
     """The address, API key, credit or model name is wrong, so every request fails."""
     PROMPT = "prompt"
-    """The request is wrong: its roles, its tools, or one of its fields."""
+    """The request is wrong: its roles, its tools, or one of its fields are refused."""
     TOO_LONG = "too_long"
     """Prompt and reply together are longer than the model's context window."""
     POLICY = "policy"
@@ -276,8 +278,10 @@ class ModelUnavailable(ModelError):  # noqa: N818
 
 
 RoleWish = Literal["", "no_system", "in_turn"]
-"""What a server wants of roles: no role system, or one system message and then user and assistant
-in turn.
+"""What a server requires of the roles of messages.
+
+"no_system": no message of the role system. "in_turn": one system message, then user and assistant
+messages by turns.
 """
 
 

@@ -323,8 +323,7 @@ def chain_sha256(previous: str, new: NewRecord | Record) -> str:
     """Return the chain hash of a record, which also covers all records before it.
 
     `previous` is the chain hash of the record before it, "" for the first record. For a stored
-    record the stored content hash is used, so erased words do not matter.
-    stored content hash is used, so erased words do not matter.
+    record the stored content hash is used, so the result is the same after its words were erased.
     """
     content = new.content_sha256 if isinstance(new, Record) else content_sha256(new)
     return link_sha256(previous, kind=new.kind, role=new.role, content=content)

@@ -178,7 +178,10 @@ class People:
 
 
 class JudgedText(NamedTuple):
-    """A text as it is remembered. `refusal` is the reason if it may not be; else ""."""
+    """A text in the words in which an NPC remembers it.
+
+    If the NPC may not remember it, `refusal` is the reason; otherwise it is "".
+    """
 
     text: str
     refusal: str = ""
@@ -260,7 +263,10 @@ def _refusal(clause: str, people: People, *, before: str, somebody: bool) -> str
 
 
 def _verb_refusal(rest: str, *, is_possessed: bool, others: bool) -> str:
-    """Return why words after the NPC as subject may not be remembered, or "" if they may.
+    """Return why a clause about the NPC may not be remembered, or "" if it may.
+
+    The words are those after the NPC's name or "I". Events are accepted: "has sold", "was robbed by
+    Ben", and what the NPC has or promised together with somebody else.
 
     Events are accepted: "has sold", "was robbed by Ben", and what the NPC has or promised together
     with somebody else.

@@ -117,8 +117,8 @@ LEFT_OUT: Final = "component semantic_memories was left out"
 class Moment:
     """The time of a recall, and the partner of a private conversation.
 
-    `hours` is the time in hours of the game. `confidant_ref` is that partner, or "".
-    conversation, or "".
+    `hours` is the time in hours of the game. `confidant_ref` is the reference of the partner, or
+    "".
     """
 
     hours: float = 0.0
@@ -257,7 +257,7 @@ _IN_PRIVATE: Final = "learnt in private; used only in private with the person wh
 
 
 def is_open(memory: Memory, moment: Moment) -> bool:
-    """True if a memory may be used now: it is no whisper of somebody else."""
+    """True if a memory is no whisper, or one of the partner of this private conversation."""
     return memory.learnt == "aloud" or (
         memory.about == moment.confidant_ref and bool(moment.confidant_ref)
     )

@@ -140,7 +140,7 @@ def fit_to_limit(
 
 
 def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
-    """Return the messages that several of the fragments share, by key."""
+    """Return the shared messages to which the fragments belong, by key."""
     return {
         fragment.claim.shared.key: fragment.claim.shared
         for fragment in fragments
@@ -149,7 +149,7 @@ def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
 
 
 def _cost_of_messages(shared_messages: Mapping[str, SharedMessage], counter: TokenCounter) -> int:
-    """Return the tokens of shared messages without the fragments in them."""
+    """Return the tokens of shared messages, without those of the fragments in them."""
     around = (shared for shared in shared_messages.values() if shared.head or shared.tail)
     texts = sum(counter.recall(shared.head) + counter.recall(shared.tail) for shared in around)
     return len(shared_messages) * counter.per_message + texts
@@ -202,7 +202,7 @@ def _check_required(
 
 
 def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter) -> int:
-    """Return the tokens of a fragment's shared message; 0 if an earlier fragment added them."""
+    """Return the tokens that a fragment's shared message adds; 0 if it was already added."""
     shared = fragment.claim.shared
     if shared is None or shared.key in admitted.opened:
         return 0
@@ -307,7 +307,7 @@ def _admit_yielding(
     steady = [*admitted.kept]
     answers: list[
         tuple[Fragment, Verdict | None]
-    ] = []  # each fragment with a verdict, None if all its blocks are kept
+    ] = []  # each fragment with its verdict; the verdict is None if all blocks are kept
     for fragment in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         opening = _opening_cost(fragment, admitted, counter)
         kept = leading_blocks(fragment, room - opening, counter=counter)

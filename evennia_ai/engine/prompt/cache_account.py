@@ -39,7 +39,8 @@ Reason = Literal[
     "order",
     "undeclared",
 ]
-# The explanation of each reason for reports. "It" is the text at which the common prefix ends.
+# The explanation of each reason for reports. "The text" is the text at which the common prefix
+# ends.
 MEANINGS: Final[Mapping[Reason, str]] = {
     "append": "the previous prompt is a prefix",
     "dynamic": "the facts of the previous turn were only for that turn",
@@ -200,7 +201,7 @@ def _break_in_history(pair: _Pair) -> Break | None:
     dropped.
     """
     old, new = pair.old, pair.new
-    assert old is not None  # without it the older prompt would be a prefix
+    assert old is not None  # `old` is only None if the older prompt is a prefix of the newer one
     if old.block == "ordered" or (new is not None and new.block == "ordered"):
         return None
     if not pair.components.is_on("conversation_history"):
@@ -230,7 +231,7 @@ def _is_same(one: Message, other: Message) -> bool:
 
 
 def _break_by_text(pair: _Pair, origin: str | None) -> Break:
-    """Return why the common prefix ends at a text before the history."""
+    """Return why the common prefix ends, if it ends at a text before the history."""
     assert origin is not None
     before = part_of(pair.older.messages, origin)
     now = part_of(pair.newer.messages, origin)
@@ -297,7 +298,7 @@ def _first_origin(pair: _Pair) -> str | None:
     """Return the origin of the first text that was removed, added or changed, or None."""
     old, new = pair.old, pair.new
     at_their_ids = [m for m in (old, new) if m is not None and m.block == "ordered"]
-    if len(at_their_ids) == 1:  # one prompt has no more messages before the history
+    if len(at_their_ids) == 1:  # one prompt has no further messages before the history
         return at_their_ids[0].parts[0].origin
     one, other = (message.stretches if message else [] for message in (old, new))
     for before, now in zip_longest(one, other):
@@ -400,9 +401,10 @@ def _last_staying(messages: Sequence[Message], at: int) -> int:
 
 
 def _end_of_head(messages: Sequence[Message], behind: Collection[str]) -> int:
-    """Return the index of the first message that belongs to the history or comes after it.
+    """Return the index of the first message that belongs to the history or comes after the history.
 
-    For a prompt without a history, it is the first message that would be after it.
+    `behind` are the origins of texts after the history. Without a history, the result is the index
+    of the first of those texts.
     """
     for index, message in enumerate(messages):
         if message.block != "ordered" or message.parts[0].origin in behind:

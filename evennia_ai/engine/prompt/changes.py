@@ -14,10 +14,10 @@ from evennia_ai.engine.text.differences import diff_texts
 
 How = Literal["came", "went", "changed"]
 MOST_LINES: Final = 40
-"""The most lines shown of one item's text or differences. A count stands for the rest."""
+"""The most lines shown of one item's text or differences. A last line counts the omitted ones."""
 
-# Origins that are not compared as items. `compare_messages` reports the conversation, and the
-# framing only changes if other items change.
+# Origins that are not compared as items. `compare_messages` reports the conversation. The tokens of
+# the framing only change if other items change.
 _NO_ITEMS: Final = frozenset({"history", "event", "framing", "tool"})
 
 
@@ -62,7 +62,7 @@ def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, .
 
 
 def _texts(report: Report) -> dict[str, str]:
-    """Return the text of each kept item by its origin; "" if it is inside another item's text."""
+    """Return the text of each kept item by origin; "" if it is inside another item's text."""
     fragments: dict[str, list[str]] = {}
     for message in report.messages:
         for part in message.parts:
@@ -77,7 +77,7 @@ def _texts(report: Report) -> dict[str, str]:
 
 
 def _said(report: Report) -> dict[str, None]:
-    """Return the numbers of the conversation's messages, including the event, as keys."""
+    """Return the numbers of the conversation's messages, including the event, as keys of a dict."""
     return {
         number_of(report, index): None
         for index, message in enumerate(report.messages)

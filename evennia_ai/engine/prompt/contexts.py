@@ -91,13 +91,13 @@ class PromptContext:
         return (private or not self.is_private) and (not self.events or event in self.events)
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
-        """Return the components with the context's overrides. Those left out are disabled."""
+        """Return the components with the context's overrides, and with those left out disabled."""
         return tuple(self._applied(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:
-        """Return the budget for a prompt of `limit_tokens`, or fewer if the context says so."""
+        """Return the budget for a prompt of `limit_tokens`, or of the context's lower limit."""
         lower = _lower(self.limit_tokens, limit_tokens)
-        assert lower is not None  # `limit_tokens` is always a number
+        assert lower is not None  # one of the two limits is always a number
         return BudgetRules(limit_tokens=lower, reserves=self.reserves)
 
     def _applied(self, component: PromptComponent) -> PromptComponent:
@@ -129,7 +129,7 @@ BUILT_IN: Final = (AUTONOMOUS, WHISPER, CONVERSATION)
 def context_for(
     event: str, contexts: Sequence[PromptContext] = BUILT_IN, *, private: bool = False
 ) -> PromptContext:
-    """Return the first context that is for this kind of event.
+    """Return the first of the contexts that is for this kind of event.
 
     Raises:
         ContextError: no context is for it.
@@ -155,6 +155,6 @@ def _lower(first: int | None, second: int | None) -> int | None:
 def _overlaid(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return a context's overrides by component key, with the contents of a layer's overrides."""
+    """Return a context's overrides by component key, with each field of a layer's put over them."""
     keys = dict.fromkeys((*base, *layer))
     return {key: {**base.get(key, {}), **layer.get(key, {})} for key in keys}

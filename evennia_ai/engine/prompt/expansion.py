@@ -234,7 +234,7 @@ _NOT_FILLED_IN: Final = not_expanded("", "not filled in yet")
 
 
 class _Walk(NamedTuple):
-    """The result of expanding all components with macros: fragments and effects by index."""
+    """The result of expanding all components with macros: their fragments and effects, by index."""
 
     before: MacroState
     """The variables and the used work before the first component."""
@@ -434,7 +434,7 @@ _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
-    """The serialised form of a `ComponentSet`, with the keys that its context disables"""
+    """The serialised form of a `ComponentSet`."""
 
     listed: tuple[PromptComponent, ...] = ()
     context: str = ""
@@ -494,7 +494,10 @@ class ComponentSet:
         self._dependences: tuple[SpeechSources, ComponentDependences] | None = None
 
     def dependences(self, lore: SpeechSources) -> ComponentDependences:
-        """Return the components that depend on what is said, given the lore that does."""
+        """Return the components that depend on what is said.
+
+        `lore` has the outlets and variables of lore that depend on what is said.
+        """
         known = self._dependences
         if known is None or known[0] != lore:
             found = component_dependences(self.compiled.members, self.fields, lore)
@@ -562,7 +565,11 @@ class ComponentSet:
 
 
 def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMessage:
-    """Return the message that lore at one place shares, next to a builder's component if any."""
+    """Return the message that lore entries next to a card field share.
+
+    If a builder's component has the key of that field, the message is placed next to this
+    component.
+    """
     placed = next((c for c in components if c.key == key), None)
     if placed is None:
         return SharedMessage(

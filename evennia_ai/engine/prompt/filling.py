@@ -45,7 +45,7 @@ class _Field(NamedTuple):
     contained: bool
 
 
-# The last rendering of the card's fields: the values and dice used, and the texts
+# The last rendering of the card's fields: the values and dice that were used, and the texts
 _Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
 
 

@@ -90,12 +90,15 @@ class MacroStore:
 
     @property
     def now(self) -> MacroState:
-        """The variables and used work for the next text. It changes later, so do not store it."""
+        """The variables and the used work for the next text.
+
+        The store changes this object later, so do not keep it.
+        """
         granted, contained = self._work
         return MacroState(self._granted, self._contained, granted, contained, self._of_lore)
 
     def take(self, effect: Effect) -> None:
-        """Add the variables that a text set, and the work that it used."""
+        """Add the variables that a text set and the work that it used to this store."""
         changed, work, contained, ran_out = effect
         if changed:
             (self._contained if contained else self._granted).update(changed)
@@ -103,7 +106,7 @@ class MacroStore:
         self.ran_out = self.ran_out or ran_out
 
     def fill(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
-        """Expand a text of a preset. If that is too much work, return the text as written."""
+        """Expand a text of a preset; return it as written if expanding needs too much work."""
         meter = self.now.meter(contained=False)
         try:
             return template.render(values, dice, meter=meter)
@@ -119,7 +122,7 @@ class MacroStore:
 
 
 class ChangedVariables:
-    """The variables whose value differs from the last expansion. Falsy if there are none."""
+    """The variables whose value differs from the last expansion; falsy if there are none."""
 
     __slots__ = ("_contained", "_granted")
 
@@ -138,7 +141,7 @@ class ChangedVariables:
                 self._contained.update(contained)
 
     def note(self, before: Effect, now: Effect) -> None:
-        """Add variables that a text now set to another value; drop those with the old value."""
+        """Add variables that a text now sets to another value; drop those set to the old value."""
         names = self._contained if now.contained else self._granted
         for name in before.changed.keys() | now.changed.keys():
             if before.changed.get(name) == now.changed.get(name):
@@ -147,7 +150,7 @@ class ChangedVariables:
                 names.add(name)
 
     def again(self, effect: Effect) -> None:
-        """Drop the variables of a text that is not expanded again: their values are as before."""
+        """Drop the variables of a text that is not expanded again, because they are unchanged."""
         names = self._contained if effect.contained else self._granted
         names.difference_update(effect.changed)
 

@@ -225,7 +225,7 @@ def anchor_notes(
 
 
 def _index(known: Anchor | None, digest: str, depth: int, history: History, first: int) -> int:
-    """Return the index where a note stays anchored, or the place for its depth if it may not."""
+    """Return the index where a note stays anchored, or that for its depth if it must move."""
     if known is None or known.digest != digest or not first <= known.at <= history.stop:
         return history.slot(depth, first=first)
     drifted = history.counted(known.at) - depth >= MOST_DRIFT

@@ -131,13 +131,13 @@ class Prompt:
     def _lore(self) -> ManyVerdicts:
         """The verdicts on lore entries, with the numbers that messages have in this prompt.
 
-        The result refers to the prompt. If the prompt cached it, both would form a reference
+        The prompt does not cache them: they refer to the prompt, so both would form a reference
         cycle, which only the garbage collector could free.
         """
         return self.lore.calling(self.called)
 
     def called(self, index: int) -> str:
-        """Return the name that the history message with this absolute index has in this prompt."""
+        """Return the name by which verdicts call the history message with this absolute index."""
         if not self._numbers and index >= self.cut:
             self._numbers.update(self._numbered())
         number = self._numbers.get(index)
@@ -250,7 +250,7 @@ class Prompt:
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
 
     def _together(self) -> Mapping[str, str]:
-        """Texts for verdicts that say with which others a text was merged, by the text's origin."""
+        """Return, by origin of each merged text, words that name the texts merged with it."""
         rules, told = self.assembly, dict[str, str]()
         for message in self.messages:
             if rules.squash or (rules.ties == "role" and message.injected):

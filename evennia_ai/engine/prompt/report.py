@@ -28,7 +28,7 @@ from evennia_ai.engine.text.columns import (
     wrap_text,
 )
 
-# By kind of origin: its letter in the bar that shows the tokens, and its name in the legend
+# Maps each kind of origin to its letter in the token bar, and to its name in the legend.
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "component": ("C", "components"),
     "lore": ("L", "lore"),
@@ -264,7 +264,7 @@ def calls_in_words(message: ReportMessage) -> str:
 
 
 def _fates(report: Report, width: int) -> Iterator[str]:
-    """Yield lines about the kept items, then about items left out, grouped by reason."""
+    """Yield lines about the kept items, then about the items left out, grouped by reason."""
     kept, left = final_verdicts(report)
     yield _rule(f"kept: {len(kept)}", width)
     for verdict in kept:
@@ -296,7 +296,7 @@ def _cache(report: Report, width: int) -> Iterator[str]:
 
 
 def describe_break(report: PromptFigures) -> str:
-    """Say at which text the common prefix with the previous prompt ends, and why."""
+    """Return a sentence on where the common prefix with the previous prompt ends, and why."""
     if report.broken_by is None:
         return MEANINGS["append"]
     by = f"broken first by {escape_controls(report.broken_by)}"
@@ -346,7 +346,7 @@ def explain_lines(
 
 
 def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES) -> list[str]:
-    """Return the origins in a report to which a name can refer; only one if it is unambiguous."""
+    """Return the origins in a report that a name can mean; only one if the name is unambiguous."""
     origins = _origins(report)
     if item in origins:
         return [item]

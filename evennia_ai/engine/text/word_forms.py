@@ -68,7 +68,8 @@ _IRREGULAR: Final = {
         **_word_table("башен башня, окон окно"),
     },
 }
-# Replacements by language: `_BEFORE` applies to a word before stemming, `_AFTER` to its stem.
+# Replacements by language: those of `_BEFORE` apply to a word before stemming, those of `_AFTER` to
+# its stem.
 _BEFORE: Final = {
     "en": ((re.compile("wolves$"), "wolf"), (re.compile(r"(?<!o)men$"), "man")),
     "es": (

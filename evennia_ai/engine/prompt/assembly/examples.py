@@ -44,7 +44,7 @@ class _Speakers(NamedTuple):
     heading: str
 
 
-# Cached with a message: the values by which its examples were split, and the split fragment.
+# A cache in a message's memo: the values by which its examples were split, and the split fragment
 _APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Fragment]]("examples apart")
 
 
@@ -79,7 +79,7 @@ def _is_of_the_card(fragment: Fragment) -> bool:
 def _beside(
     made: Iterable[Fragment | Verdict], components: ComponentSet
 ) -> Iterator[tuple[int, str]]:
-    """Yield the `id()` of each lore fragment next to the card's examples, with its sort key."""
+    """Yield the `id()` and the sort key of each lore fragment next to the card's examples."""
     fragments = [one for one in made if isinstance(one, Fragment) and one.claim.shared is not None]
     if not fragments:
         return
@@ -108,7 +108,7 @@ def _speakers(rules: AssemblyRules, filling: Filling, store: MacroStore) -> _Spe
 
 
 def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCounter) -> Fragment:
-    """Return a fragment of examples split into messages, one for each turn of a speaker.
+    """Return a fragment of examples with its text split into messages, one for each speaker's turn.
 
     Args:
         fragment: The examples of the card, or lore next to them.
@@ -159,7 +159,7 @@ def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Messag
 
 
 def _turns(text: str, speakers: _Speakers) -> Iterator[tuple[str | None, str]]:
-    """Yield the turns in a block of examples: the name for the message, and the text."""
+    """Yield the turns in a block of examples, each as the name of its message and its text."""
     labels = {f"{speakers.user}:": "example_user", f"{speakers.char}:": "example_assistant"}
     begun: list[str] = []
     speaking = ""

@@ -21,8 +21,8 @@ from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict
 
-# By key of a component: the name of the rule that has its format, and the macro in that format
-# that is replaced by the component's text.
+# Maps the key of a component to the rule that has its format, and to a pattern for the macro in
+# that format which the component's text replaces.
 _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
     {
         key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))
@@ -87,7 +87,10 @@ def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptCompon
 
 
 def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
-    """True if a format, which is imported and not trusted, may surround this text."""
+    """True if it is safe to put this format around the component's text.
+
+    Formats are imported and not trusted. Their macros could use the text of a trusted component.
+    """
     if len(text) > MAX_CONTENT:
         return False
     return component.trust == "imported" or _ONLY_NAMES.fullmatch(form) is not None

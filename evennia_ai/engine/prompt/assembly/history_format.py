@@ -16,13 +16,13 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
 
 STAND_IN: Final = "assembly:stand_in"
-"""The origin of the message that replaces a missing user message."""
+"""The origin of the user message that is added if the character spoke last."""
 
 _SPEAKING: Final = ("user", "assistant")
 
 
 class _Way(NamedTuple):
-    """How messages of the history appear: where names go, and whether quotes are added."""
+    """The format of messages in the history: where names go, and whether quotes are added."""
 
     names: Names
     quote_user: bool
@@ -35,7 +35,7 @@ class _Shown(NamedTuple):
     history: History
 
 
-# Caches: a message caches its formatted form, and a conversation its formatted history.
+# Caches in memos: the formatted form of a message, and the formatted history of a conversation
 _SHOWN: Final = Slot[tuple[_Way, Message]]("shown")
 _SHOWN_HISTORY: Final = Slot[_Shown]("shown history")
 
@@ -69,7 +69,7 @@ def format_event(event: Message | None, rules: AssemblyRules) -> Message | None:
 
 
 def _shown(message: Message, way: _Way) -> Message:
-    """Return a message in this format; the given object if nothing changes."""
+    """Return a message in this format; return the given object if nothing changes."""
     if not message.counted or message.role == "tool":
         return message
     known = message.memo.get(_SHOWN)

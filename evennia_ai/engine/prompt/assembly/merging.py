@@ -28,7 +28,7 @@ RoleRank = tuple[float, int, int, Rank]
 
 _ROLES: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 _COMPONENT, _SUMMARY, _NOTE, _DEPTH_PROMPT, _PERSONA, _LORE, _OTHER = range(7)
-# Origins of components and notes that are sorted as another kind than their prefix says
+# Origins of components and notes that are sorted as another kind than the prefix of the origin says
 _KINDS: Final[Mapping[str, int]] = {
     "note:summary": _SUMMARY,
     "component:card_depth_prompt": _DEPTH_PROMPT,
@@ -62,7 +62,7 @@ class RoleTies(NamedTuple):
         return fragment.claim.order, role, self.kind(fragment), fragment.rank
 
     def kind(self, fragment: Fragment) -> int:
-        """Return a number for the kind of a text. It sorts the texts of one role."""
+        """Return the number of a text's kind, by which the texts of one role are sorted."""
         claim = fragment.claim
         if (
             claim.shared is not None
@@ -76,7 +76,7 @@ class RoleTies(NamedTuple):
         return _LORE if kind == "lore" else _COMPONENT
 
     def shared(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
-        """Merge sorted fragments of equal place, depth, order and role; yield all fragments."""
+        """Merge sorted fragments with equal place, depth, order and role, and yield the results."""
         for _, group in groupby(slotted, key=self._shares):
             members = list(group)
             fragments = [one[4] for one in members]
@@ -88,7 +88,7 @@ class RoleTies(NamedTuple):
         return slot, depth, order, role, index if alone else -1
 
     def _message(self, fragments: Sequence[Fragment]) -> Message:
-        """Return one message for these fragments. The same fragments reuse the cached message."""
+        """Return one message for all of these fragments; equal fragments get the cached message."""
         given = [fragment.message for fragment in fragments]
         if given[0].stays:
             return given[0]
@@ -110,7 +110,7 @@ def _are_the_same(known: Sequence[Message], given: Sequence[Message]) -> bool:
 
 
 def _joined(given: Sequence[Message], *, first_other: int) -> Message:
-    """Return several messages of one role merged into one.
+    """Merge several messages of one role into one message.
 
     Texts of components keep the blanks around them. The other texts, and finally the whole
     message, lose the blanks at their start and end.

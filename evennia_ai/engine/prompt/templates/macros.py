@@ -101,7 +101,7 @@ def check_macros(
             )
 
 
-# Macros that are one word but not the name of a value
+# Macros that consist of one word, like named values, but have a function of their own
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
 
 
@@ -210,7 +210,8 @@ def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
     """Return the ranges of macros, each block remark as one (SillyTavern, Macros 2.0)."""
     made: list[_Span] = []
     bare: list[int] = []
-    texts: list[int] = []  # remarks with text, which open a block only if no bare one is open
+    # the starts of remarks with text, which open a block only if no remark without text is open
+    texts: list[int] = []
     for span in spans:
         opened = bare or texts
         is_end = _REMARK_END.fullmatch(text, span.start, span.end)
@@ -235,7 +236,8 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
         if named is not None:
             return named
     called = _function(written[2:-2])
-    if called is not None and called[0] in REMARKS:  # always empty, so skip what is inside
+    # a comment is always empty, so skip the macros inside it
+    if called is not None and called[0] in REMARKS:
         return Roll(*called, place)
     chunk: Chunk | None = None
     if not span.holds:
@@ -252,7 +254,7 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
 
 
 def _of_words(written: str) -> Value | TimeMacro | None:
-    """Parse a macro of several words as an outlet or a time format; None if it is neither."""
+    """Return the chunk of an outlet or a time format, which have several words; else None."""
     body = written[2:-2]
     if outlet := _OUTLET.fullmatch(body):
         name = outlet[1].strip()
@@ -303,7 +305,8 @@ def _value(written: str) -> Chunk | None:
 
 
 _LONG_NAME: Final = 100
-_known_value: Final = lru_cache(maxsize=1024)(_value)  # texts use the same few names
+# texts use the same few names, so cache the chunks
+_known_value: Final = lru_cache(maxsize=1024)(_value)
 
 
 def _function(body: str) -> tuple[str, str] | None:

@@ -128,7 +128,7 @@ _NAMES_ALONE: Final = frozenset({str, Value})
 
 def uses_of(chunks: Sequence[Chunk]) -> Uses:
     """Return the values, random macros and variables that these chunks and inner chunks use."""
-    if _NAMES_ALONE.issuperset(map(type, chunks)):  # most texts
+    if _NAMES_ALONE.issuperset(map(type, chunks)):  # most texts have no macros
         named = [chunk.name for chunk in chunks if isinstance(chunk, Value)]
         return Uses(tuple(dict.fromkeys(named)))
     names: dict[str, None] = {}
@@ -271,7 +271,7 @@ class Template:
 def fill_each(
     templates: Mapping[K, Template], values: Mapping[str, str], dice: Dice, meter: Meter
 ) -> dict[K, str]:
-    """Expand several texts for key search. If no work is left, texts stay as written."""
+    """Expand texts in which lore searches keys. If no work is left, they stay as written."""
     made: dict[K, str] = {}
     for key, template in templates.items():
         try:
