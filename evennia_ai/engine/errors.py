@@ -378,7 +378,7 @@ class ThrashError(EvenniaAIError):
         self.other_tokens = other_tokens
         self.limit_tokens = limit_tokens
         super().__init__(
-            f"the history was compacted to {history_tokens} tokens and is due again at once:"
+            f"the history was compacted to {history_tokens} tokens and is due for compaction again:"
             f" with {other_tokens} of other texts the limit of {limit_tokens} is nearly reached;"
             " raise the limit, shorten the components or keep fewer messages"
         )

@@ -81,7 +81,7 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     ),
     (
         lambda data: data.get("type") == "risuModule",
-        FileKind("a module of RisuAI", None, "export its lorebook from RisuAI alone"),
+        FileKind("a module of RisuAI", None, "export only its lorebook from RisuAI"),
     ),
     (
         _has("mainPrompt", "jailbreak"),

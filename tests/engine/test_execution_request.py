@@ -261,7 +261,7 @@ def test_request_with_an_unknown_token_counter_is_refused_by_name():
     counter = TokenCounter("exact", "2", estimate_tokens)
     rules = replace(a_request().inputs.rules, counter=counter)
     request = a_request(rules=rules)
-    assert "the token counter exact 2 is not known here (estimate 1)" in refused(sent(request))
+    assert "the token counter exact 2 is unknown here (estimate 1)" in refused(sent(request))
     back = received(sent(request), counters=[counter])
     assert back.inputs.rules.counter is counter
 

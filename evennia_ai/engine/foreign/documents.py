@@ -128,15 +128,15 @@ def _check_levels(
     The value is checked level by level. `distinct` returns those lists and objects of a level whose
     content is checked.
     """
-    nested = _checked([value], kind=kind, where=where)
+    nested = _check_items([value], kind=kind, where=where)
     for _ in range(MAX_NESTING):
-        items = (_inside(each, kind=kind, where=where) for each in distinct(nested))
-        nested = _checked(chain.from_iterable(items), kind=kind, where=where)
+        items = (_items_of(each, kind=kind, where=where) for each in distinct(nested))
+        nested = _check_items(chain.from_iterable(items), kind=kind, where=where)
     if nested:
         raise FormatError(kind, _too_deep(where))
 
 
-def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
+def _check_items(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
     """Check the items of one level, and return the lists and objects among them.
 
     Raises: FormatError: An item is not an allowed value.
@@ -148,7 +148,7 @@ def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
             continue
         if isinstance(item, _NESTED):
             nested.append(item)
-        elif problem := _problem(item):
+        elif problem := _problem_with(item):
             raise FormatError(kind, f"{where}: {problem}")
     return nested
 
@@ -205,7 +205,7 @@ def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
     return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
-def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
+def _items_of(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
     """Return the items of a list, or the member names and the values of a JSON object."""
     if isinstance(nested, list):
         return nested
@@ -214,7 +214,7 @@ def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Ite
     return chain(nested.keys(), nested.values())
 
 
-def _problem(item: Any) -> str:
+def _problem_with(item: Any) -> str:
     if item is None or isinstance(item, bool):
         return ""
     if isinstance(item, str):

@@ -172,7 +172,9 @@ class TranscriptReader:
                 f"the last line must count {records} records and {turns} turns; lines are missing"
             )
         if (gone := self.seals.first_without_turn(self.numbers)) is not None:
-            self.refuse(f"a record holds the seal of turn {gone}, but the line of it is missing")
+            self.refuse(
+                f"a record holds the seal of turn {gone}, but the line of that turn is missing"
+            )
 
     def cut_short(self) -> NoReturn:
         """Raise the error for a transcript that ends before its last line."""
@@ -206,7 +208,7 @@ class TranscriptReader:
             self._known(meta["before"])
         tail = meta.get("tail", [])
         if not isinstance(tail, list) or (tail and record.kind not in _BEGINS_WITH_A_TAIL):
-            self.refuse("meta.tail must be a list, and only a summary or a control may have it")
+            self.refuse("meta.tail must be a list, in a record of the kind summary or control")
         for place in tail:
             self._known(place)
         if record.kind is RecordKind.CONTROL and not record.is_erased:
@@ -243,7 +245,7 @@ class TranscriptReader:
         plain = self._object(values, "manifest")
         try:
             manifest = TurnManifest.from_plain(plain)
-            with_record_names(manifest, self._checked)
+            with_record_names(manifest, self._check_value)
             wrong = wrong_field(manifest)
             is_as_written = canonical_json(manifest.to_plain()) == canonical_json(plain)
         except _MADE_BADLY:
@@ -254,7 +256,7 @@ class TranscriptReader:
             self.refuse("manifest is not that of a turn")
         return manifest
 
-    def _checked(self, place: str) -> str:
+    def _check_value(self, place: str) -> str:
         self._known(place)
         return place
 

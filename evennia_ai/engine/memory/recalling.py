@@ -234,7 +234,7 @@ def recall_memories(
     count = 0
     for memory, score in ranked:
         if count == rules.most:
-            judged.append(ScoredMemory(memory, score, f"the {rules.most} best are taken"))
+            judged.append(ScoredMemory(memory, score, f"not among the {rules.most} best"))
             continue
         tokens = counter.recall(memory_line(memory)) + 1
         if tokens > left:  # a shorter memory may still fit, so try the next one
@@ -346,7 +346,7 @@ def insert_memories(
     text = "\n".join(map(memory_line, memories))
     data = mark_as_data(text, claim)
     if not memories:
-        fragment: Fragment | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
+        fragment: Fragment | Verdict = not_expanded(_ORIGIN, "no memory was recalled")
     elif _is_framed(place):
         fragment = place.expand_into(filling.with_values({MEMORIES_NAME: data}), store)
     else:

@@ -77,10 +77,10 @@ class PromptContext:
             self,
             name=f"{self.name}+{layer.name}",
             off=self.off | layer.off,
-            enabled_ids=_both(self.enabled_ids, layer.enabled_ids),
-            overrides=_overlaid(self.overrides, layer.overrides),
-            limit_tokens=_lower(self.limit_tokens, layer.limit_tokens),
-            tools=_both(self.tools, layer.tools),
+            enabled_ids=_intersect(self.enabled_ids, layer.enabled_ids),
+            overrides=_merge_overrides(self.overrides, layer.overrides),
+            limit_tokens=_lower_limit(self.limit_tokens, layer.limit_tokens),
+            tools=_intersect(self.tools, layer.tools),
         )
 
     def serves(self, event: str, *, private: bool) -> bool:
@@ -92,15 +92,15 @@ class PromptContext:
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
         """Return the components with the context's overrides, and with those left out disabled."""
-        return tuple(self._applied(component) for component in components)
+        return tuple(self._apply_overrides(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:
         """Return the budget for a prompt of `limit_tokens`, or of the context's lower limit."""
-        lower = _lower(self.limit_tokens, limit_tokens)
+        lower = _lower_limit(self.limit_tokens, limit_tokens)
         assert lower is not None  # one of the two limits is always a number
         return BudgetRules(limit_tokens=lower, reserves=self.reserves)
 
-    def _applied(self, component: PromptComponent) -> PromptComponent:
+    def _apply_overrides(self, component: PromptComponent) -> PromptComponent:
         fields = dict(self.overrides.get(component.key, {}))
         is_out = self.enabled_ids is not None and component.id not in self.enabled_ids
         if is_out or component.key in self.off:
@@ -141,18 +141,18 @@ def context_for(
     raise ContextError(f"no context serves events of kind '{event}'; there are {names}")
 
 
-def _both(first: frozenset[T] | None, second: frozenset[T] | None) -> frozenset[T] | None:
+def _intersect(first: frozenset[T] | None, second: frozenset[T] | None) -> frozenset[T] | None:
     if first is None or second is None:
         return second if first is None else first
     return first & second
 
 
-def _lower(first: int | None, second: int | None) -> int | None:
+def _lower_limit(first: int | None, second: int | None) -> int | None:
     given = [limit for limit in (first, second) if limit is not None]
     return min(given) if given else None
 
 
-def _overlaid(
+def _merge_overrides(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return a context's overrides by component key, with each field of a layer's put over them."""

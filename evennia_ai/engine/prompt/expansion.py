@@ -129,7 +129,7 @@ class CompiledComponent:
             depth=component.injection_depth if component.placement == "history" else None,
             depth_counts=component.depth_counts,
             order=component.injection_order,
-            shared=DYNAMIC if self._moves_behind_history(layout) else None,
+            shared=DYNAMIC if self._moves_after_history(layout) else None,
             tier=Tier.REQUIRED if component.required else tier,
             priority=component.priority,
             revision=component.revision,
@@ -137,7 +137,7 @@ class CompiledComponent:
         )
         return made
 
-    def _moves_behind_history(self, layout: Layout) -> bool:
+    def _moves_after_history(self, layout: Layout) -> bool:
         """True if the text moves after the history, so that the provider's cache stays valid."""
         one = self.component
         is_volatile = one.volatile and one.placement == "ordered"
@@ -153,7 +153,7 @@ class CompiledComponent:
         one = self.component
         is_before = one.placement == "ordered" and one.id < HISTORY_ID
         rolls = self.template is not None and self.template.uses.rolls_each_turn
-        return one.enabled and is_before and rolls and not self._moves_behind_history(layout)
+        return one.enabled and is_before and rolls and not self._moves_after_history(layout)
 
     def expand_into(self, filling: Filling, store: MacroStore) -> Fragment | Verdict:
         """Expand the component's text, and add the variables it sets and its work to the store.
@@ -521,7 +521,7 @@ class ComponentSet:
         of card fields exist even without a component.
         """
         if (key, side) not in self._next_to:
-            self._next_to[key, side] = self._beside(key, side)
+            self._next_to[key, side] = self._message_next_to(key, side)
         return self._next_to[key, side]
 
     def keys_reading(self, name: str) -> tuple[str, ...]:
@@ -532,7 +532,7 @@ class ComponentSet:
         """True if the component `key` has an empty text without the value `name`."""
         return self.compiled.reads(name) and key in self.compiled.keys_reading(name)
 
-    def _beside(self, key: str, side: Side) -> SharedMessage | None:
+    def _message_next_to(self, key: str, side: Side) -> SharedMessage | None:
         component = self._listed.get(key)
         if component is None and key not in PLUGGABLE_IDS:
             return None
@@ -553,7 +553,7 @@ class ComponentSet:
 
     def place_of(self, key: str) -> CompiledComponent:
         """Return the static component with this key, or its default if the set lacks it."""
-        return self.find(key) or _static(key)
+        return self.find(key) or _default_component(key)
 
     def why_off(self, key: str) -> str:
         """Return why the component with this key is disabled, as a reason for verdicts."""
@@ -588,5 +588,5 @@ def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMess
 
 
 @lru_cache
-def _static(key: str) -> CompiledComponent:
+def _default_component(key: str) -> CompiledComponent:
     return CompiledComponent(next(one for one in STATIC_COMPONENTS if one.key == key))

@@ -322,7 +322,7 @@ def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Mes
         claim, message = fragment.claim, fragment.message
         text = message.content
         if message.joined:
-            parts += _moved(message.joined, at)
+            parts += _shift_parts(message.joined, at)
         else:
             end = at + len(text)
             parts.append(Part(origin=claim.origin, start=at, end=end, revision=claim.revision))
@@ -340,7 +340,7 @@ def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Mes
     )
 
 
-def _moved(parts: Iterable[Part], by: int) -> list[Part]:
+def _shift_parts(parts: Iterable[Part], by: int) -> list[Part]:
     """Return the parts of a message with their offsets shifted by `by`."""
     return [replace(part, start=part.start + by, end=part.end + by) for part in parts]
 

@@ -161,7 +161,7 @@ def report_message(message: Message, tokens: int) -> ReportMessage:
 
 def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
     """Render the whole report of a prompt as plain text, in lines of at most `width` columns."""
-    drawn, became = _drawn(report, width), _fates(report, width)
+    drawn, became = _draw_messages(report, width), _verdict_lines(report, width)
     return [*_head(report, width), "", *drawn, "", *became, "", *_cache(report, width)]
 
 
@@ -219,7 +219,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
     yield from hidden_lines(report, width=width)
 
 
-def _drawn(report: Report, width: int) -> Iterator[str]:
+def _draw_messages(report: Report, width: int) -> Iterator[str]:
     """Yield lines that show the messages in order. Texts inserted into the history are marked."""
     numbered = enumerate(report.messages)
     digits = max([4, *(len(number_of(report, i)) for i in range(len(report.messages)))])
@@ -263,7 +263,7 @@ def calls_in_words(message: ReportMessage) -> str:
     return escape_controls(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
 
-def _fates(report: Report, width: int) -> Iterator[str]:
+def _verdict_lines(report: Report, width: int) -> Iterator[str]:
     """Yield lines about the kept items, then about the items left out, grouped by reason."""
     kept, left = final_verdicts(report)
     yield _rule(f"kept: {len(kept)}", width)
@@ -412,7 +412,7 @@ def _none_called(report: Report, item: str, names: Mapping[str, str], width: int
     compared = list(islice(known, _MOST_COMPARED))
     near = [known[key] for key in get_close_matches(item[:60], compared, n=6, cutoff=0.4)]
     listed = [_titled(origin, names) for origin in dict.fromkeys(near or islice(origins, 12))]
-    there = f"{'near it are' if near else 'there are'}: {', '.join(listed)}"
+    there = f"{'similar names' if near else 'there are'}: {', '.join(listed)}"
     return wrap_text(
         f"nothing here is called {clip_text(escape_controls(item), 60)}; {there}", width
     )

@@ -90,7 +90,7 @@ class TokenCounter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "slot", Slot(self.name))
         object.__setattr__(self, "per_separator", max(1, self.count(SEPARATOR)))
-        object.__setattr__(self, "recall", _remembering(self.count))
+        object.__setattr__(self, "recall", _cache_counts(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
         """Return the tokens of one message: its texts, its name and the provider's overhead."""
@@ -102,7 +102,7 @@ class TokenCounter:
         return cost
 
 
-def _remembering(count: CountText) -> CountText:
+def _cache_counts(count: CountText) -> CountText:
     """Return a counting function that caches the results for recent texts, except long ones."""
     known = lru_cache(maxsize=REMEMBERED_TEXTS)(count)
     return lambda text: count(text) if len(text) > LONG_TEXT else known(text)
@@ -177,7 +177,7 @@ def _known_counter(named: _CounterName, info: ValidationInfo) -> TokenCounter:
     if named not in known:
         names = ", ".join(f"{one.name} {one.version}" for one in known)
         raise ValueError(
-            f"the token counter {named.name} {named.version} is not known here ({names});"
-            " read the request where this counter is, as one of `counters`"
+            f"the token counter {named.name} {named.version} is unknown here ({names});"
+            " pass this counter in `counters`"
         )
     return known[named]

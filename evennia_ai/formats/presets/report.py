@@ -335,17 +335,17 @@ def _list_kept(preset: Preset) -> Iterator[str]:
     others = [name for name in source if name not in _READ]
     models = [name for name in others if any(part in name for part in _CONNECTION)]
     if models:
-        yield f"models and connections, never applied: {_few(models)}"
+        yield f"models and connections, never applied: {_few_names(models)}"
     if texts := [name for name in _UNUSED_TEXTS if source.get(name)]:
-        yield f"texts for situations that a game does not have: {_few(texts)}"
+        yield f"texts for situations that a game does not have: {_few_names(texts)}"
     if isinstance(extensions := source.get("extensions"), Mapping):
         scripts = extensions.get("regex_scripts")
         if isinstance(scripts, list) and scripts:
             yield f"regex scripts, never run: {len(scripts)}"
         if names := [name for name in extensions if name != "regex_scripts"]:
-            yield f"data of other extensions: {_few(names)}"
+            yield f"data of other extensions: {_few_names(names)}"
     if rest := [name for name in others if name not in models]:
-        yield f"other members: {_few(rest)}"
+        yield f"other members: {_few_names(rest)}"
     lists = body_of(source).get("prompt_order")
     if not isinstance(lists, list) or is_list_of_items(lists):
         return
@@ -353,7 +353,7 @@ def _list_kept(preset: Preset) -> Iterator[str]:
         yield f"{idle} {'list' if idle == 1 else 'lists'} of order that nothing reads"
 
 
-def _few(names: list[str]) -> str:
+def _few_names(names: list[str]) -> str:
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(one_line(name)[:40] for name in names[:_MOST_NAMES]) + more
 

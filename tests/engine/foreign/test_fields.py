@@ -87,7 +87,7 @@ def test_find_wrong_field_returns_the_first_field_with_a_wrong_value() -> None:
         (bool, 1, "true or false"),
         (str, 1, "text"),
         (str | None, 1, "text"),
-        (str, "half \ud800", "text without null characters or half pairs"),
+        (str, "half \ud800", "text without null characters or lone surrogates"),
         (Annotated[str, Field(max_length=3)], "boat", "text of at most 3 characters"),
         (Literal["brown", "white"] | None, "red", "one of brown, white"),
         (Annotated[int, Field(ge=-(10**9), le=10**9)], "x", "a whole number"),

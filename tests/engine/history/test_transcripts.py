@@ -143,7 +143,7 @@ class TestRefusedRecords:
             (
                 RecordKind.EVENT,
                 {"tail": ["1.1"]},
-                "meta.tail must be a list, and only a summary",
+                "meta.tail must be a list, in a record of the kind summary or control",
             ),
             (RecordKind.CONTROL, {"what": "undo"}, "the first record of a later segment"),
             (

@@ -107,7 +107,7 @@ def test_builders_text_with_logic_surrounds_the_memories() -> None:
 def test_memory_component_is_left_out_without_memories() -> None:
     prompt = the_prompt(components=(the_component("Known:\n{{memories}}"),))
     assert told(prompt) == [("event", "Hello")]
-    assert verdicts_of(prompt, OWN) == [("expand", False, "nothing is remembered here")]
+    assert verdicts_of(prompt, OWN) == [("expand", False, "no memory was recalled")]
 
 
 def test_memories_are_left_out_when_the_component_does_not_name_them() -> None:

@@ -83,7 +83,7 @@ def test_recalled_memories_are_in_the_order_of_learning() -> None:
 def test_verdict_on_a_memory_beyond_the_most_taken_has_reason_and_score() -> None:
     told = judged(*some(2), most=1)
     verdict = told.verdicts[1]
-    assert (verdict.kept, verdict.reason) == (False, "the 1 best are taken")
+    assert (verdict.kept, verdict.reason) == (False, "not among the 1 best")
     assert (verdict.cause or "").startswith("score 0.48: recency")
 
 

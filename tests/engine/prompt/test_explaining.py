@@ -45,7 +45,7 @@ def test_a_message_is_explained_by_its_number() -> None:
 
 def test_explaining_an_unknown_name_lists_similar_names() -> None:
     (line, *_) = explain_lines(a_report(), "moood")
-    assert line.startswith("nothing here is called moood; near it are: component:mood")
+    assert line.startswith("nothing here is called moood; similar names: component:mood")
 
 
 @pytest.mark.parametrize("item", ["99", "#99", "-1", "9" * 5000])
@@ -81,7 +81,7 @@ def test_explaining_prefers_a_component_key_to_an_entry_name() -> None:
 
 def test_explaining_a_misspelt_name_suggests_the_right_one() -> None:
     (line, *_) = explain_lines(with_lore("lore:harbour#7"), "the fery", names=NAMES)
-    assert "near it are: lore:harbour#7 (the ferry)" in line
+    assert "similar names: lore:harbour#7 (the ferry)" in line
 
 
 def test_control_characters_of_an_unknown_name_are_escaped() -> None:
@@ -95,4 +95,4 @@ def test_explaining_a_misspelt_name_among_ten_thousand_names_takes_limited_work(
     names = {f"lore:big#{number}": f"the thing {number}" for number in range(10_000)}
     report = with_lore(*names)
     with little_work(5):
-        assert "near it are" in explain_lines(report, "the thin 77", names=names)[0]
+        assert "similar names" in explain_lines(report, "the thin 77", names=names)[0]

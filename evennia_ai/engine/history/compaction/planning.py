@@ -214,7 +214,7 @@ def _describe_older(
         kept = (
             f"the newest {rules.keep_messages} messages, up to {rules.keep_tokens} tokens of them"
         )
-        return f"{kept}, always stay as they are"
+        return f"{kept}, are always kept unchanged"
     counted = "1 older message" if len(older) == 1 else f"{len(older)} older messages"
     return f"{counted} of {tokens} tokens, and a summary may take {wanted}"
 

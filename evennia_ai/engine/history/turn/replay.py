@@ -207,7 +207,7 @@ def message_differences(
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag != "equal":
-            found += _stretch(older[a:b], newer[c:d], a, c)
+            found += _differences_between(older[a:b], newer[c:d], a, c)
     return tuple(found)
 
 
@@ -221,7 +221,7 @@ def shared_messages(older: Sequence[Message], newer: Sequence[Message]) -> int:
     return count
 
 
-def _stretch(
+def _differences_between(
     older: Sequence[Message], newer: Sequence[Message], at: int, newer_at: int
 ) -> Iterator[Difference]:
     """Yield the differences between two ranges of messages that have none in common.

@@ -86,8 +86,8 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
         if not isinstance(handle, Handle):
             raise TypeError(
                 "a prompt is made of handles of stored records, not of"
-                f" {type(handle).__name__}; append what shall be sent to the history and give"
-                " its handle"
+                f" {type(handle).__name__}; append the text to the history, and pass the"
+                " handle of its record"
             )
     for record in [handle.record for handle in shown if not handle.record.body]:
         if record.is_erased:
@@ -342,7 +342,7 @@ def _make_line(message: Message, event: Record | None) -> Handle | NewLine:
     if record is None:
         raise TypeError(
             f"a message of the prompt names record {message.record} and was not made from it;"
-            " make it with `message_of`, or take its record away"
+            " make it with `message_of`, or set its record to None"
         )
     return _handle(record, block=message.block, injected=message.injected)
 

@@ -210,10 +210,10 @@ def compile_logic(source: str) -> CheckedLogic:
         _check_size(named)
         return CheckedLogic(_ENVIRONMENT.parse(named), placed)
     except TemplateSyntaxError as error:
-        problem = _meant(named) or (error.message or "bad syntax")[:_MAX_PROBLEM]
+        problem = _suggest_form(named) or (error.message or "bad syntax")[:_MAX_PROBLEM]
         raise TemplateError(problem, line=error.lineno) from error
     except TemplateError as error:
-        if meant := _meant(named):
+        if meant := _suggest_form(named):
             raise TemplateError(meant, line=error.line) from error
         raise
     except RecursionError as error:
@@ -287,13 +287,13 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
     done = 0
     for start, end in [*_statements(source), (len(source),) * 2]:
         for written, chunk in split_chunks(source[done:start], place=done):
-            made.append(_named(written, chunk, placed, name))
+            made.append(_jinja_source(written, chunk, placed, name))
         made.append(source[start:end])
         done = end
     return "".join(made), placed
 
 
-def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
+def _jinja_source(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
     """Return the text that Jinja2 parses in place of a chunk, and add its macro to `placed`."""
     if chunk == written:  # a text or an expression that Jinja2 can parse
         return written
@@ -330,7 +330,7 @@ _FOREIGN: Final = re.compile(
 _CONDITIONS: Final = frozenset({"if", "else", "unless", "each", "with"})
 
 
-def _meant(named: str) -> str:
+def _suggest_form(named: str) -> str:
     """Return advice for an error message on how to write a wrong macro; "" without advice.
 
     In `named`, generated names already replace all known macros.
@@ -350,7 +350,7 @@ def _meant(named: str) -> str:
     elif name in _FORMS:
         way = f"it is written {_FORMS[name]}, with its braces closed"
     else:
-        way = "to send it as it stands, put it between {% raw %} and {% endraw %}"
+        way = "to send it as written, put it between {% raw %} and {% endraw %}"
     return f"'{written}' is neither a macro that is known here nor an expression of Jinja2: {way}"
 
 

@@ -68,10 +68,10 @@ def fill_chunks(
         for chunk in chunks
     ]
     if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
-        raise TooLongError(_within(chunks, texts))
+        raise TooLongError(_fill_within_limit(chunks, texts))
     text = "".join(texts)
     if len(text) > MAX_FILLED:
-        raise TooLongError(_within(chunks, texts))
+        raise TooLongError(_fill_within_limit(chunks, texts))
     return text
 
 
@@ -86,7 +86,7 @@ class TooLongError(Exception):
         super().__init__(f"makes more than {MAX_FILLED} characters")
 
 
-def _within(chunks: tuple[Plain, ...], texts: list[str]) -> str:
+def _fill_within_limit(chunks: tuple[Plain, ...], texts: list[str]) -> str:
     """Return the text with only the values that fit. The other names stay as written."""
     written = [p.written if isinstance(p, Value) else t for p, t in zip(chunks, texts, strict=True)]
     room = MAX_FILLED - sum(map(len, written))
