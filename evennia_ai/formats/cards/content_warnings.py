@@ -267,7 +267,7 @@ def find_text_warnings(text: str, where: str) -> Iterator[FoundWarning]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LoadedDice(Dice):
-    """Dice that always roll the same number, so the choice of a random macro is known."""
+    """Dice that always roll the same number, which decides the choices of random macros."""
 
     share: float
 

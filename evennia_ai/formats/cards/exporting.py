@@ -313,7 +313,7 @@ def _assets(value: Object) -> list[Any]:
 
 
 def _with_assets(value: Object, assets: list[Any]) -> Object:
-    """Return a card's JSON with other assets; assets that are no list stay as they are."""
+    """Return a card's JSON with other assets; a value that is not a list stays unchanged."""
     if not isinstance(value["data"].get("assets", []), list):
         return value
     return {**value, "data": {**value["data"], "assets": assets}}

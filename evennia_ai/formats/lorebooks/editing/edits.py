@@ -299,7 +299,7 @@ def _last_id(listed: list[Any] | dict[str, Any], in_world: bool) -> int:
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    """Return a list of -1 and those of the names that are whole numbers."""
+    """Return -1 and, after it, those of the names that are whole numbers."""
     numbers = [
         int(text) for text in names if text.isascii() and text.isdecimal() and len(text) <= 15
     ]
