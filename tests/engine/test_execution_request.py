@@ -121,7 +121,7 @@ def turns_of(case):
         return []
 
 
-def _told(made):
+def _reproduced_parts(made):
     """Return the parts of a composition that another process must reproduce exactly."""
     return made.prompt.sha256, made.prompt.verdicts, made.lore.after
 
@@ -135,7 +135,7 @@ def test_every_golden_scenario_gives_the_same_prompt_in_another_process():
             request = execution_request(turn.inputs, npc_ref="1", conversation=1, event="1")
             counters = [turn.inputs.rules.counter]
             back = received(sent(request), counters=counters).composed()
-            if _told(back) != _told(turn.made):
+            if _reproduced_parts(back) != _reproduced_parts(turn.made):
                 other.append(name)
     assert other == []
     assert played > 60

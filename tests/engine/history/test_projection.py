@@ -149,7 +149,7 @@ class TestToolResults:
         assert project_records(records).replies == 1
 
 
-def _how_many_are_left_without_a_search(text, *, lets_go):
+def _count_messages_left_in_memory(text, *, lets_go):
     """Return how many messages with this text stay in memory once nothing refers to them.
 
     The garbage collector is off, so messages in a reference cycle stay in memory. `lets_go` calls
@@ -174,5 +174,5 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
 
 
 def test_released_messages_are_freed_without_the_garbage_collector():
-    assert _how_many_are_left_without_a_search("Held.", lets_go=False) == 3
-    assert _how_many_are_left_without_a_search("Let go.", lets_go=True) == 0
+    assert _count_messages_left_in_memory("Held.", lets_go=False) == 3
+    assert _count_messages_left_in_memory("Let go.", lets_go=True) == 0

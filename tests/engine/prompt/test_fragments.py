@@ -63,7 +63,7 @@ def the_prompt(*components: PromptComponent, **given: Any) -> Prompt:
     return compose(inputs_of(*components, **given))
 
 
-def a_piece(text: str, *, counter: TokenCounter = LETTERS) -> Fragment:
+def a_fragment(text: str, *, counter: TokenCounter = LETTERS) -> Fragment:
     claim = Claim(origin=ORIGIN, id=1060, key="dialogue_examples", role="system", tier=Tier(4))
     return make_fragment(text, claim, counter=counter, breaks=block_breaks(text))
 
@@ -241,7 +241,7 @@ def test_kept_blocks_of_examples_are_the_longest_run_that_fits(text: str, room: 
     whole = [text] if LETTERS.of_message(text) <= room else []
     shorter = ["".join(blocks[:count]).rstrip() for count in range(len(blocks) - 1, 0, -1)]
     fitting = [*whole, *(t for t in shorter if LETTERS.of_message(t) <= room), None]
-    kept = leading_blocks(a_piece(text), room, counter=LETTERS)
+    kept = leading_blocks(a_fragment(text), room, counter=LETTERS)
     assert (kept and kept.message.content) == fitting[0]
 
 
@@ -255,7 +255,7 @@ UNSTEADY = TokenCounter("unsteady", "1", lambda text: len(text) * 7 % 41)
 def test_more_room_never_keeps_fewer_blocks_of_examples(
     counter: TokenCounter, text: str, room: int, more: int
 ) -> None:
-    fragment = a_piece(text, counter=counter)
+    fragment = a_fragment(text, counter=counter)
     less = leading_blocks(fragment, room, counter=counter)
     greater = leading_blocks(fragment, room + more, counter=counter)
     assert less is None or less.tokens <= room

@@ -72,7 +72,7 @@ def test_text_with_the_id_of_the_history_is_placed_before_the_history() -> None:
     assert first_words(the_prompt([own], history=a_history(1))) == ["head", "m1"]
 
 
-def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = False) -> Fragment:
+def a_fragment(name: str, depth: int, *, order: float = 100, from_oldest: bool = False) -> Fragment:
     claim = Claim(
         origin=f"lore:{name}",
         id=HISTORY_ID,
@@ -88,9 +88,9 @@ def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = Fa
 @pytest.mark.req("S3-18", "S3-26")
 def test_reverse_depth_is_sorted_like_the_depth_of_the_same_place() -> None:
     fragments = [
-        a_piece("late", 4, order=200),
-        a_piece("early", 0, order=50, from_oldest=True),
-        a_piece("deeper", 9, order=900),
+        a_fragment("late", 4, order=200),
+        a_fragment("early", 0, order=50, from_oldest=True),
+        a_fragment("deeper", 9, order=900),
     ]
     messages = interleave_fragments(fragments, History(a_history(4)), first=0)
     assert [message.content.split(" ")[0] for message in messages] == [
@@ -111,7 +111,7 @@ def test_shared_message_has_the_revision_of_each_part() -> None:
     ]
 
 
-def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
+def a_fragment_at_the_note(name: str, key: str, *, depth: int = 1) -> Fragment:
     """Return a fragment that shares the message of the author's note."""
     shared = SharedMessage(key="note", id=HISTORY_ID, role="user", block="history", separator="\n")
     claim = Claim(
@@ -121,7 +121,11 @@ def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
 
 
 def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -> None:
-    fragments = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
+    fragments = [
+        a_fragment_at_the_note("below", "~0"),
+        a_fragment_at_the_note("above", "!0"),
+        a_fragment("alone", 1),
+    ]
     (kept,) = a_history(1)
     alone, shared, last = place_messages(fragments, History([kept]), first=0)
     assert (alone.content, shared.content, last.content) == ("alone", "above\nbelow", kept.content)
@@ -134,7 +138,7 @@ def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -
 
 def test_shared_message_with_a_great_depth_is_at_the_top_of_the_history() -> None:
     history = History(a_history(4))
-    messages = place_messages([a_noted_piece("note", "~0", depth=99)], history, first=2)
+    messages = place_messages([a_fragment_at_the_note("note", "~0", depth=99)], history, first=2)
     assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]
 
 

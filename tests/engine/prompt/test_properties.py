@@ -61,7 +61,7 @@ LAYOUTS = st.sampled_from(["cache", "classic"])
 EXAMPLES = "Examples of talk.\n<START>\nWhere is the rope?\n<START>\nThe tide is in."
 
 
-def band(prompt: Prompt) -> tuple[int, int]:
+def history_range(prompt: Prompt) -> tuple[int, int]:
     """Return the first and the last index of the history's messages; (0, -1) without a history."""
     spots = [i for i, message in enumerate(prompt.messages) if message.block == "history"]
     return (spots[0], spots[-1]) if spots else (0, -1)
@@ -92,7 +92,7 @@ def test_every_component_is_placed_by_its_id_or_inside_the_history(
         event="now" if event else None,
         blocks=(DynamicBlock(key="time", text="noon"),),
     )
-    first, last = band(prompt)
+    first, last = history_range(prompt)
     for index, message in enumerate(prompt.messages):
         assert (message.block == "history") == (first <= index <= last)
         assert not message.injected or message.block == "history"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-ROOMS = (
+PACKAGES = (
     "evennia_ai.engine.prompt.report",
     "evennia_ai.engine.prompt.registry",
     "evennia_ai.engine.lorebook.activation.passes",
@@ -20,9 +20,9 @@ FRAMEWORKS = ("django", "evennia", "twisted", "rest_framework")
 PROGRAM = f"""
 import importlib, json, sys
 found = {{}}
-for room in {ROOMS}:
-    importlib.import_module(room)
-    found[room] = sorted(set({FRAMEWORKS}) & set(sys.modules))
+for name in {PACKAGES}:
+    importlib.import_module(name)
+    found[name] = sorted(set({FRAMEWORKS}) & set(sys.modules))
 print(json.dumps(found))
 """
 
@@ -37,6 +37,6 @@ def imported() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_pure_package_imports_no_framework(imported: dict[str, list[str]], room: str) -> None:
-    assert imported[room] == []
+@pytest.mark.parametrize("name", PACKAGES)
+def test_pure_package_imports_no_framework(imported: dict[str, list[str]], name: str) -> None:
+    assert imported[name] == []

@@ -67,7 +67,7 @@ def filling(*, turn: str = "1:0", state: MacroState | None = None, **values: str
     return Filling(dice=dice, counter=COUNTER, layout="cache", values=values, state=before)
 
 
-def read(made: Iterable[Fragment | Verdict]) -> list[str]:
+def texts_or_reasons(made: Iterable[Fragment | Verdict]) -> list[str]:
     return [one.message.content if isinstance(one, Fragment) else one.reason for one in made]
 
 
@@ -129,7 +129,7 @@ def test_disabled_text_sets_no_variable() -> None:
 )
 def test_variable_macro_expands_to_its_documented_text(text: str, result: str) -> None:
     made = ComponentSet(preset(f"<{text}>")).compiled.expand(filling(user="Anna")).made
-    assert read(made) == [f"<{result}>"]
+    assert texts_or_reasons(made) == [f"<{result}>"]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_cached_texts_with_variables_equal_texts_rendered_again(
         asked = filling(turn=turn, state=state, tide=tide)
         fresh = ComponentSet(components).compiled.expand(asked)
         now = kept.expand(asked)
-        assert read(now.made) == read(fresh.made)
+        assert texts_or_reasons(now.made) == texts_or_reasons(fresh.made)
         assert [_told(one) for one in now.made] == [_told(one) for one in fresh.made]
         assert now.left == fresh.left
 
@@ -326,7 +326,7 @@ def test_only_texts_that_read_a_changed_variable_are_rendered_again() -> None:
     ).compiled
     first = members.expand(filling(tide="low")).made
     second = members.expand(filling(tide="high")).made
-    assert read(second)[2:] == ["high", "1"]
+    assert texts_or_reasons(second)[2:] == ["high", "1"]
     assert second[1] is first[1]
     assert second[3] is first[3]
 
@@ -337,7 +337,7 @@ def test_later_texts_are_not_rendered_again_when_a_variable_keeps_its_value() ->
     ).compiled
     first = members.expand(filling(tide="low")).made
     second = members.expand(filling(tide="high")).made
-    assert read(second)[0] == "high"
+    assert texts_or_reasons(second)[0] == "high"
     assert second[1] is first[1]
 
 
@@ -348,9 +348,9 @@ def test_first_texts_are_expanded_in_each_turn_in_which_the_work_runs_out() -> N
     for tide in ("low", "high", "low"):
         now = kept.expand(filling(tide=tide))
         fresh = ComponentSet(members).compiled.expand(filling(tide=tide))
-        assert read(now.made) == read(fresh.made)
+        assert texts_or_reasons(now.made) == texts_or_reasons(fresh.made)
         assert now.left == fresh.left
-    done = [text.startswith("empty") for text in read(now.made[:80])]
+    done = [text.startswith("empty") for text in texts_or_reasons(now.made[:80])]
     assert done == sorted(done, reverse=True)
     assert 0 < sum(done) < 80
 
@@ -404,9 +404,9 @@ def test_repeated_reading_of_a_long_variable_stops_at_a_limit() -> None:
     parts = preset("{{setvar::x::" + "x" * 100_000 + "}}", *["{{getvar::x}}"] * 500)
     with little_work(10.0):
         made = ComponentSet(parts).compiled.expand(filling()).made
-    full = [text for text in read(made) if len(text) == 100_000]
+    full = [text for text in texts_or_reasons(made) if len(text) == 100_000]
     assert len(full) == PLACED_WORK // work_to_read(100_000)
-    assert "need more work than is left for the texts of this turn" in read(made)[-1]
+    assert "need more work than is left for the texts of this turn" in texts_or_reasons(made)[-1]
 
 
 def test_contained_texts_have_a_limited_share_of_the_work() -> None:
@@ -415,7 +415,7 @@ def test_contained_texts_have_a_limited_share_of_the_work() -> None:
         *(contained("{{getvar::x}}", number) for number in range(1, 50)),
     ]
     made = ComponentSet(parts).compiled.expand(filling()).made
-    full = [text for text in read(made) if len(text) == 50_000]
+    full = [text for text in texts_or_reasons(made) if len(text) == 50_000]
     assert len(full) == CONTAINED_WORK // work_to_read(50_000)
 
 

@@ -533,11 +533,13 @@ def test_any_card_is_exported_as_the_same_card_or_refused(book, fields, spec):
     assert card_in_chunk(dump_card(found, "png", with_v2=True, modified_at=NOW), "chara")
     again = load_card(made[0]).card
     books = [character_book(card) for card in (found.card, again)]
-    then, now = ([_told(entry) for entry in book.entries] if book else [] for book in books)
+    then, now = (
+        [_effective_values(entry) for entry in book.entries] if book else [] for book in books
+    )
     assert now == then
 
 
-def _told(entry: LoreEntry) -> dict[str, Any]:
+def _effective_values(entry: LoreEntry) -> dict[str, Any]:
     """Return all values of a lore entry that have an effect on the prompt."""
     told = {field.name: getattr(entry, field.name) for field in fields_of_class(entry)}
     return {**told, "template": entry.template.source}

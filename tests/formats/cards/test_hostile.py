@@ -272,11 +272,11 @@ HOSTILE = card_data(
 
 
 @pytest.fixture
-def shut(monkeypatch):
+def no_access(monkeypatch):
     """Make every network access and every file access fail."""
 
     def refused(*_args, **_kwargs):
-        raise AssertionError("a card was let out")
+        raise AssertionError("loading a card used a file or the network")
 
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", refused)
@@ -286,7 +286,7 @@ def shut(monkeypatch):
     monkeypatch.setattr(Path, "open", refused)
 
 
-@pytest.mark.usefixtures("shut")
+@pytest.mark.usefixtures("no_access")
 @pytest.mark.parametrize(
     "content",
     [as_json(HOSTILE), a_picture(HOSTILE), an_archive(HOSTILE, {"assets/x.py": b"x"})],

@@ -192,7 +192,7 @@ def test_keys_are_found_in_card_and_persona_when_an_entry_asks() -> None:
         assert len(run(fields, **more)["activated"]) == active
 
 
-def a_talk(count: int, **settings: Any) -> dict[str, Any]:
+def a_conversation(count: int, **settings: Any) -> dict[str, Any]:
     """Return the turns of a conversation, each with other facts."""
     talk = said(2 * count)
     turns = [
@@ -208,19 +208,19 @@ def a_talk(count: int, **settings: Any) -> dict[str, Any]:
 
 
 def test_first_turn_has_no_shared_prefix() -> None:
-    first = run_scenario(a_talk(1))["turns"][0]["cache"]
+    first = run_scenario(a_conversation(1))["turns"][0]["cache"]
     assert first["breakpoints"] == [0]
     assert (first["shared_tokens"], first["broken_by"], first["reason"]) == (None, None, None)
 
 
 def test_result_names_the_text_that_broke_the_prefix_and_the_reason() -> None:
-    _, second = run_scenario(a_talk(2))["turns"]
+    _, second = run_scenario(a_conversation(2))["turns"]
     cache = second["cache"]
     assert (cache["broken_by"], cache["reason"]) == ("block:0", "dynamic")
     assert 0 < cache["shared_tokens"] < cache["stable_tokens"]
 
 
 def test_persistent_facts_do_not_break_the_prefix() -> None:
-    turns = run_scenario(a_talk(4, blocks="all"))["turns"]
+    turns = run_scenario(a_conversation(4, blocks="all"))["turns"]
     assert [turn["cache"]["reason"] for turn in turns] == [None, "append", "append", "append"]
     assert turns[3]["cache"]["shared_tokens"] < turns[3]["cache"]["stable_tokens"]

@@ -33,7 +33,7 @@ def the_prompt(rules: AssemblyRules, *components: Any, **options: Any) -> Prompt
     return compose(under(the_inputs(components, **options), rules))
 
 
-def stretches(prompt: Prompt, origin: str) -> list[str]:
+def texts_of_origin(prompt: Prompt, origin: str) -> list[str]:
     """Return the texts of the message parts that have this origin."""
     return [text for m in prompt.messages for found, text in m.stretches if found == origin]
 
@@ -48,11 +48,11 @@ def test_parts_of_a_merged_message_cover_its_texts() -> None:
     )
     [joined] = [message for message in prompt.messages if message.injected]
     assert joined.content == "One \n\n\nTwo\nA note."
-    assert [stretches(prompt, origin) for origin in ("component:one", "component:two")] == [
+    assert [texts_of_origin(prompt, origin) for origin in ("component:one", "component:two")] == [
         ["One \n"],
         ["\nTwo"],
     ]
-    assert stretches(prompt, "note:0") == ["A note."]
+    assert texts_of_origin(prompt, "note:0") == ["A note."]
 
 
 def test_texts_of_different_depths_are_not_merged_at_the_same_place() -> None:
@@ -86,7 +86,7 @@ def test_squashed_message_has_a_part_for_each_text() -> None:
         SQUASHED, a_component("One.", id=1201, key="one"), a_component("Two.", id=1202, key="two")
     )
     assert texts(prompt) == ["One.\nTwo."]
-    assert stretches(prompt, "component:two") == ["Two."]
+    assert texts_of_origin(prompt, "component:two") == ["Two."]
 
 
 def test_history_message_has_the_right_number_after_squashed_messages() -> None:

@@ -221,7 +221,7 @@ class Maker:
         return f"({right} in {listed})" if self._tame else listed
 
 
-def tried(source: str) -> dict[str, Any]:
+def try_template(source: str) -> dict[str, Any]:
     """Compile and render a template; return its outcome and its costs."""
     told: dict[str, Any] = {"outcome": "rendered"}
     started = time.process_time()
@@ -232,8 +232,8 @@ def tried(source: str) -> dict[str, Any]:
     told["read_seconds"] = time.process_time() - started
     if told["outcome"] == "refused":
         return told
-    told["render_seconds"] = _timed(template)
-    told["render_calls"] = _calls(template)
+    told["render_seconds"] = _seconds_of_rendering(template)
+    told["render_calls"] = _calls_of_rendering(template)
     tracemalloc.start()
     try:
         text = template.render(VALUES, DICE)
@@ -247,14 +247,14 @@ def tried(source: str) -> dict[str, Any]:
     return told
 
 
-def _timed(template: Template) -> float:
+def _seconds_of_rendering(template: Template) -> float:
     started = time.process_time()
     with suppress(TemplateError):
         template.render(VALUES, DICE)
     return time.process_time() - started
 
 
-def _calls(template: Template) -> int:
+def _calls_of_rendering(template: Template) -> int:
     """Return how many Python and C functions one rendering calls."""
     calls = 0
 
@@ -289,7 +289,7 @@ def main() -> None:
     for _ in range(count):
         source = maker.template()
         try:
-            told = tried(source)
+            told = try_template(source)
         # any other exception is a failure, because authors must only see a `TemplateError`
         except Exception as error:
             told = {"outcome": "wrong", "problem": repr(error)[:200]}

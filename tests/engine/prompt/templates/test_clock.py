@@ -12,7 +12,7 @@ INDIA = "2026-11-28T20:34:05+05:30"
 MIDNIGHT = "2027-01-01T00:00:00+00:00"
 
 
-def told(text: str, now: str) -> str:
+def rendered(text: str, now: str) -> str:
     dice = Dice(turn="1", conversation="1")
     return compile_template(text, trust="imported").render(clock_values(now), dice, meter=Meter())
 
@@ -45,7 +45,7 @@ def told(text: str, now: str) -> str:
     ],
 )
 def test_time_macro_gives_the_moment_of_the_turn(text: str, now: str, result: str | None) -> None:
-    assert told(text, now) == (text if result is None else result)
+    assert rendered(text, now) == (text if result is None else result)
 
 
 @pytest.mark.parametrize("now", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
