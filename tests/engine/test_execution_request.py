@@ -107,7 +107,7 @@ def test_request_is_refused_when_its_meta_prompt_differs_from_the_block():
         replace(with_kb(), kb_meta_prompt="Another.")
 
 
-def test_request_after_a_tool_call_ends_with_its_result():
+def test_request_after_a_tool_call_has_the_call_and_its_result():
     request = a_request().after(a_tool_pair(1))
     back = received(sent(request))
     assert [message.role for message in back.inputs.tools] == ["assistant", "tool"]
@@ -184,7 +184,7 @@ def test_request_of_another_version_is_refused(version):
     )
 
 
-def test_a_request_that_names_no_version_is_refused():
+def test_request_that_names_no_version_is_refused():
     data = sent(a_request())
     del data["version"]
     assert "the request: has no version, and this program reads version 1" in refused(data)

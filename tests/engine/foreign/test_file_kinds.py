@@ -112,7 +112,7 @@ def a_picture(*chunks: tuple[bytes, bytes]) -> bytes:
         ),
     ],
 )
-def test_kind_of_a_file_other_than_json_is_named(content, name):
+def test_kind_of_a_file_that_is_not_json_is_named(content, name):
     kind = kind_of_file(content)
     assert kind is not None
     assert kind.name == name

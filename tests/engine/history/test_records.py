@@ -111,7 +111,7 @@ def _made(*parts: str) -> str:
     return "".join(parts)
 
 
-def test_equal_short_record_texts_are_one_python_object():
+def test_equal_short_record_texts_are_the_same_python_object():
     assert share_text(_made("Good ", "evening.")) is share_text(_made("Good evening", "."))
     long = "x" * SHARED_CHARACTERS
     assert share_text(_made(long, "y")) is not share_text(_made(long, "y"))

@@ -33,7 +33,7 @@ def test_prompt_shows_4000_characters_of_a_long_tool_result():
 
 
 @pytest.mark.req("S2-05")
-def test_shortened_tool_result_stays_after_its_call():
+def test_tool_result_stays_after_its_call_when_shortened():
     asked, shown = project_records(a_pair("0123456789", most_shown=4))
 
     assert asked.tool_calls[0].id == shown.tool_call_id == "c1"

@@ -163,7 +163,7 @@ def test_memory_does_not_count_as_recalled_when_the_budget_leaves_the_memory_out
     assert verdicts_of(composed.prompt, OWN)[-1][0:2] == ("budget", False)
 
 
-def test_memories_in_the_prompt_count_as_recalled() -> None:
+def test_memories_that_the_prompt_contains_count_as_recalled() -> None:
     inputs = the_inputs(memories=BOTH, event="Hello", moment=Moment(hours=2.0))
     assert compose_with_lore(inputs).recalled.shown_ids == (3, 5)
 

@@ -57,7 +57,7 @@ def test_memory_relevance_counts_words_of_memories_learnt_just_before_or_after()
     assert found.total > 0 == found.parts.words + found.parts.scene
 
 
-def test_memory_relevance_counts_words_of_the_second_next_memory_half() -> None:
+def test_relevance_counts_words_of_memories_two_places_apart_half() -> None:
     far = a_memory("It rains.", id=3, place_ref="3")
     _, near, second = totals(FERRY, ROPE, far, said="ferry", neighbours_percent=100)
     assert abs(near - 2 * second) < 0.001
@@ -130,7 +130,7 @@ def test_memory_score_is_rendered_with_relevance_by_source() -> None:
     assert "relevance 0.91 (words 0.61, scene 0.30)" in str(told)
 
 
-def test_memory_score_weighs_relevance_by_its_setting() -> None:
+def test_memory_score_weighs_relevance_by_relevance_percent() -> None:
     once, thrice = (
         score_memories(
             [SALE], hours=0, said=frozenset(), rules=RecallRules(relevance_percent=percent)

@@ -71,12 +71,12 @@ def test_anchor_from_another_history_is_ignored() -> None:
     assert fresh.turn("three", anchors=before).anchors["note:0"].at == 0
 
 
-def test_a_floating_note_has_no_anchor() -> None:
+def test_floating_note_has_no_anchor() -> None:
     prompt = Chat(notes=[AuthorsNote(content="A note.")]).say(2)
     assert prompt.anchors == {}
 
 
-def test_the_verdict_says_that_the_note_is_anchored() -> None:
+def test_verdict_says_that_the_note_is_anchored() -> None:
     prompt = Chat(notes=[NOTE]).say(4)
     assert verdicts_of(prompt, "note:0")[-1] == (
         *("place", True),

@@ -58,7 +58,7 @@ def test_prompt_of_exactly_the_limit_fits() -> None:
     assert (prompt.tokens, len(prompt.messages)) == (33, 3)
 
 
-def test_a_text_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
+def test_text_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     large = a_component("x" * 50, id=1, key="large", priority=90)
     small = a_component("small!", id=2, key="small", priority=10)
     prompt = the_prompt(large, small, limit=30)
@@ -112,7 +112,7 @@ def test_history_with_a_reserve_never_exceeds_its_maximum_of_tokens() -> None:
 
 
 @pytest.mark.req("S2-04", "S2-19")
-def test_full_history_is_cut_to_its_percentage_and_grows_again() -> None:
+def test_full_history_is_cut_to_keep_percent_and_then_grows_again() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert (prompt.cut, len(prompt.messages)) == (5, 6)
     grown = the_prompt(limit=103, history=messages(15), cut=prompt.cut)
@@ -165,7 +165,7 @@ def test_kept_examples_count_against_the_token_budget() -> None:
     assert prompt.tokens == sum(prompt.by_origin.values()) == 3 + 24 + 20
 
 
-def test_shared_message_counts_with_its_separators() -> None:
+def test_tokens_of_a_shared_message_include_its_separators() -> None:
     facts = [a_component("x" * 10, id=i, key=f"fact{i}", volatile=True) for i in range(1, 5)]
     prompt = the_prompt(*facts, limit=999)
     (shared,) = prompt.messages
@@ -197,7 +197,7 @@ def test_texts_injected_into_the_history_take_their_tokens_before_history_messag
     assert prompt.tokens == 33
 
 
-def test_history_has_one_verdict_on_the_kept_range() -> None:
+def test_budget_gives_one_verdict_on_the_whole_history() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert verdicts_of(prompt, "history") == [
         ("budget", True, "kept the newest 6 of 11 messages; cut before message 0")

@@ -237,7 +237,7 @@ def test_prefix_break_is_settings_when_the_token_limit_changes() -> None:
     assert the_account(chat).reason == "settings"
 
 
-def test_prefix_break_is_order_when_an_event_comes_before_another() -> None:
+def test_prefix_break_is_order_when_a_message_is_inserted_before_sent_ones() -> None:
     chat = Chat([RULES])
     chat.turn("one")
     before, answer = list(chat.history)
@@ -311,7 +311,7 @@ def test_no_cache_breakpoint_follows_a_text_that_moves_each_turn() -> None:
 
 
 @pytest.mark.req("S2-06")
-def test_the_event_and_the_dynamic_block_are_never_cached() -> None:
+def test_event_and_the_dynamic_block_are_never_cached() -> None:
     weather = a_component("Rain.", key="weather", volatile=True)
     prompt = the_prompt([ROOM_RULES, weather], history=a_history(2), event="now")
     assert [m.block for m in prompt.messages][-2:] == ["dynamic", "event"]

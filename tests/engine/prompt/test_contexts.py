@@ -91,7 +91,7 @@ def test_context_may_override_the_depth_of_a_component() -> None:
     assert first_words(prompt) == ["m1", "m2", "note", "m3"]
 
 
-def test_a_context_cannot_override_the_trust_of_a_component() -> None:
+def test_context_cannot_override_the_trust_of_a_component() -> None:
     with pytest.raises(ContextError, match=r"overrides note\.trust, which is not possible"):
         PromptContext(name="sly", overrides={"note": {"trust": "author"}})
 
@@ -146,7 +146,7 @@ def test_context_layer_cannot_change_a_priority() -> None:
 
 
 @pytest.mark.req("S3-20")
-def test_a_component_outside_the_context_gives_no_message() -> None:
+def test_component_outside_the_context_gives_no_message() -> None:
     registry = with_statics([a_component("mood", key="mood")])
     context = PromptContext(name="brief", enabled_ids=frozenset({5000}))
     prompt = the_prompt(context.applied(registry), history=a_history(1))

@@ -37,7 +37,7 @@ def test_text_is_explained_when_left_out_of_the_prompt() -> None:
     ]
 
 
-def test_a_message_is_explained_by_its_number() -> None:
+def test_message_is_explained_by_its_number() -> None:
     lines = explain_lines(a_report(), "#4")
     assert lines[0].startswith("message 4: block history, injected by depth, role system,")
     assert lines[-1] == "    | You are in a hurry."

@@ -147,7 +147,7 @@ def test_no_history_message_is_cut_for_a_block_of_examples() -> None:
     assert verdicts_of(prompt, ORIGIN)[0][2].endswith("needs 15 tokens, 0 were left")
 
 
-def test_one_block_of_examples_is_left_out_for_each_message_without_room() -> None:
+def test_one_more_block_of_examples_is_left_out_for_each_further_history_message() -> None:
     kept = []
     for said_so_far in range(5):
         history = [said("user", f"m{i:05}") for i in range(said_so_far)]

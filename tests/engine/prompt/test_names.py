@@ -63,7 +63,7 @@ def test_different_names_fold_to_different_names(name: str, other: str) -> None:
         (2, True, "Ann (so called, 2)"),
     ],
 )
-def test_each_person_with_one_name_gets_a_different_mark(
+def test_people_with_the_same_name_get_different_marks(
     number: int, is_word: bool, label: str
 ) -> None:
     assert mark_name("Ann", number, is_word=is_word) == label

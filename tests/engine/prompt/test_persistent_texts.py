@@ -48,14 +48,14 @@ def test_earlier_facts_are_sent_again_when_true_again() -> None:
     assert [text for _, text in staying(prompt)] == ["rain", "sun", "rain"]
 
 
-def test_volatile_components_persist_in_one_message_with_the_facts() -> None:
+def test_volatile_components_persist_in_the_same_message_as_the_facts() -> None:
     mood = a_component("Calm.", key="mood", volatile=True)
     chat = Chat([RULES, mood], blocks="on_change")
     prompt = chat.turn("one", facts="It rains.")
     assert staying(prompt) == [("dynamic", "Calm.\n\nIt rains.")]
 
 
-def test_facts_of_every_prompt_persist_in_the_mode_all() -> None:
+def test_facts_of_every_prompt_persist_with_blocks_all() -> None:
     chat = Chat(blocks="all")
     first = chat.turn("one", facts="rain")
     second = chat.turn("two", facts="rain")

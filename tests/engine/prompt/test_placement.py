@@ -56,7 +56,7 @@ def test_equal_depths_and_orders_are_sorted_by_id_then_key() -> None:
     assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
 
 
-def test_disabled_component_has_another_verdict_than_an_empty_one() -> None:
+def test_verdicts_distinguish_a_disabled_component_from_an_empty_component() -> None:
     components = [
         a_component("never", key="pending_event", id=6000, enabled=False),
         a_component("mood", id=1201, key="mood", enabled=False),

@@ -154,7 +154,7 @@ def test_prompt_does_not_depend_on_the_order_of_the_given_components(
 @pytest.mark.req("S3-04", "S3-05", "S3-06", "S3-16")
 @quick
 @given(depth=DEPTHS, length=LENGTHS)
-def test_a_depth_is_clamped_to_the_history_for_any_length(depth: int, length: int) -> None:
+def test_depth_is_clamped_to_the_history_for_any_length(depth: int, length: int) -> None:
     prompt = the_prompt([injected("note", depth)], history=a_history(length))
     blocks = [message.injected for message in prompt.messages]
     assert blocks.index(True) == max(0, length - depth)
@@ -164,7 +164,9 @@ def test_a_depth_is_clamped_to_the_history_for_any_length(depth: int, length: in
 @pytest.mark.req("S3-31")
 @quick
 @given(depth=st.integers(0, 8), kinds=st.lists(st.booleans(), max_size=10))
-def test_depth_counts_the_conversation_and_no_bookkeeping(depth: int, kinds: list[bool]) -> None:
+def test_depth_counts_conversation_messages_and_no_bookkeeping_records(
+    depth: int, kinds: list[bool]
+) -> None:
     history = [
         said("user", f"m{i}") if said_aloud else a_record() for i, said_aloud in enumerate(kinds)
     ]
@@ -181,7 +183,7 @@ def test_depth_counts_the_conversation_and_no_bookkeeping(depth: int, kinds: lis
     kinds=st.lists(st.sampled_from(["said", "call"]), max_size=6),
     limit=st.integers(30, 400),
 )
-def test_a_tool_call_and_its_result_are_never_separated(
+def test_tool_call_and_its_result_are_never_separated(
     depths: list[int], kinds: list[str], limit: int
 ) -> None:
     history: list[Message] = []

@@ -18,7 +18,7 @@ NPC = Scope(kind="npc", ref="3")
 
 
 @pytest.mark.req("S3-21")
-def test_a_created_component_is_found_by_key_and_by_id() -> None:
+def test_created_component_is_found_by_key_and_by_id() -> None:
     mood = a_component(id=1205, key="mood", injection_depth=2, injection_order=50)
     registry = with_statics([]).created(mood)
     assert registry.get("mood") is mood
@@ -36,7 +36,7 @@ def test_updated_component_keeps_fields_that_were_not_named() -> None:
 
 
 @pytest.mark.req("S3-21")
-def test_a_removed_component_is_gone_and_its_id_is_free_again() -> None:
+def test_removing_a_component_makes_its_id_free_again() -> None:
     registry = with_statics([]).created(a_component(id=1201, key="mood"))
     without = registry.removed("mood")
     assert without.created(a_component(id=1201, key="other")).get(1201).key == "other"
@@ -112,7 +112,7 @@ def test_free_component_id_is_free_in_its_own_scope() -> None:
 
 
 @pytest.mark.req("S3-21")
-def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None:
+def test_static_component_can_be_disabled_and_filled_but_not_removed() -> None:
     registry = with_statics([]).updated("goals", enabled=False, content="Sell rope.")
     assert not registry.get("goals").enabled
     assert registry.get(4000).content == "Sell rope."

@@ -127,7 +127,7 @@ def test_disabled_text_sets_no_variable() -> None:
         ("{{addvar::n::0.0000001}}{{getvar::n}}", "1e-7"),
     ],
 )
-def test_variable_macro_expands_to_its_documented_text(text: str, result: str) -> None:
+def test_variable_macro_expands_to_the_documented_text(text: str, result: str) -> None:
     made = ComponentSet(preset(f"<{text}>")).compiled.expand(filling(user="Anna")).made
     assert texts_or_reasons(made) == [f"<{result}>"]
 
@@ -186,7 +186,7 @@ def test_note_that_is_not_due_sets_no_variable() -> None:
     assert texts(the_prompt(notes=notes, event="Hello?")) == ["[]", "Hello?"]
 
 
-def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
+def test_cache_account_names_the_text_that_set_the_variable() -> None:
     parts = preset("{{setvar::n::{{roll:1000000}}}}", "Number {{getvar::n}}.")
     first, second = (
         compose(

@@ -36,11 +36,11 @@ def test_greetings_are_the_first_message_and_its_alternates():
     assert greetings(a_card(**GREETER)) == ("G0", "G1", "G2")
 
 
-def test_greetings_of_a_group_follow_the_others():
+def test_greetings_for_groups_follow_the_other_greetings():
     assert greetings(a_card(**GREETER), group=True) == ("G0", "G1", "G2", "X")
 
 
-def test_a_greeting_is_chosen_by_index():
+def test_greeting_is_chosen_by_index():
     card = a_card(**GREETER)
     assert [greeting(card, index=n) for n in range(3)] == ["G0", "G1", "G2"]
     assert greeting(card, index=3, group=True) == "X"
@@ -101,7 +101,7 @@ def test_creators_notes_are_shown_in_the_readers_language(multilingual, language
     assert creator_notes_for(card, language) == shown
 
 
-def test_a_faultless_v3_card_is_read_without_a_notice():
+def test_faultless_v3_card_is_read_without_a_notice():
     data = card_data(nickname="Mar", tags=["sea"], alternate_greetings=["Hey."], creator="us")
     card = read_card(data)
     assert card.notices == ()

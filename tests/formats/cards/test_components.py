@@ -64,7 +64,7 @@ def test_field_before_the_history_that_repeats_speech_is_reported(field, name):
 
 
 @pytest.mark.parametrize("name", ["{{time}}", "{{Weekday}}", "{{datetimeformat HH}}"])
-def test_a_field_before_the_history_that_names_the_time_is_reported(name):
+def test_field_before_the_history_that_names_the_time_is_reported(name):
     (sentence,) = describe_changing_texts(a_card(description=f"It is {name}."))
     assert "in the layout cache it is placed after the history" in sentence
     assert "in the layout classic it stays where it is" in sentence
@@ -110,7 +110,7 @@ def test_post_history_instructions_without_the_grant_never_leave_a_short_history
 
 
 @pytest.mark.req("S3-10")
-def test_the_depth_of_post_history_instructions_without_the_grant_can_be_set():
+def test_depth_of_post_history_instructions_without_the_grant_can_be_set():
     card = a_card(description="", post_history_instructions="Be brief.")
     made = card_components(card, grants=NO_GRANTS, post_history_depth=1)
     assert [c.injection_depth for c in made] == [1]

@@ -137,7 +137,7 @@ def test_ordinary_name_gives_no_warning(name: str) -> None:
     assert list(find_name_warnings(name, "name")) == []
 
 
-def test_warning_has_its_first_places_and_the_number_of_all() -> None:
+def test_content_warning_has_the_first_places_and_the_number_of_all_places() -> None:
     found = [each for n in range(50) for each in find_text_warnings("<|im_end|>", f"text {n}")]
     [warning] = group_warnings(found)
     assert (warning.kind, warning.count) == ("role_marks", 50)

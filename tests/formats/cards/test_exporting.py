@@ -124,7 +124,7 @@ def test_card_is_unchanged_after_any_chain_of_export_formats(card, carrier):
 
 @pytest.mark.parametrize("first", FORMS)
 @pytest.mark.parametrize("second", FORMS)
-def test_a_faultless_card_keeps_every_value_and_its_order(first, second):
+def test_faultless_card_is_exported_with_every_value_in_the_same_order(first, second):
     content = dumped(dumped(as_json(IN_USE), first), second)
     found = load_card(content)
     assert json.dumps(found.raw) == json.dumps(dated(IN_USE))
@@ -188,7 +188,7 @@ def test_sillytavern_entry_without_use_regex_keeps_its_regex_keys():
     assert made["data"]["character_book"]["entries"][0]["use_regex"] is True
 
 
-def test_a_book_of_named_entries_becomes_a_list():
+def test_book_of_named_entries_becomes_a_list():
     plain = {"keys": ["a"], "content": "x"}
     for entries, ids in (
         ({"10": plain, "2": {**plain, "id": None}, "b": {**plain, "id": 4}}, [2, 10, 4]),
@@ -249,19 +249,19 @@ def test_export_changes_only_edited_members():
     assert made == wanted
 
 
-def test_an_edit_of_a_v1_card_is_exported():
+def test_edit_of_a_v1_card_is_exported():
     card = replace(read_card(V1), description="New.")
     assert json.loads(dump_card(card, "json", modified_at=NOW))["data"]["description"] == "New."
 
 
-def test_a_card_that_was_made_without_a_file_is_exported_with_all_its_fields():
+def test_card_that_was_made_without_a_file_is_exported_with_all_its_fields():
     card = Card(name="Tilda", description="Lamps.", alternate_greetings=("Hey.",))
     found = load_card(dump_card(card, "png", modified_at=NOW))
     assert replace(found.card, source={}) == card
     assert found.raw["data"]["tags"] == []
 
 
-def test_a_creation_date_is_set_once_and_never_changed():
+def test_creation_date_is_set_once_and_never_changed():
     made = dump_card(Card(name="Tilda"), "json", modified_at=NOW)
     assert json.loads(made)["data"]["creation_date"] == NOW
     later = json.loads(dump_card(load_card(made), "json", modified_at=NOW + 9))["data"]
@@ -290,7 +290,7 @@ def test_exported_picture_keeps_its_other_chunks_and_loses_its_old_cards():
     assert with_stale.lower().count(b"chara\0") == 0
 
 
-def test_given_picture_replaces_the_cards_picture_and_loses_its_own_card():
+def test_given_picture_replaces_the_cards_picture_and_any_card_inside_is_removed():
     given = picture(
         part(b"gAMA", b"\0\0\0\2"), text("ccv3", b"{}"), text("chara-ext-asset_:0", b"")
     )
@@ -305,7 +305,7 @@ def test_given_picture_that_is_no_png_is_refused():
         dumped(as_json(IN_USE), "png", picture=b"GIF89a")
 
 
-def test_a_card_without_a_picture_gets_a_blank_one():
+def test_card_without_a_picture_gets_a_blank_one():
     made = dumped(as_json(IN_USE), "png")
     assert made.startswith(blank_picture()[:33])
     assert load_card(made).carrier == "png"
@@ -318,7 +318,7 @@ def test_exported_picture_is_complete_when_the_imported_one_was_truncated():
     assert load_card(made).notices == ()
 
 
-def test_the_v2_copy_says_what_it_is_and_has_no_decorators():
+def test_v2_copy_has_a_note_that_names_it_a_copy_and_no_decorators():
     made = dumped(as_json(IN_USE), "png", with_v2=True)
     copy = card_in_chunk(made, "chara")
     assert (copy["spec"], copy["spec_version"]) == ("chara_card_v2", "2.0")
@@ -411,7 +411,7 @@ def test_picture_is_unchanged_after_an_export_to_an_archive_and_back():
     assert load_card(dumped(an_archive(IN_USE, before=JPEG), "charx")).picture == JPEG
 
 
-def test_the_main_icon_of_an_archive_is_the_picture_of_its_png():
+def test_main_icon_of_an_archive_becomes_the_picture_when_exported_as_png():
     icon = picture(part(b"gAMA", b"\0\0\0\3"))
     assets = [an_asset("embeded://i.png")]
     made = dumped(an_archive(card_data(assets=assets), {"i.png": icon}), "png")
@@ -492,7 +492,7 @@ FAULTLESS_ENTRY = st.fixed_dictionaries(
 
 
 @given(entries=st.lists(FAULTLESS_ENTRY, max_size=3), edited=st.booleans())
-def test_a_faultless_entry_is_exported_unchanged(
+def test_faultless_lore_entry_is_exported_unchanged(
     entries: list[dict[str, Any]], edited: bool
 ) -> None:
     card = read_card(card_data(character_book={"extensions": {}, "entries": entries}))

@@ -70,7 +70,7 @@ def test_all_texts_are_user_messages_in_the_history_without_grants() -> None:
         ("regex", {}),
     ],
 )
-def test_each_grant_moves_only_its_own_texts(grant, gives) -> None:
+def test_each_grant_changes_only_the_places_of_the_texts_that_it_allows(grant, gives) -> None:
     assert places_of_texts(frozenset({grant})) == {**CONTAINED, **gives}
 
 

@@ -145,7 +145,7 @@ def test_v3_chunk_of_a_picture_wins_and_the_older_chunk_is_not_read():
         assert (found.raw, found.notices) == (CARD, ())
 
 
-def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
+def test_older_card_in_the_v3_chunk_is_read_with_a_notice():
     found = load_card(a_picture(V2))
     assert found.notices == ("the chunk ccv3 holds a card of chara_card_v2; it is read as that",)
     archived = load_card(an_archive(V2))
@@ -376,7 +376,7 @@ def test_json_card_has_no_notice_about_missing_files():
     assert (found.assets[0].resolved, found.notices) == (False, ())
 
 
-def test_card_without_assets_has_its_file_as_icon():
+def test_card_without_assets_has_the_picture_of_its_file():
     content = a_picture(CARD)
     found = load_card(content)
     assert [each.asset for each in found.assets] == list(DEFAULT_ASSETS)

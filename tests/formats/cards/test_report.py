@@ -28,7 +28,7 @@ def report_of(card: Card, **options):
     return import_report(CardImport(card=card, carrier="json"), **options)
 
 
-def test_card_report_has_the_place_of_a_text_and_its_place_with_a_grant() -> None:
+def test_card_report_has_the_place_of_each_text_without_and_with_the_grant() -> None:
     [part] = report_of(a_card()).parts
     assert (part.field, part.key, part.id) == ("description", "char_description", 1020)
     assert part.place == "top of the history, role user"
@@ -40,7 +40,7 @@ def test_card_report_has_no_missing_grant_of_a_text_when_granted() -> None:
     assert (part.place, part.grant, part.granted) == ("ID 1020, role system", None, "")
 
 
-def test_a_system_prompt_without_its_grant_is_left_out() -> None:
+def test_system_prompt_without_its_grant_is_left_out() -> None:
     report = report_of(a_card(description="", system_prompt="Be kind."))
     [part] = report.parts
     assert (part.place, part.grant) == ("", "system_prompt")
@@ -88,7 +88,7 @@ def test_progress_of_a_card_report_ends_at_the_total() -> None:
     }
 
 
-def test_a_book_of_ten_thousand_entries_is_reported_in_under_two_seconds() -> None:
+def test_book_of_ten_thousand_entries_is_reported_in_under_two_seconds() -> None:
     entries = [lore(f"Lamp {n} is lit. " * 10, keys=[f"lamp {n}"]) for n in range(10_000)]
     card = with_lore(*entries)
     with little_work():

@@ -134,7 +134,7 @@ def test_corrected_line_is_exported_with_its_new_text():
     assert lines == [a_line(mes="Three.")]
 
 
-def test_npc_plays_the_character_with_its_own_or_its_cards_name():
+def test_npc_plays_the_character_with_the_name_of_the_npc_or_of_its_card():
     chat = a_chat(a_line("Mira"), a_line("OREN TALLOW"))
     assert find_played(chat, ["Oren", "Oren Tallow"]) == "OREN TALLOW"
     assert find_played(chat, ["Oren"], wanted="mira") == "Mira"
@@ -168,7 +168,7 @@ WELCOME = a_line("SillyTavern System", "Hi.", is_system=True)
         ((UNUSED, a_line("Unused"), a_line("Brand")), "", "Brand", 1),
     ],
 )
-def test_name_in_a_chat_header_is_ignored_when_nobody_speaks_under_it(lines, user, played, own):
+def test_name_in_a_chat_header_is_ignored_when_no_speaker_has_that_name(lines, user, played, own):
     chat = a_chat(*lines)
     names = ["Brand"] if "Brand" in chat.characters else ["Tilda"]
     assert (chat.user, find_played(chat, names)) == (user, played)

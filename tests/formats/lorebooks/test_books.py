@@ -15,7 +15,7 @@ from tests.effort import little_work
 from tests.engine.lorebook.builders import a_book, a_world_entry, an_entry
 
 
-def test_a_v3_book_is_read():
+def test_v3_book_is_read():
     book = read_book(
         {
             "name": "Harbour",
@@ -70,13 +70,13 @@ def test_entries_of_an_object_are_in_javascripts_order():
     assert [entry.index for entry in book.entries] == list(range(8))
 
 
-def test_entries_with_one_id_are_both_kept():
+def test_entries_with_the_same_id_are_both_kept():
     book = a_book(an_entry("A.", id=1), an_entry("B.", id=1))
     assert [entry.uid for entry in book.entries] == ["1", "1 (2)"]
     assert book.entries[1].origin == "lore:book#1 (2)"
 
 
-def test_book_with_too_many_keys_keeps_those_of_its_first_entries():
+def test_book_with_too_many_keys_keeps_the_keys_of_its_first_entries():
     entries = [an_entry(keys=["k"] * 1000) for _ in range(MAX_BOOK_KEYS // 1000)]
     book = a_book(*entries, an_entry("@@activate\nLore.", keys=["one"], constant=True))
     assert book.notices == (
@@ -87,7 +87,7 @@ def test_book_with_too_many_keys_keeps_those_of_its_first_entries():
     assert book.entries[-1].keys == ()
 
 
-def test_keys_in_decorators_count_for_the_key_limit():
+def test_keys_in_decorators_count_towards_the_key_limit_of_a_book():
     keys = ",".join(["k"] * 1000)
     content = f"@@additional_keys {keys}\n" * 40
     book = a_book(*[an_entry(content) for _ in range(8)])
@@ -369,7 +369,7 @@ def test_million_values_are_checked_in_linear_time(unit):
         assert len(value) == 300_001
 
 
-def test_value_that_contains_itself_is_refused_as_too_deep():
+def test_value_that_contains_itself_is_refused_as_nested_too_deeply():
     loop: list[object] = []
     loop.append({"again": loop})
     with pytest.raises(FormatError, match="nested more than 64 deep"):
@@ -389,7 +389,7 @@ def test_notices_name_the_first_duplicate_members_and_count_the_others():
     assert notices[10:] == ("99980 more members occur twice; the last of each counts",)
 
 
-def test_entry_without_an_id_gets_its_name_on_one_line():
+def test_entry_without_an_id_gets_its_name_on_one_line_as_id():
     [entry] = read_book({"entries": {"a\x1b[2J\nb": {"key": ["coin"], "content": "A."}}}).entries
     assert entry.uid == "a [2J b"
 

@@ -35,7 +35,7 @@ def test_book_already_in_the_wanted_format_is_unchanged_by_conversion():
     assert (as_v3(v3), as_world(world)) == (v3, world)
 
 
-def test_a_world_file_becomes_a_standalone_v3_lorebook():
+def test_world_file_becomes_a_standalone_v3_lorebook():
     book = as_v3(
         {
             "entries": {
@@ -55,7 +55,7 @@ def test_a_world_file_becomes_a_standalone_v3_lorebook():
     assert known.items() <= entry["extensions"].items()
 
 
-def test_a_v3_lorebook_becomes_a_world_file():
+def test_v3_lorebook_becomes_a_world_file():
     entry = an_entry("Lore.", id=5, name="toll", extensions={"position": 4, "depth": 2, "app": 1})
     world = as_world({"spec": "lorebook_v3", "data": {"name": "Harbour", "entries": [entry]}})
     made = world["entries"]["5"]

@@ -136,7 +136,7 @@ def test_error_names_the_invalid_member_of_evennia_ai_data(members, message):
     assert caught.value.message.startswith("entry 1.extensions.evennia_ai.when[0]")
 
 
-def test_entry_is_never_active_when_its_evennia_ai_data_is_no_object():
+def test_entry_is_never_active_when_the_evennia_ai_data_is_not_an_object():
     assert read("turns").refused.startswith("must be an object of clock, when, anchor")
 
 

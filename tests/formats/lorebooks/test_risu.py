@@ -234,7 +234,7 @@ def test_unreadable_settings_of_a_risuai_book_give_notices(book, notice):
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
-def test_other_risuai_export_is_no_book():
+def test_risuai_export_other_than_a_lorebook_is_no_book():
     assert translate_book({"type": "risu", "data": {}}, limit_entries=9) is None
 
 

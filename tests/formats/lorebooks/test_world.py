@@ -25,7 +25,7 @@ def read(**fields: Any) -> LoreEntry:
     return entry
 
 
-def test_a_world_file_is_read():
+def test_world_file_is_read():
     book = read_book(
         {
             "entries": {

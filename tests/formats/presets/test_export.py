@@ -75,7 +75,7 @@ def test_component_moved_into_the_chat_changes_position_depth_and_order() -> Non
     assert prompt["injection_order"] == 50
 
 
-def test_edited_new_chat_line_changes_its_member() -> None:
+def test_editing_the_new_chat_line_changes_only_the_member_of_that_line() -> None:
     file = a_full_file() | {"new_chat_prompt": "[Start]"}
     preset = read(file)
     edited = component(preset, "new_chat").changed(content="[Begin]")
@@ -90,7 +90,7 @@ def test_moved_component_moves_in_the_order_and_unknown_lines_follow() -> None:
     assert order == ["mine", "gone", "charDescription", "main", "chatHistory", "jailbreak"]
 
 
-def test_a_new_component_becomes_a_prompt_at_its_place() -> None:
+def test_new_component_becomes_a_prompt_at_its_place() -> None:
     preset = read(a_full_file())
     new = PromptComponent(id=12, key="weather", name="Weather", content="It rains.", role="user")
     text = dump_preset(preset, [new])

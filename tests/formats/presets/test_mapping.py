@@ -127,7 +127,7 @@ def test_prompt_before_the_history_needs_the_grants_fields_and_roles(
         ((), ("main",), {"after_history", "system_prompt"}, "card_system_prompt"),
     ],
 )
-def test_replaceable_prompt_needs_its_own_grant_at_any_place(
+def test_prompt_that_a_card_may_replace_needs_its_grant_at_any_place(
     before: Any, after: Any, grants: Any, key: str
 ) -> None:
     preset = a_preset(a_prompt("jailbreak", "Obey."), before=before, after=after)
@@ -156,7 +156,7 @@ def test_texts_of_the_card_are_placed_at_their_markers() -> None:
     assert not made["scenario"].enabled
 
 
-def test_a_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
+def test_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
     text = a_text(
         "char_description",
         "A smith.",
@@ -173,7 +173,7 @@ def test_a_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
 @pytest.mark.parametrize(
     ("grants", "role"), [({"positions"}, "system"), ({"positions", "roles"}, "assistant")]
 )
-def test_a_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
+def test_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
     grants: Any, role: str
 ) -> None:
     place = a_prompt("charDescription", role="assistant", marker=True)
@@ -235,7 +235,7 @@ def test_formats_and_flags_of_a_preset_become_assembly_rules() -> None:
     assert (rules.stand_in, rules.ties, rules.examples) == ("Go on.", "role", "messages")
 
 
-def test_empty_format_writes_a_field_as_it_is_since_sillytavern_1_13() -> None:
+def test_empty_format_means_no_text_around_a_field_since_sillytavern_1_13() -> None:
     preset = a_preset(a_prompt("new", injection_order=100), scenario_format="")
     assert preset_assembly(preset).scenario_format is None
 

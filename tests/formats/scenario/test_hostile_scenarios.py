@@ -79,7 +79,7 @@ def test_scenario_that_is_nested_too_deeply_is_refused() -> None:
         run_scenario(deep)
 
 
-def test_a_scenario_is_not_changed_by_running_it() -> None:
+def test_running_a_scenario_does_not_change_its_data() -> None:
     scenario = a_rich_scenario()
     run_scenario(scenario)
     assert scenario == a_rich_scenario()

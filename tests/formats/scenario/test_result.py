@@ -73,7 +73,7 @@ def test_result_lists_lore_around_the_examples_in_prompt_order(
     assert places == sorted(places)
 
 
-def test_result_lists_entries_of_one_depth_and_role_together() -> None:
+def test_result_lists_entries_with_the_same_depth_and_role_together() -> None:
     entries = [
         at("depth", order=1, depth=2, role=0),
         at("depth", order=2, depth=2, role=1),

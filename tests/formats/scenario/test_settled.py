@@ -225,7 +225,7 @@ def timed(route: str, macro: str, *, now: str, layout: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("macro", ["{{time}}", "{{ Isodate }}", "{{datetimeformat LLLL}}"])
 @pytest.mark.parametrize("route", TIMED)
-def test_the_time_changes_no_bytes_before_the_history_in_the_layout_cache(
+def test_time_changes_no_bytes_before_the_history_in_the_layout_cache(
     route: str, macro: str
 ) -> None:
     made = []
@@ -239,7 +239,7 @@ def test_the_time_changes_no_bytes_before_the_history_in_the_layout_cache(
 
 
 @pytest.mark.parametrize("route", sorted(set(TIMED) - {"preset lore format", "card with logic"}))
-def test_a_text_with_the_time_keeps_its_place_in_the_layout_classic(route: str) -> None:
+def test_text_with_the_time_keeps_its_place_in_the_layout_classic(route: str) -> None:
     given = timed(
         route, "{{datetimeformat [clock] HH:mm}}", now="2026-11-28T15:04", layout="classic"
     )

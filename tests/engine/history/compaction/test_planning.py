@@ -179,7 +179,7 @@ def test_compaction_keeps_a_persistent_text_with_its_kept_event():
     assert [m.record for m in made.tail] == ["r31"]
 
 
-def test_kept_messages_do_not_start_with_a_tool_result_without_its_call():
+def test_messages_that_compaction_keeps_do_not_start_with_a_tool_result_without_its_call():
     rules = CompactionRules(keep_messages=2, summary_tokens=100)
     made = plan_of(a_history(*lines(30), a_result("lost"), a_line(30)), rules=rules)
 

@@ -24,7 +24,7 @@ def a_text(content, **fields) -> Message:
 
 @pytest.mark.req("S2-01")
 @pytest.mark.req("S2-09")
-def test_sent_messages_equal_the_prompt():
+def test_sent_messages_equal_the_messages_of_the_prompt():
     said = a_conversation(7)
     prompt = a_prompt(said)
     _, handles, records = sent(prompt, said)
@@ -111,7 +111,7 @@ class TestText:
         assert text.new.meta == {"parts": [["lore:a#1", 0, 3, 2], ["block:x", 5, 8, 0]]}
 
     @pytest.mark.req("S2-30")
-    def test_record_of_a_prompt_text_gives_back_its_message(self):
+    def test_record_of_a_prompt_text_becomes_the_same_message_again(self):
         parts = (Part(origin="lore:a#1", start=0, end=3, revision=2),)
         message = Message(role="user", content="One", block="dynamic", joined=parts)
         (record,) = stored([make_text(message).new])

@@ -49,7 +49,7 @@ def test_only_whole_blocks_of_examples_are_kept_when_tokens_are_short() -> None:
     assert lines(examples(text, limit=3)) == []
 
 
-def test_examples_inside_the_history_stay_one_message() -> None:
+def test_examples_inside_the_history_are_not_split_into_messages() -> None:
     component = a_component(
         "<START>\nAnna: Why?", id=1060, key="dialogue_examples", injection_depth=2
     )

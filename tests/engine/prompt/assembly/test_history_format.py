@@ -35,7 +35,7 @@ def test_bookkeeping_and_tool_messages_are_not_formatted() -> None:
     assert [message.content for message in format_history(history, NAMED)][-1] == "result 1"
 
 
-def test_formatted_history_with_appended_messages_equals_a_new_one() -> None:
+def test_formatted_history_with_appended_messages_equals_one_formatted_from_scratch() -> None:
     lines = [said("user", f"m{number}", name="Anna") for number in range(4)]
     grown = History(lines[:1], earlier=3, earlier_users=2)
     shorter = format_history(grown, NAMED)
@@ -47,7 +47,7 @@ def test_formatted_history_with_appended_messages_equals_a_new_one() -> None:
     assert shown[3] is shorter[3]
 
 
-def test_history_is_formatted_again_for_older_views_and_other_rules() -> None:
+def test_cached_formatted_history_is_not_used_for_older_views_or_other_rules() -> None:
     old = History([said("user", "m1", name="Anna")])
     new = old.appended(said("user", "m2", name="Ben"))
     assert len(format_history(new, NAMED)) == 2

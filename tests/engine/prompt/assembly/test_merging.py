@@ -38,7 +38,7 @@ def texts_of_origin(prompt: Prompt, origin: str) -> list[str]:
     return [text for m in prompt.messages for found, text in m.stretches if found == origin]
 
 
-def test_parts_of_a_merged_message_cover_its_texts() -> None:
+def test_parts_of_a_merged_message_cover_each_merged_text() -> None:
     prompt = the_prompt(
         BY_ROLE,
         injected("  One \n", 1, id=1201, key="one"),

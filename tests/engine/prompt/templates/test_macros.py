@@ -103,7 +103,7 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ),
     ],
 )
-def test_macro_expands_to_its_documented_text(text: str, result: str) -> None:
+def test_macro_expands_to_the_documented_text(text: str, result: str) -> None:
     assert expanded(text) == result
 
 

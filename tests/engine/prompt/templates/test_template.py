@@ -239,7 +239,7 @@ def test_template_conditions_may_be_nested_a_few_levels_deep() -> None:
 
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
+def test_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
     with little_work():
         with pytest.raises(TemplateError) as caught:
             compile_template(source, trust="builder")

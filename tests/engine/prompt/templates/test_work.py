@@ -83,7 +83,7 @@ def test_template_work_is_proportional_to_the_number_of_macros(name: str) -> Non
     assert costs[2] >= 5 * costs[1]
 
 
-def test_many_dice_macros_cost_more_work_than_one() -> None:
+def test_many_dice_macros_need_more_work_than_one_dice_macro() -> None:
     one, many = (
         work_of(split_macros(f"{{{{roll:{n}d6}}}}", v1_names=False).chunks) for n in (1, 100)
     )
@@ -116,7 +116,7 @@ def test_cached_template_is_charged_as_much_work_as_a_new_one(
     assert meter.left == left
 
 
-def test_template_rendered_alone_has_its_own_work_limit() -> None:
+def test_template_rendered_outside_a_turn_has_a_separate_work_limit() -> None:
     text = "{{roll:100d6}}" * 500
     assert compile_template(text, trust="imported").render(VALUES, DICE) == text
     assert expand_imported(text, values={}, dice=DICE) == text
@@ -204,7 +204,7 @@ def test_all_texts_of_a_turn_share_one_work_limit_for_random_macros(
     assert _CountingDice.thrown <= 2 * MAX_WORK // 7
 
 
-def test_text_beyond_the_work_limit_is_left_out_with_a_reason() -> None:
+def test_text_that_needs_more_work_than_is_left_is_left_out_with_a_reason() -> None:
     dear = several("{{roll:1d6}}" * 300, 40)
     cheap = PromptComponent(
         id=1300, key="cheap", name="cheap", role="system", content="I am {{char}}."

@@ -47,13 +47,13 @@ def changed(book: dict[str, Any], **fields: Any) -> LoreEntry:
     return only(after)
 
 
-def test_a_new_book_is_a_standalone_v3_lorebook():
+def test_new_book_is_a_standalone_v3_lorebook():
     book = new_book("Harbour")
     assert book["spec"] == "lorebook_v3"
     assert (read_book(book).label, read_book(book).entries) == ("Harbour", ())
 
 
-def test_an_entry_is_added_in_the_format_of_the_book():
+def test_entry_is_added_in_the_format_of_the_book():
     book, uid = add_entry(
         new_book("Harbour"), {"name": "toll", "keys": ["coin"], "content": "Two."}
     )
@@ -269,7 +269,7 @@ def test_regex_keys_stay_regex_keys_after_an_edit_adds_sillytavern_data():
     assert (entry.patterns, entry.chance) == ("all", 40)
 
 
-def test_an_entry_is_removed_and_the_others_keep_their_ids():
+def test_entry_is_removed_and_the_others_keep_their_ids():
     book = a_v3(an_entry("A."), an_entry("B."), an_entry("C."), an_entry("D.", id="d"))
     after = remove_entry(book, "1")
     assert [(entry.uid, entry.template.source) for entry in read_book(after).entries] == [
@@ -282,7 +282,7 @@ def test_an_entry_is_removed_and_the_others_keep_their_ids():
     assert [entry.uid for entry in read_book(listed).entries] == ["1"]
 
 
-def test_edit_of_a_large_book_takes_little_more_work_than_reading_it():
+def test_edit_of_a_large_book_takes_little_more_work_than_reading_the_book():
     book = a_v3(*[an_entry(f"Lore {n}.", keys=[f"key{n}"]) for n in range(10_000)])
     started = time.process_time()
     read_book(book)
@@ -292,13 +292,13 @@ def test_edit_of_a_large_book_takes_little_more_work_than_reading_it():
     assert after["entries"][0] is book["entries"][0]
 
 
-def test_entries_with_one_id_are_edited_by_the_unique_ids_that_reading_gives():
+def test_entries_with_the_same_id_are_edited_by_the_unique_ids_that_reading_gives():
     book = a_v3(an_entry("A.", id=1), an_entry("B.", id=1))
     after = change_entry(book, "1 (2)", {"content": "C."})
     assert [raw["content"] for raw in after["entries"]] == ["A.", "C."]
 
 
-def test_an_entry_whose_name_has_control_characters_is_changed_by_its_id():
+def test_entry_whose_name_has_control_characters_is_changed_by_its_id():
     book = {"entries": {"a\nb": a_world_entry("Lore.", uid=None)}}
     changed = change_entry(book, only(book).uid, {"content": "Other lore."})
     assert only(changed).template.source == "Other lore."
@@ -404,7 +404,7 @@ def test_any_edit_is_applied_or_refused(kind, content, fields):
         {"type": "risu", "data": [{"content": "Lore.", "id": "x"}]},
     ],
 )
-def test_a_book_of_another_program_that_is_edited_becomes_v3(book):
+def test_book_of_another_program_becomes_v3_when_edited(book):
     added, _ = add_entry(book, {"content": "New."})
     changed = change_entry(added, "x", {"content": "Other."})
     assert [entry.template.source for entry in read_book(changed).entries] == ["Other.", "New."]
