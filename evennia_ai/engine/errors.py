@@ -371,7 +371,7 @@ class CompactionRulesError(EvenniaAIError):
 
 
 class ThrashError(EvenniaAIError):
-    """The error if a history would have to be compacted again right after its compaction."""
+    """The error for a history that needs compaction again right after its compaction."""
 
     def __init__(self, history_tokens: int, other_tokens: int, limit_tokens: int) -> None:
         self.history_tokens = history_tokens

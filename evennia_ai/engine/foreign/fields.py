@@ -127,7 +127,7 @@ def list_problems(error: ValidationError) -> list[tuple[str, str]]:
     ]
 
 
-# Messages to people, by the type of a pydantic error.
+# Maps types of pydantic errors to messages for people.
 _WANTED: Final = {
     "bool_type": "must be true or false",
     "dataclass_type": "must be an object",

@@ -105,7 +105,7 @@ class TranscriptReader:
         if bool(texts["partner_ref"]) == (kind == "room") or bool(texts["place_ref"]) != (
             kind == "room"
         ):
-            self.refuse("a room must have only place_ref, a private one only partner_ref")
+            self.refuse("a room needs only place_ref, a private conversation only partner_ref")
         return Header(**texts, kind=kind, opened_at=self._moment(values, "opened_at"))
 
     def record(self, values: Mapping[str, Any]) -> Record:
@@ -208,7 +208,9 @@ class TranscriptReader:
             self._known(meta["before"])
         tail = meta.get("tail", [])
         if not isinstance(tail, list) or (tail and record.kind not in _BEGINS_WITH_A_TAIL):
-            self.refuse("meta.tail must be a list, in a record of the kind summary or control")
+            self.refuse(
+                "meta.tail must be a list, and only a summary or control record may have it"
+            )
         for place in tail:
             self._known(place)
         if record.kind is RecordKind.CONTROL and not record.is_erased:
@@ -249,11 +251,11 @@ class TranscriptReader:
             wrong = wrong_field(manifest)
             is_as_written = canonical_json(manifest.to_plain()) == canonical_json(plain)
         except _MADE_BADLY:
-            self.refuse("manifest is not that of a turn")
+            self.refuse("manifest does not have the fields of a turn's manifest")
         if wrong is not None:
             self.refuse(f"manifest.{wrong} has a value that no turn writes")
         if not is_as_written:
-            self.refuse("manifest is not that of a turn")
+            self.refuse("manifest does not have the fields of a turn's manifest")
         return manifest
 
     def _check_value(self, place: str) -> str:

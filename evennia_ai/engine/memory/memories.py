@@ -165,7 +165,10 @@ class Memory:
 
     @property
     def wording(self) -> tuple[str, ...]:
-        """Return the words of the text in order, by which duplicates are found. It is cached."""
+        """Return the words of the text in order, by which duplicate memories are found.
+
+        The result is cached.
+        """
         known = self._memo.get(_WORDING)
         if known is None:
             known = self._memo[_WORDING] = wording_of(self.text)

@@ -307,7 +307,7 @@ def _first_origin(pair: _Pair) -> str | None:
         if before is not None and part_of(pair.newer.messages, before[0]) is None:
             return before[0]
         return (now or before)[0]
-    message = new or old  # all texts are equal, so the role or the name differs
+    message = new or old  # all texts are equal, so the messages differ in role or name
     return message.parts[0].origin if message is not None else None
 
 

@@ -116,7 +116,7 @@ class PromptComponent:
         if self.scope.kind not in SCOPE_RANK:
             wanted = f"of the kind {', '.join(SCOPE_RANK)}; only lorebooks have others"
             raise ComponentValueError("scope", str(self.scope), wanted)
-        if self.injection_depth > 0:  # a depth always means a place in the history
+        if self.injection_depth > 0:  # a component with a depth is always placed in the history
             object.__setattr__(self, "placement", "history")
 
     @property

@@ -63,7 +63,7 @@ class PromptContext:
         """
         if layer.reserves:
             raise ContextError(
-                f"layer '{layer.name}' over context '{self.name}' reserves room for"
+                f"layer '{layer.name}' over context '{self.name}' reserves tokens for"
                 f" {', '.join(sorted(layer.reserves))}; a layer may only restrict"
             )
         for key, fields in layer.overrides.items():
@@ -91,7 +91,7 @@ class PromptContext:
         return (private or not self.is_private) and (not self.events or event in self.events)
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
-        """Return the components with the context's overrides, and with those left out disabled."""
+        """Return the components as the context changes them: with its overrides, or disabled."""
         return tuple(self._apply_overrides(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:

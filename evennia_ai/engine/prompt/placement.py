@@ -142,7 +142,7 @@ def interleave_fragments(
                 depth = _STAYING
         rank = ties.rank(fragment) if ties else fragment.rank
         slotted.append((slot, -depth, rank, index, fragment))
-    slotted.sort()  # each index is unique, so fragments are not compared
+    slotted.sort()  # each index is unique, so the sort never compares fragments
     kept = history.between(first, stop)
     messages: list[Message] = []
     done = first

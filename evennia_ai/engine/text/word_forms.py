@@ -81,7 +81,7 @@ _BEFORE: Final = {
 }
 _AFTER: Final = {
     "de": ((re.compile(r"(?<=\w{4}in)n$"), ""),),
-    # Removes the vowel that Russian drops in other forms of a noun: замок and замки, отец and отцы,
+    # Removes a vowel that Russian nouns have only in some forms: замок and замки, отец and отцы,
     # огонь and огня.
     "ru": ((re.compile(r"(?<=\w\w)[оеё](?=[кц]$)|(?<=^ог)о(?=н$)|(?<=^церк)о(?=в$)"), ""),),
 }

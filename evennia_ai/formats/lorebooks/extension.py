@@ -256,7 +256,7 @@ def list_doubts(app: AppEntry) -> list[str]:
         found.append("position 7 (outlet) without an outletName: it is never placed")
     if app.group and (len(app.group) > MAX_GROUP_TEXT or app.group.count(",") >= MAX_GROUPS):
         most = f"{MAX_GROUPS} names and {MAX_GROUP_TEXT} characters"
-        found.append(f"group has more than {most}: the first ones count")
+        found.append(f"group has more than {most}: only the first ones are used")
     return found
 
 
@@ -394,7 +394,7 @@ def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
     if place is None and more is None:
         return None
     if place not in (None, AT_MENTION):
-        raise (where / "place").wrong(f"{AT_MENTION}, the one place that it can name", place)
+        raise (where / "place").wrong(f"{AT_MENTION}, the only value of this member", place)
     given_mention = _object({} if more is None else more, ("side", "message"), where / "mention")
     return Mention(
         side=_check_value(

@@ -79,7 +79,7 @@ _READ: Final = frozenset(
     | {*OLD_KEYS.values()}
 )
 _CONNECTION: Final = ("chat_completion_source", "_model", "openrouter_", "azure_", "custom_")
-# What a preset gains by each grant, in the words of the report.
+# Sentences of the report on what each grant allows a preset.
 _GIVES: Final[Mapping[Grant, str]] = {
     "system_prompt": "its main prompt comes after the game's rules, where a card may replace it",
     "fields": "its prompts are before the history",
@@ -350,7 +350,7 @@ def _list_kept(preset: Preset) -> Iterator[str]:
     if not isinstance(lists, list) or is_list_of_items(lists):
         return
     if idle := sum(not is_order_in_use(one) for one in lists):
-        yield f"{idle} {'list' if idle == 1 else 'lists'} of order that nothing reads"
+        yield f"orders of prompts that SillyTavern does not use: {idle}"
 
 
 def _few_names(names: list[str]) -> str:

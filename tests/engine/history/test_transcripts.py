@@ -143,7 +143,7 @@ class TestRefusedRecords:
             (
                 RecordKind.EVENT,
                 {"tail": ["1.1"]},
-                "meta.tail must be a list, in a record of the kind summary or control",
+                "meta.tail must be a list, and only a summary or control record may have it",
             ),
             (RecordKind.CONTROL, {"what": "undo"}, "the first record of a later segment"),
             (
@@ -198,8 +198,11 @@ class TestTurns:
             ({"turn": True}, "turn must be a whole number"),
             ({"state": "over"}, "state must be one of"),
             ({"event": "1.77"}, "there is no record 1.77"),
-            ({"manifest": {}}, "manifest is not that of a turn"),
-            ({"manifest": {"format": 4, "messages": 7}}, "manifest is not that of a turn"),
+            ({"manifest": {}}, "manifest does not have the fields of a turn's manifest"),
+            (
+                {"manifest": {"format": 4, "messages": 7}},
+                "manifest does not have the fields of a turn's manifest",
+            ),
             ({"outcome": 3}, "outcome must be a text"),
             ({"ended_at": "later"}, "ended_at must be a time"),
         ],

@@ -127,7 +127,7 @@ def test_context_layer_cannot_give_a_text_more_weight(field: str) -> None:
 
 def test_context_layer_cannot_reserve_tokens() -> None:
     layer = PromptContext(name="layer", reserves={"mood": Reserve(min_tokens=50)})
-    with pytest.raises(ContextError, match="reserves room for mood; a layer may only restrict"):
+    with pytest.raises(ContextError, match="reserves tokens for mood; a layer may only restrict"):
         CONVERSATION.restricted(layer)
 
 

@@ -87,7 +87,7 @@ def test_component_text_that_several_npcs_share_is_counted_and_compiled_once() -
         return len(text)
 
     counter = TokenCounter("counted", "1", count)
-    counted.clear()  # making the counter counts a separator, so forget that call
+    counted.clear()  # creating a counter calls `count` for a separator
     sets = [ComponentSet([a_component("The tide is low.")]) for _ in range(3)]
     made = [expanded(components, {}, counter=counter)[0] for components in sets]
 

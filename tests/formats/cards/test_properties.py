@@ -135,7 +135,7 @@ def test_any_chunk_content_gives_a_card_or_a_one_line_error(kind, data):
         check_file(a_picture(CARD, part(kind, data)))
 
 
-@settings(deadline=None)  # generating the first text takes a second
+@settings(deadline=None)  # no deadline: generating the first text takes a second
 @given(names=st.lists(st.text(min_size=1, max_size=12), unique=True))
 def test_any_member_names_give_a_card_or_a_one_line_error(names):
     plain = [name for name in names if name.isprintable() and name != "card.json"]

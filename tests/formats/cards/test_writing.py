@@ -119,7 +119,7 @@ def test_tags_are_separated_by_commas():
         ("first_message", "Evening.", True),
         ("description", "Mends nets.", True),
         ("greeting/2", "", False),
-        ("greeting/3", "Ahoy.", False),  # the group greeting has another number in the new card
+        ("greeting/3", "Ahoy.", False),  # changes the number of the group greeting
         ("group_greeting/2", "All off.", True),
     ],
 )

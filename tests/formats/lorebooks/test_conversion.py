@@ -77,7 +77,7 @@ def test_entries_whose_ids_are_out_of_order_keep_their_order():
     assert as_v3(world) == v3
 
 
-def test_edit_between_conversions_wins_and_the_rest_is_restored():
+def test_book_is_restored_from_a_conversion_except_for_edited_members():
     world = {"entries": {"0": a_world_entry("A.", uid=0, order="20", strange=[1], vectorized=True)}}
     v3 = change_entry(as_v3(world), "0", {"content": "B.", "sticky": 2})
     back = as_world(v3)

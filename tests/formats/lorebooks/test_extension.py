@@ -108,7 +108,7 @@ def test_short_filters_are_combined_with_the_conditions_of_an_entry():
         ({"clock": "days"}, ".clock: must be one of turns, messages, seconds, not 'days'"),
         ({"anchor": {"component": ""}}, ".anchor.component: must be a text of 1 to 100 characters"),
         ({"anchor": {"compnent": "x"}}, ".anchor: unknown member 'compnent'; it may be component"),
-        ({"place": "top"}, ".place: must be at_mention, the one place that it can name, not 'top'"),
+        ({"place": "top"}, ".place: must be at_mention, the only value of this member, not 'top'"),
         ({"place": "at_mention", "mention": {"of": 1}}, ".mention: unknown member 'of'; it may be"),
         (
             {"place": "at_mention", "mention": {"message": "first"}},

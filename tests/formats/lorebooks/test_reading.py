@@ -95,10 +95,10 @@ def test_first_keys_of_an_entry_are_used_when_there_are_too_many():
     book = a_book(an_entry(keys=[f"k{n}" for n in range(1001)]))
     assert book.entries[0].keys[-1] == "k999"
     assert len(book.entries[0].keys) == 1000
-    assert book.notices == ("entry 0: has 1001 keys: the first 1000 count",)
+    assert book.notices == ("entry 0: has 1001 keys: only the first 1000 are used",)
 
 
-def test_fallback_of_the_decorator_is_user_icon_is_used_when_no_icon_is_known():
+def test_fallback_decorator_is_used_when_the_users_icon_is_unknown():
     book = a_book(an_entry("@@is_user_icon red cap\n@@@depth 2\nLore."))
     [entry] = book.entries
     assert (entry.gates, entry.depth) == (NO_GATES, 2)

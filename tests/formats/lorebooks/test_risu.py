@@ -151,7 +151,10 @@ def test_exclude_keys_all_needs_every_key_to_keep_an_entry_inactive():
         ("@@inject_at main\nT.", "@@inject_at is unknown; it is ignored"),
         ("@@position pt_x\nT.", "@@position needs one of before_desc"),
         ("@@probability often\nT.", "@@probability is unknown; it is ignored"),
-        ("@@priority 1\n@@priority 2\nT.", "@@priority is ignored: a line before it says"),
+        (
+            "@@priority 1\n@@priority 2\nT.",
+            "@@priority is ignored: an earlier line sets the same field",
+        ),
         ("@@match_full_word\n@@match_partial_word\nT.", "@@match_partial_word is ignored: a"),
         ("@@@probability 5\nT.", "@@probability 5 has no decorator above it"),
     ],

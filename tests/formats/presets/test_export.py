@@ -136,7 +136,7 @@ def test_prompt_manager_export_keeps_its_format() -> None:
     assert differences(file, made) == [".data.prompt_order[0].enabled"]
 
 
-def test_secrets_are_not_exported() -> None:
+def test_preset_is_exported_without_its_secrets() -> None:
     text = dump_preset(read(a_file(proxy_password="hunter2", temperature=0.5)))
     assert "hunter2" not in text
     assert json.loads(text) == a_file(temperature=0.5)

@@ -142,7 +142,7 @@ def test_main_prompt_in_the_chat_is_not_replaceable_without_the_grant_roles() ->
     assert replaceable_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
 
 
-def test_marker_that_the_order_lacks_is_placed_at_the_end() -> None:
+def test_preset_marker_that_the_order_lacks_is_placed_at_the_end() -> None:
     preset = a_preset(before=("main",), after=("jailbreak",))
     assert found(preset, "char_description").id > found(preset, "post_history_instructions").id
 

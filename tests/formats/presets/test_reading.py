@@ -79,7 +79,7 @@ def test_order_items_without_a_prompt_are_skipped_with_a_notice() -> None:
     preset = a_preset(before=("gone", "main", "main"))
     assert [item.identifier for item in preset.order] == ["main", "chatHistory", "jailbreak"]
     assert "prompt_order: there is no prompt 'gone'" in preset.notices
-    assert "prompt_order: 'main' occurs twice; the first one counts" in preset.notices
+    assert "prompt_order: 'main' occurs twice; the first one is used" in preset.notices
 
 
 def test_prompt_manager_export_is_read() -> None:

@@ -81,9 +81,7 @@ def test_preset_prompt_for_other_kinds_of_generation_is_left_out() -> None:
     assert contents(scenario) == ["First.", "When asked.", "[Start a new Chat]"]
 
 
-def test_cards_system_prompt_replaces_the_main_prompt_which_original_names() -> (
-    None
-):
+def test_cards_system_prompt_replaces_the_main_prompt_which_original_names() -> None:
     card = {
         "spec": "chara_card_v2",
         "spec_version": "2.0",

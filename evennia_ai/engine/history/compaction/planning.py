@@ -245,7 +245,7 @@ def _split_points(history: History) -> Iterator[int]:
     """
     messages = list(history)
     ends = _ends_of_calls(messages)
-    bound = 0  # the largest index of a result of the tool calls so far
+    bound = 0  # the index of the last result of the tool calls before `index`
     yield history.earlier
     for index, message in enumerate(messages, start=1):
         bound = max(bound, ends.get(index - 1, 0))

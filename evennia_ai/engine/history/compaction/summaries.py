@@ -144,7 +144,9 @@ def check_summary(
         raise SummaryRefused(RefusalReason.NOT_TEXT, detail)
     lost = summary.count("\ufffd")
     if lost > 2 + len(summary) // 100:
-        raise SummaryRefused(RefusalReason.NOT_TEXT, f"{lost} of its characters are U+FFFD")
+        raise SummaryRefused(
+            RefusalReason.NOT_TEXT, f"{lost} of its characters are unreadable (U+FFFD)"
+        )
 
     summary = _LINES_APART.sub("\n\n", _BLANKS.sub(" ", summary))
     markup = find_role_markup(summary)

@@ -239,7 +239,7 @@ def _differences_between(
 
 def _difference(change: Change, at: int, before: Message | None, now: Message | None) -> Difference:
     one = now or before
-    assert one is not None  # one of both messages exists
+    assert one is not None  # at most one of the two messages is None
     old, new = before.content if before else "", now.content if now else ""
     # The first two lines of a diff would name files, so skip them.
     diff = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]

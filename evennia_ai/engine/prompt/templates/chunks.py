@@ -97,7 +97,7 @@ class Computed:
             if isinstance(chunk, TimeMacro) and CLOCK not in run.values:
                 return self.written
             if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
-                continue  # an outlet without entries gives an empty text
+                continue  # unlike other values, an outlet without entries gives an empty text
             if chunk.name not in run.values:
                 return self.written
         argument = join_chunks(self.argument, run)

@@ -46,8 +46,8 @@ from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, T
 
 K = TypeVar("K")
 _LOGIC: Final = re.compile(r"\{[%#]")
-# Up to this many chunks are joined first and their length is checked afterwards, which is faster.
-# With more chunks the joined text could be too large, so their lengths are added up first.
+# A text of up to this many chunks is joined first and its length is checked afterwards, which is
+# faster. More chunks could make a huge text, so their lengths are added up before joining.
 _FEW: Final = 16
 
 

@@ -463,7 +463,7 @@ def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
             continue
         shown = one_line(repr(now))[:60]
         raise (Where("entry") / name).refused(
-            f"would still be {shown}: something else in the entry overrules it"
+            f"would still be {shown}: something else in the entry overrides it"
             " (a decorator of its content, its position, or its regex keys); change that too"
         )
 

@@ -260,7 +260,7 @@ RULE_SETS = st.builds(
 
 
 @given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
-def test_every_message_is_summarised_or_kept_once(history, rules, limit_tokens):
+def test_compaction_plan_has_each_message_exactly_once(history, rules, limit_tokens):
     made = plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
     if isinstance(made, CompactionPlan):
         assert [*made.summarised, *made.tail] == list(history)

@@ -151,7 +151,7 @@ def test_each_random_macro_in_a_long_text_hashes_only_a_few_characters(
     times, longest = 400, 60
     template = compile_template(macro * times + "x" * 20_000, trust=trust)
     template.render({}, dice, meter=Meter(10**9))
-    assert times <= len(dice.asked) <= 2 * times  # a macro with a hundred dice asks for one hash
+    assert times <= len(dice.asked) <= 2 * times  # the dice of one macro share one hash
     assert max(dice.asked) <= longest
 
 
