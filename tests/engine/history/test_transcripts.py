@@ -54,8 +54,8 @@ def test_transcript_header_is_read_back():
     [
         ({"transcript": 1}, "not a transcript of format 2"),
         ({"kind": "hall"}, "kind must be one of room, private"),
-        ({"partner_ref": "7"}, "a room must have only place_ref"),
-        ({"place_ref": ""}, "a room must have only place_ref"),
+        ({"partner_ref": "7"}, "a room needs only place_ref"),
+        ({"place_ref": ""}, "a room needs only place_ref"),
         ({"npc_ref": 12}, "npc_ref must be a text"),
         ({"origin": "x" * 256}, "at most 255 characters"),
         ({"opened_at": "today"}, "opened_at must be a time"),
