@@ -103,7 +103,10 @@ class TemplateError(EvenniaAIError):
 
 
 class BudgetError(EvenniaAIError):
-    """The error for a token limit that is too small for the required texts, which it lists."""
+    """The error for a token limit that is too small.
+
+    `required` lists the required texts with their tokens.
+    """
 
     def __init__(self, limit_tokens: int, required: Sequence[tuple[str, int]]) -> None:
         self.limit_tokens = limit_tokens
@@ -209,7 +212,7 @@ class Fault(StrEnum):
 
     @property
     def opens_the_breaker(self) -> bool:
-        """True if other requests to the same model server would most likely fail, too."""
+        """True if the failure most likely affects other requests to the same model server, too."""
         return self is Fault.TEMPORARY
 
 

@@ -137,7 +137,7 @@ class Record:
 
 
 GUISE: Final = "guise"
-"""The key in a record's meta, next to "speaker", for what hid the speaker from the NPC."""
+"""The key in a record's meta for the disguise in which the NPC perceived the speaker."""
 
 
 def speaker_known_in(record: NewRecord | Record) -> str:
@@ -153,7 +153,7 @@ def call_ids(record: NewRecord | Record) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTotals:
-    """How many messages a history had so far, and how many user messages and replies among them.
+    """The numbers of messages, user messages and replies that a history had so far.
 
     The counts continue through compactions: a summary has the index of the last message that it
     covers, and does not count as said by anyone. A message that calls tools is not a reply; the

@@ -42,7 +42,7 @@ _MADE_BADLY: Final = (AttributeError, KeyError, ReplayError, TypeError, ValueErr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """Whose conversation a transcript contains, and how it was opened."""
+    """The first line of a transcript: its NPC, its partner or room, and how it began."""
 
     npc_ref: str
     kind: str
@@ -53,7 +53,7 @@ class Header:
 
 
 def header_line(header: Header) -> str:
-    """Return the first line of a transcript, which says whose conversation it is."""
+    """Return the first line of a transcript, which names the NPC and its partner or room."""
     return canonical_json({"transcript": FORMAT, **asdict(header)})
 
 
@@ -96,7 +96,7 @@ class TranscriptReader:
     """The numbers of the NPC's turns that were read so far."""
 
     def header(self, line: str | bytes) -> Header:
-        """Parse the first line, which says whose conversation it is."""
+        """Parse the first line, which names the NPC and its partner or room."""
         values = self.line(line)
         if values.get("transcript") != FORMAT:
             self.refuse(f"this is not a transcript of format {FORMAT}")
@@ -166,7 +166,7 @@ class TranscriptReader:
         return turn
 
     def end(self, values: Mapping[str, Any], *, records: int, turns: int) -> None:
-        """Check the last line, whose counts must equal those of the lines that were read."""
+        """Check that the last line counts as many records and turns as were read."""
         if (values.get("records"), values.get("turns")) != (records, turns):
             self.refuse(
                 f"the last line must count {records} records and {turns} turns; lines are missing"
@@ -221,7 +221,7 @@ class TranscriptReader:
             self.refuse(f"the meta of record {record.place} is not that of a message")
 
     def _check_control(self, record: Record, kept: int) -> None:
-        """Check that a builder's control record begins a segment and counts what it keeps."""
+        """Check that a builder's control record begins a segment, and that its counts are valid."""
         totals = record.meta.get("totals")
         if record.seq != 1 or record.segment == 1:
             self.refuse("a control must be the first record of a later segment")

@@ -135,7 +135,7 @@ class ScoredMemory(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict whether the prompt gets this memory.
+        """Return the verdict on this memory: whether it was taken for the prompt, and why.
 
         Many memories share the text of a reason. So the score of a memory that was not taken is
         stored as the cause of the verdict.

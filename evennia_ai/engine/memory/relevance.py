@@ -189,7 +189,7 @@ def _weighted(percent: int, scores: Sequence[float]) -> list[float]:
 
 
 def _shared_word_scores(texts: Sequence[frozenset[str]], said: frozenset[str]) -> list[float]:
-    """Return for each memory's words the total weight of those that were also said.
+    """Return a score for each memory: the total weight of those of its words that were said.
 
     A long word that only one text contains counts 1. Common and short words count less.
     """

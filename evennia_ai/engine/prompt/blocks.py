@@ -183,7 +183,7 @@ GUIDANCE_ORIGIN: Final = f"component:{GUIDANCE_KEY}"
 GUIDANCE_MARK: Final = "<evennia_runtime_guidance>"
 GUIDANCE_END: Final = "</evennia_runtime_guidance>"
 SCREENREADER: Final = "+screenreader"
-"""The suffix that a client's name has here if the player uses a screen reader."""
+"""The suffix of a client's name for a player who uses a screen reader."""
 
 # The description of each web client, by Evennia's name for its protocol. Other clients get no
 # guidance.

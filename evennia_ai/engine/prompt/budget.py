@@ -58,7 +58,7 @@ class BudgetRules:
     """The percentage of its room to which a full history is cut. 100 keeps everything that fits, so
     the cut moves in every turn."""
     pin_examples: bool = False
-    """If True, dialogue examples are admitted before the history, but after everything else."""
+    """If True, dialogue examples are admitted before the history, after all other texts."""
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
     """The reserves by the keys of components."""
 
@@ -149,7 +149,7 @@ def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
 
 
 def _cost_of_messages(shared_messages: Mapping[str, SharedMessage], counter: TokenCounter) -> int:
-    """Return the tokens of shared messages, without those of the fragments in them."""
+    """Return the tokens that shared messages need in addition to the fragments in them."""
     around = (shared for shared in shared_messages.values() if shared.head or shared.tail)
     texts = sum(counter.recall(shared.head) + counter.recall(shared.tail) for shared in around)
     return len(shared_messages) * counter.per_message + texts
@@ -163,7 +163,10 @@ def _admit(
     counter: TokenCounter,
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
-    """Admit the fragments that fit, without those with dialogue examples."""
+    """Admit those of the fragments that fit.
+
+    Dialogue examples are not among these fragments; `_admit_yielding` admits them later.
+    """
     opened = _shared_messages(fragments)
     opening = _cost_of_messages(opened, counter) if opened else 0
     total = spent + opening + sum(fragment.tokens for fragment in fragments)

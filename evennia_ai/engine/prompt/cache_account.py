@@ -77,7 +77,7 @@ class Sent:
     tight: bool = False
     """True if some texts did not fit into the prompt."""
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """The revision of each source that is not itself the origin of a text, such as a card."""
+    """The revision of each source that has no text of its own in the prompt, such as a card."""
 
 
 class Break(NamedTuple):
@@ -137,7 +137,7 @@ def _is_trimmed(pair: _Pair) -> bool:
 
 
 def _break_by_moving(pair: _Pair) -> Break | None:
-    """Return why the common prefix ends, if the text there is expected to move or change.
+    """Return why the common prefix ends at a text that is expected to move or change.
 
     Such texts are the facts of one turn, anchored notes, texts injected by depth, and texts after
     the history. Returns None for any other text.
@@ -276,7 +276,7 @@ def _lore_reason(pair: _Pair, before: Part | None, now: Part | None) -> Reason:
 def _component_reason(
     pair: _Pair, compiled: CompiledComponent, before: Part | None, now: Part | None
 ) -> Reason:
-    """Return why a component has another text than in the previous prompt."""
+    """Return why the text of a component differs from that in the previous prompt."""
     if compiled.component.volatile:
         return "dynamic"
     if pair.older.tight or pair.newer.tight:

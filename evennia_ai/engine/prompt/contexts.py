@@ -155,6 +155,6 @@ def _lower_limit(first: int | None, second: int | None) -> int | None:
 def _merge_overrides(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return a context's overrides by component key, with each field of a layer's put over them."""
+    """Return a context's overrides by component key, updated with those of a layer."""
     keys = dict.fromkeys((*base, *layer))
     return {key: {**base.get(key, {}), **layer.get(key, {})} for key in keys}

@@ -379,7 +379,7 @@ def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
 
 
 class ComponentDependences(NamedTuple):
-    """The components that depend on what is said in the chat, and what they pass to later texts."""
+    """The components, outlets, variables and card fields that depend on what is said."""
 
     members: Mapping[int, Dependence]
     said: SpeechSources

@@ -296,7 +296,7 @@ def merge_shared(fragments: Iterable[Fragment]) -> list[tuple[int, str, Message]
 
 
 def merge_shared_in_history(fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Return the fragments, with those that share a message in the history merged into one.
+    """Return the fragments, with one merged fragment for each shared message of the history.
 
     All fragments of such a message have the same depth. The merged fragment takes the place of the
     last of them.

@@ -215,7 +215,7 @@ class History:
         return self.stop - first - inside
 
     def whole_pairs(self, first: int) -> int:
-        """Return `first`, moved past tool results whose tool call would be cut away."""
+        """Return `first`, or the index after tool results there, whose call would be cut away."""
         while first < self.stop and self[first].role == "tool":
             first += 1
         return first
@@ -317,7 +317,7 @@ class _Sums:
             self.totals.append(self.totals[-1] + message.tokens(self.counter))
 
     def reach_back(self, room: int, log: _Log, *, stop: int) -> None:
-        """Count older messages until those up to `stop` fill the room or none is left."""
+        """Count older messages until the messages up to `stop` fill the room, or none is left."""
         older: list[int] = []
         if stop < self.oldest:
             self.reach_to(stop, log)

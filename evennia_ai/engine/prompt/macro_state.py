@@ -76,7 +76,7 @@ EMPTY_STATE: Final = MacroState()
 
 
 class MacroStore:
-    """The variables and the used work while a list of texts is expanded one after another."""
+    """The variables and the used work during the expansion of a list of texts."""
 
     __slots__ = ("_contained", "_granted", "_of_lore", "_work", "ran_out")
 

@@ -73,7 +73,7 @@ class SpentMemo(Memo):
         """Ignore the value: this memo stores nothing new."""
 
     def setdefault(self, slot: Slot[T], value: T, /) -> T:  # type: ignore[override]
-        """Return the stored value, or the given one without storing it."""
+        """Return the stored value, or the given value, which is not stored."""
         known = self.get(slot)
         return value if known is None else known
 

@@ -197,7 +197,7 @@ def spoken_name(label: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """True if a character combines with the letter before it, as vowels in Hindi or Thai."""
+    """True if a character is a mark on the letter before it, such as a vowel in Hindi or Thai."""
     return not character.isascii() and unicodedata.category(character).startswith("M")
 
 

@@ -34,7 +34,7 @@ NotePlace = Annotated[
     Field(pattern=r"^((before|after) [a-z][a-z0-9_]{0,63})?$"),
     Must("empty, or `before` or `after` and the key of a component"),
 ]
-"""The place of a note that is next to a component instead of at a depth, as a builder writes it."""
+"""The place of a note next to a component, as a builder writes it: `before` or `after` a key."""
 
 # A cache in the memo of a note's message: the shared message next to a component, and the note's
 # fragment there
@@ -184,7 +184,7 @@ def _at_its_place(
     filling: Filling,
     lore: SpeechSources,
 ) -> Fragment | Verdict:
-    """Move a note's fragment next to the component that the note names, if it names one."""
+    """Return a note's fragment, moved next to the component that the note names, if any."""
     note, template = notes.notes[index], notes.compiled.members[index].template
     if not note.place or not isinstance(made, Fragment) or template is None:
         return made

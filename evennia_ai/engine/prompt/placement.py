@@ -225,7 +225,10 @@ def anchor_notes(
 
 
 def _index(known: Anchor | None, digest: str, depth: int, history: History, first: int) -> int:
-    """Return the index where a note stays anchored, or that for its depth if it must move."""
+    """Return the index at which an anchored note is placed.
+
+    The note keeps its index while that is allowed. Otherwise it gets the index for its depth.
+    """
     if known is None or known.digest != digest or not first <= known.at <= history.stop:
         return history.slot(depth, first=first)
     drifted = history.counted(known.at) - depth >= MOST_DRIFT

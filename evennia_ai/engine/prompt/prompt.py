@@ -42,7 +42,7 @@ class PromptFigures:
     breakpoints: tuple[Count, ...]
     """The indexes of messages after which a provider may cache the prompt."""
     stable_tokens: Count
-    """The tokens up to the last of these messages."""
+    """The tokens up to the last of the messages in `breakpoints`."""
     sha256: str
     layout: Layout
     counter: str
@@ -121,7 +121,7 @@ class Prompt:
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts without those on lore and memories that the conversation did not concern.
+        """The verdicts, without those on lore and memories that had nothing to do with this turn.
 
         These verdicts are stored with a past turn.
         """

@@ -75,8 +75,9 @@ class Report(PromptFigures):
     messages: tuple[ReportMessage, ...]
     verdicts: tuple[Verdict, ...]
     hidden: tuple[str, ...] = ()
-    """What this viewer may not see, such as "2 messages". The prompt in this report was composed
-    without it.
+    """The parts of the NPC's prompt that the viewer may not see, such as "2 messages".
+
+    The prompt in this report was composed without them.
     """
 
 

@@ -56,7 +56,7 @@ class NamingVerdicts(ManyVerdicts, Protocol):
     """Verdicts that refer to messages by name."""
 
     def calling(self, called: Called) -> Self:
-        """Return these verdicts, with each message named by `called`, given its index."""
+        """Return these verdicts with names of messages; `called` returns the name for an index."""
 
 
 def verdicts_about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:

@@ -66,7 +66,7 @@ def normal_positions(text: str) -> tuple[int, ...] | None:
 
 
 def _is_composed(seen: list[tuple[int, str]], begin: int, at: int) -> bool:
-    """True if the character `seen[at]` forms one letter with those from `seen[begin]` on."""
+    """True if the characters of `seen` from `begin` to `at` form one letter in normal form."""
     one = seen[at][1]
     if one.isascii():
         return False

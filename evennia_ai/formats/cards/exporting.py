@@ -293,7 +293,7 @@ def _is_icon(asset: Any) -> bool:
 
 
 def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], bool]) -> Object:
-    """Return the card with these fields written into one of its icons for which `matches` is true.
+    """Return the card with `fields` written into the first icon for which `matches` is true.
 
     An icon named "main" is preferred to the first one.
     """

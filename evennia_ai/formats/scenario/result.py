@@ -149,7 +149,7 @@ def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
 
 
 def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
-    """Return for each author's note if it was due, and its text with the lore around it."""
+    """Return for each author's note whether it was due, and its text with the lore around it."""
     inputs = turn.inputs
     users = inputs.history.user_messages + (inputs.event is not None)
     around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}

@@ -158,7 +158,7 @@ class SharedPrefix(NamedTuple):
     messages: int
     tokens: int
     is_whole: bool
-    """True if they are all messages of the previous prompt."""
+    """True if the equal messages are the whole previous prompt."""
 
 
 def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:

@@ -68,7 +68,7 @@ class TextKey(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A text made for a prompt, with the record as which it will be stored."""
+    """A text made for a prompt: its key, and the new record in which it will be stored."""
 
     new: NewRecord
     key: TextKey
@@ -239,7 +239,7 @@ class Draft:
         return said if self.tools is None else (*said, self.tools)
 
     def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
-        """Return the stored record for each message, with the part of the prompt it is in.
+        """Return a handle for each message of the prompt, in order.
 
         `stored` has the records of the new texts by their keys.
         """
@@ -259,7 +259,7 @@ class Draft:
     def commit_manifest(
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
-        """Return the complete manifest of the prompt, whose messages are these records."""
+        """Return the complete manifest of the prompt, whose messages are these handles."""
         shown = zip(handles, self.tokens, strict=True)
         messages = tuple([handle.as_recorded(tokens) for handle, tokens in shown])
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)

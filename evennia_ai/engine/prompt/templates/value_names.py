@@ -18,7 +18,7 @@ CLOCK: Final = "datetimeformat::"
 CLOCKED: Final = frozenset({"time", "date", "weekday", "isotime", "isodate", CLOCK})
 """The values that depend on the time, so they differ in each turn."""
 OF_THE_MOMENT: Final = SAID_LAST | CLOCKED
-"""The values that a turn only computes if some text may name one of them."""
+"""The values that are computed only in turns in which some text may name one of them."""
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "description": ("char_description",),
     "personality": ("char_personality",),
@@ -41,6 +41,6 @@ KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, CLOCKED, FIELDS)
 
 
 def name_of(written: str) -> str:
-    """Return the name of a value as values spell it. Known names are recognised in any case."""
+    """Return a name in the spelling of the values. Known names are recognised in any case."""
     folded = written.lower()
     return folded if folded in KNOWN_NAMES else written
