@@ -294,7 +294,7 @@ def _cut_history(
         # cache.
         share = room * rules.keep_percent // 100
         first, tokens = history.fitting(share, counter=counter, floor=floor)
-    whole = history.whole_pairs(first)
+    whole = history.after_orphan_results(first)
     return (
         (first, tokens) if whole == first else (whole, history.tokens_from(whole, counter=counter))
     )

@@ -112,7 +112,7 @@ class CompiledComponent:
         """True if the component's text may read one of the changed variables."""
         uses = self.template.uses if self.template else Uses()
         contained = self.component.is_contained
-        return changed.concerns(uses.reads, reads_any=uses.computes_names, contained=contained)
+        return changed.affect_text(uses.reads, reads_any=uses.computes_names, contained=contained)
 
     def claim(self, layout: Layout) -> Claim:
         """Return the place, role and budget rank that the component's text asks for."""
@@ -333,7 +333,7 @@ class CompiledComponents:
         made = {} if last is None else {**last.made}
         effects = {} if last is None else {**last.effects}
         if last is not None:
-            changed.since(last.before, filling.state)
+            changed.compare_initial_states(last.before, filling.state)
         for i in self._filled_in:
             before = effects.get(i)
             if (
@@ -343,9 +343,9 @@ class CompiledComponents:
             ):
                 made[i], effects[i] = self.members[i].expand(filling, store.now)
                 if before is not None:
-                    changed.note(before, effects[i])
+                    changed.compare_effects(before, effects[i])
             elif changed:
-                changed.again(before)
+                changed.drop_variables_of(before)
             store.take(effects[i])
         ran_out = store.ran_out or store.is_too_much
         return _Walk(filling.state, made, effects, store.now, ran_out)

@@ -214,7 +214,7 @@ class History:
         inside = sum(bisect_left(one, self.stop) - bisect_left(one, first) for one in passed_over)
         return self.stop - first - inside
 
-    def whole_pairs(self, first: int) -> int:
+    def after_orphan_results(self, first: int) -> int:
         """Return `first`, or the index after tool results there, whose call would be cut away."""
         while first < self.stop and self[first].role == "tool":
             first += 1

@@ -105,7 +105,7 @@ class MacroStore:
         self._work[contained] += work
         self.ran_out = self.ran_out or ran_out
 
-    def fill(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
+    def expand_or_keep(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
         """Expand a text of a preset; return it as written if expanding needs too much work."""
         meter = self.now.meter(contained=False)
         try:
@@ -133,14 +133,14 @@ class ChangedVariables:
     def __bool__(self) -> bool:
         return bool(self._granted or self._contained)
 
-    def since(self, before: MacroState, now: MacroState) -> None:
+    def compare_initial_states(self, before: MacroState, now: MacroState) -> None:
         """Add the variables whose value before the first text differs from the last expansion."""
         if before != now:
-            self.note(Effect(before.granted), Effect(now.granted))
+            self.compare_effects(Effect(before.granted), Effect(now.granted))
             for contained in (before.contained, now.contained):
                 self._contained.update(contained)
 
-    def note(self, before: Effect, now: Effect) -> None:
+    def compare_effects(self, before: Effect, now: Effect) -> None:
         """Add variables that a text now sets to another value; drop those set to the old value."""
         names = self._contained if now.contained else self._granted
         for name in before.changed.keys() | now.changed.keys():
@@ -149,12 +149,12 @@ class ChangedVariables:
             else:
                 names.add(name)
 
-    def again(self, effect: Effect) -> None:
+    def drop_variables_of(self, effect: Effect) -> None:
         """Drop the variables of a text that is not expanded again, because they are unchanged."""
         names = self._contained if effect.contained else self._granted
         names.difference_update(effect.changed)
 
-    def concerns(self, reads: frozenset[Variable], *, reads_any: bool, contained: bool) -> bool:
+    def affect_text(self, reads: frozenset[Variable], *, reads_any: bool, contained: bool) -> bool:
         """True if a text reads one of the changed variables.
 
         Args:

@@ -146,7 +146,7 @@ def interleave_fragments(
     kept = history.between(first, stop)
     messages: list[Message] = []
     done = first
-    for slot, _, _, _, fragment in ties.shared(slotted) if ties else slotted:
+    for slot, _, _, _, fragment in ties.merge(slotted) if ties else slotted:
         if slot > done:
             messages += kept[done - first : slot - first]
             done = slot

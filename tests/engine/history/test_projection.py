@@ -141,7 +141,7 @@ class TestToolResults:
         history = project_records(records)
 
         assert [message.content for message in history] == ["A boat.", "Well?"]
-        assert history.whole_pairs(0) == 1
+        assert history.after_orphan_results(0) == 1
 
     def test_message_with_tool_calls_does_not_count_as_a_reply(self):
         records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])

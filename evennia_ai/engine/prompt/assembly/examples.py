@@ -105,7 +105,9 @@ def _speakers(rules: AssemblyRules, filling: Filling, store: MacroStore) -> _Spe
     values = stable_values(filling.values_for("system"))
     heading = rules.example_heading
     if "{" in heading or "<" in heading:
-        heading = store.fill(compile_template(heading, trust="imported"), values, filling.dice)
+        heading = store.expand_or_keep(
+            compile_template(heading, trust="imported"), values, filling.dice
+        )
     return _Speakers(values.get("user", ""), values.get("char", ""), heading)
 
 

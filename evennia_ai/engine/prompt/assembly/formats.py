@@ -121,4 +121,4 @@ def _expand_format(text: str, shared: SharedMessage, filling: Filling, store: Ma
     if "{" not in text and "<" not in text:
         return text
     values = stable_values(filling.values_for(shared.role))
-    return store.fill(compile_template(text, trust="imported"), values, filling.dice)
+    return store.expand_or_keep(compile_template(text, trust="imported"), values, filling.dice)

@@ -75,7 +75,7 @@ class RoleTies(NamedTuple):
             return _NOTE if claim.origin == self.note else _OTHER
         return _LORE if kind == "lore" else _COMPONENT
 
-    def shared(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
+    def merge(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
         """Merge sorted fragments with equal place, depth, order and role, and yield the results."""
         for _, group in groupby(slotted, key=self._merge_key):
             members = list(group)
