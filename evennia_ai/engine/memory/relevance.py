@@ -160,8 +160,8 @@ def score_relevance(
     if words[best] >= SURE_SCORE and weights.second_percent:
         named = [memory.names_in(weights.languages) for memory in memories]
         if names := _names_to_follow(texts, named, best=best, said=said):
-            # Scale the scores so that the memory that shares most of these names gets 1. The best
-            # memory gets 0, because the names come from it.
+            # Scale the scores of shared names so that the highest becomes 1. The best memory gets
+            # 0, because the names come from it.
             shared = _shared_word_scores(texts, names)
             shared[best] = 0.0
             most = max(shared)

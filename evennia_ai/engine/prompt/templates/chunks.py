@@ -261,7 +261,7 @@ _CHOICE_WORK: Final = 60  # the work for each `random`, `pick` or throw of dice
 _DIE_WORK: Final = 7  # the work for each further die of a throw
 _REMARK_WORK: Final = 3
 _CHOSEN_FROM_A_UNIT: Final = (
-    4  # the number of characters of a list of values that are split for one unit of work
+    4  # the number of characters of a list of values that one unit of work can split
 )
 _REVERSED_A_UNIT: Final = 20
 _CHANGE_WORK: Final[Mapping[Operation, int]] = {

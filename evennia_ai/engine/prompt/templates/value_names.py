@@ -12,7 +12,7 @@ SPELT: Final[Mapping[str, str]] = {
 }
 """The spelling of each value's name that has capital letters, by the name in lower case."""
 SAID_LAST: Final = frozenset(SPELT)
-"""The values for the newest message, and for the newest of a user and of the character."""
+"""The values with the newest message, the newest one of a user, and that of the character."""
 CLOCK: Final = "datetimeformat::"
 """The name of the value that is the time of the turn, which `{{datetimeformat}}` formats."""
 CLOCKED: Final = frozenset({"time", "date", "weekday", "isotime", "isodate", CLOCK})
@@ -31,8 +31,8 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "charinstruction": ("card_post_history", "post_history_instructions"),
     "chardepthprompt": ("card_depth_prompt",),
 }
-"""By the name of each card field's value: the keys of the components that may have the field, in
-order of precedence.
+"""Maps the name of each card field's value to the keys of the components that may have the field,
+in order of precedence.
 """
 ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
 """The values that every prompt has."""
