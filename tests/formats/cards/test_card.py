@@ -119,7 +119,7 @@ def test_card_keeps_the_whole_json_of_its_file():
     assert json.dumps(card.source) == before
 
 
-def test_v2_card_is_read_from_data_and_not_from_v1_copies_beside():
+def test_v2_card_is_read_from_data_and_not_from_outdated_copies_of_its_fields():
     data = card_data(description="New.")
     data |= {"spec": "chara_card_v2", "spec_version": "2.0", "description": "Stale.", "name": "Old"}
     card = read_card(data)

@@ -151,7 +151,7 @@ def test_any_card_values_are_exported_unchanged_or_refused(given_fields, spec):
 
 
 @given(st.binary(max_size=60))
-def test_awkward_cards_are_exported_unchanged_or_refused(chosen):
+def test_cards_with_unusual_values_are_exported_unchanged_or_refused(chosen):
     check_file(as_json(chosen_card(Choices(chosen))))
 
 

@@ -55,7 +55,7 @@ def test_card_field_is_found_by_its_name_in_the_standard_or_a_shorter_word(typed
 
 
 @pytest.mark.parametrize(("typed", "problem"), REFUSED.items())
-def test_unknown_card_field_is_refused_with_the_known_ones(typed, problem):
+def test_unknown_card_field_is_refused_with_the_list_of_known_fields(typed, problem):
     with pytest.raises(FormatError, match=problem):
         field_named(typed)
 
@@ -66,7 +66,7 @@ def test_every_listed_card_field_is_found_by_its_name():
     assert [str(field_named(one)) for one in listed] == listed
 
 
-def test_number_after_the_last_greeting_adds_a_greeting():
+def test_editing_the_number_after_the_last_greeting_adds_a_greeting():
     new = with_text(OREN, CardField("greeting", "3"), "Ahoy.")
     assert greetings(new) == ("", "Storm coming.", "Mind the rope.", "Ahoy.")
 

@@ -112,7 +112,7 @@ def test_chance_of_a_world_entry_is_used_only_with_use_probability(fields, chanc
         ({"vectorized": True}, "refused", None),
     ],
 )
-def test_sillytavern_fields_are_read(fields, name, value):
+def test_sillytaverns_fields_of_a_world_entry_are_read(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 

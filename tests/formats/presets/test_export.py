@@ -103,7 +103,7 @@ def test_new_component_becomes_a_prompt_at_its_place() -> None:
     assert order.index(prompt["identifier"]) < order.index("charDescription")
 
 
-def test_removed_component_is_deleted_or_switched_off_if_it_is_sillytaverns_own() -> None:
+def test_prompt_of_a_removed_component_is_deleted_or_switched_off_if_sillytaverns_own() -> None:
     preset = read(a_full_file())
     made = json.loads(dump_preset(preset, removed=["st_mine", "post_history_instructions"]))
     order = {one["identifier"]: one["enabled"] for one in made["prompt_order"][1]["order"]}

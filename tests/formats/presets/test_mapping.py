@@ -56,7 +56,7 @@ def test_component_ids_of_a_preset_are_unique_and_no_multiples_of_10() -> None:
     assert len({one.key for one in components}) == len(components)
 
 
-def test_component_has_the_role_place_and_switch_of_its_prompt() -> None:
+def test_component_of_a_preset_has_the_role_place_and_switch_of_its_prompt() -> None:
     preset = a_preset(
         a_prompt(
             "deep",
@@ -147,7 +147,7 @@ def test_preset_marker_that_the_order_lacks_is_placed_at_the_end() -> None:
     assert found(preset, "char_description").id > found(preset, "post_history_instructions").id
 
 
-def test_texts_of_the_card_are_placed_at_their_markers() -> None:
+def test_texts_of_the_card_are_placed_at_the_markers_of_the_preset() -> None:
     preset = a_preset(before=("scenario", "charDescription"), off=("scenario",))
     texts = [a_text("char_description", "A smith."), a_text("scenario", "A forge.")]
     made = {one.key: one for one in place_texts(preset, texts, grants=ALL_GRANTS)}
@@ -207,7 +207,7 @@ def test_replaceable_texts_include_the_main_prompt_only_with_its_grant() -> None
     assert replaceable_texts(preset, grants=NO_GRANTS) == {}
 
 
-def test_prompt_is_left_out_of_generations_outside_its_triggers() -> None:
+def test_preset_prompt_is_left_out_for_kinds_of_generation_outside_its_triggers() -> None:
     preset = a_preset(
         a_prompt("quiet", injection_trigger=["quiet"]),
         a_prompt("never", injection_trigger=["swipe"]),

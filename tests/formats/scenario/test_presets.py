@@ -37,7 +37,7 @@ def test_preset_is_read_from_a_file_next_to_the_scenario(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("given", [5, ["a"], True])
-def test_preset_is_a_path_or_an_object(given: Any) -> None:
+def test_preset_of_a_scenario_must_be_a_path_or_an_object(given: Any) -> None:
     with pytest.raises(FormatError, match="must be a path or a preset's object"):
         read_scenario({"preset": given})
 

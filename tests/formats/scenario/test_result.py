@@ -160,7 +160,7 @@ def test_dry_run_of_a_scenario_starts_no_timers_of_lore_entries() -> None:
     assert [turn["timed"] for turn in result["turns"]] == [{"sticky": [], "cooldown": []}] * 2
 
 
-def test_message_clock_counts_the_event() -> None:
+def test_timers_in_messages_count_the_event_as_a_message() -> None:
     settings = {"lore": {"clock": "messages"}}
     histories = [[], said(2), said(4)]
     turns = [{"history": history, "event": {"content": "Hm."}} for history in histories]
@@ -181,7 +181,7 @@ def test_character_filter_is_compared_with_the_cards_name() -> None:
         assert len(run({**entry, "constant": True}, card=a_card())["activated"]) == active
 
 
-def test_keys_are_found_in_card_and_persona_when_an_entry_asks() -> None:
+def test_keys_are_found_in_card_and_persona_when_the_entry_scans_these_texts() -> None:
     more = {"card": a_card(), "persona": {"name": "Anna", "description": "Anna draws maps."}}
     for fields, active in (
         ({"key": ["lamps"], "matchCharacterDescription": True}, 1),

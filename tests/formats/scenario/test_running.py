@@ -242,7 +242,7 @@ def test_result_counts_a_reverse_depth_from_the_newest_message() -> None:
     assert result["placed"]["depth"] == [{"depth": 3, "role": "system", "entries": ["lamps#0"]}]
 
 
-def test_cards_book_with_the_name_of_a_listed_book_gets_the_label_it_would_have_in_a_game() -> None:
+def test_cards_book_with_the_name_of_a_listed_book_gets_its_own_label() -> None:
     card = a_card(an_entry("A."))
     card["data"]["character_book"]["name"] = "lamps"
     result = run_scenario({"card": card, "lorebooks": [{"book": a_book(an_entry("B."))}]})

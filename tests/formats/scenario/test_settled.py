@@ -199,7 +199,9 @@ def test_constant_lore_stays_before_the_history_when_it_tests_a_persistent_fact(
 
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("route", REPEATING)
-def test_text_that_repeats_speech_is_left_out_before_the_history_in_classic(route: str) -> None:
+def test_text_that_repeats_speech_is_left_out_before_the_history_in_the_layout_classic(
+    route: str,
+) -> None:
     placed = before_history(REPEATING[route], OVERRIDE, layout="classic", name="Bob")
     assert "OVERRIDE" not in str(placed)
     assert "Bob" not in str(placed)
