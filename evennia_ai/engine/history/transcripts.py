@@ -109,7 +109,10 @@ class TranscriptReader:
         return Header(**texts, kind=kind, opened_at=self._moment(values, "opened_at"))
 
     def record(self, values: Mapping[str, Any]) -> Record:
-        """Parse the record in a line of a transcript. Its hash must continue the earlier ones."""
+        """Parse the record in a line of a transcript.
+
+        Its hash must match its content and the hash of the record before it.
+        """
         segment, seq = self._next_place(values)
         record = Record(
             id="",

@@ -529,7 +529,7 @@ class ComponentSet:
         return self.compiled.keys_reading(name)
 
     def needs(self, key: str, name: str) -> bool:
-        """True if the component `key` has an empty text without the value `name`."""
+        """True if the component `key` is enabled and its text names the value `name`."""
         return self.compiled.reads(name) and key in self.compiled.keys_reading(name)
 
     def _message_next_to(self, key: str, side: Side) -> SharedMessage | None:

@@ -320,7 +320,9 @@ def _with_assets(value: Object, assets: list[Any]) -> Object:
 
 
 def _archive_files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Return the card's files by path in the CHARX archive, and new asset addresses by old ones.
+    """Return the card's files by their path in the CHARX archive, and the changed asset addresses.
+
+    The second dict maps each old address of an asset to its new address.
 
     Archive members with ASCII names keep their names; files from a picture's chunks get a path.
     """

@@ -294,10 +294,10 @@ def _count_macros(texts: Iterable[str]) -> tuple[MacroUse, ...]:
 
 
 def _list_asks(parts: Sequence[PromptPart]) -> Iterator[str]:
-    """Yield a sentence for each kind of role and place for which prompts of a preset ask.
+    """Yield a sentence for each kind of unusual role or place that prompts of a preset request.
 
-    Only roles other than user, places outside the history and the place after the newest message
-    count.
+    These are roles other than user, places outside the history, and the place after the newest
+    message.
     """
     texts = [part for part in parts if not part.is_marker and part.tokens]
     asking = {
