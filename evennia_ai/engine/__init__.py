@@ -1,1 +1,1 @@
-"""The engine: it makes a prompt and its trace from values, without files or networks."""
+"""The engine: makes a prompt and its trace from values, and reads no files, clocks or networks."""

@@ -14,7 +14,7 @@ from evennia_ai.engine.errors import NotPermittedError
 
 Access = Literal["view", "edit"]
 ACCESS: Final[tuple[Access, ...]] = ("view", "edit")
-"""The kinds of access that a lock must allow for changing the thing that it protects."""
+"""The kinds of access to check before a change: the lock must allow both seeing and editing."""
 
 _VERBS: Final = {"view": "see", "edit": "change"}
 
@@ -26,7 +26,7 @@ class Actor:
     name: str
     """The name of the actor in revisions and logs."""
     why_not: Callable[[], str] = field(default=lambda: "", compare=False, repr=False)
-    """Return why this actor may change nothing at this moment, or "" if they may."""
+    """Return why this actor may change nothing at this moment, or "" if the actor may."""
     passes: Callable[[str, Access], bool] = field(
         default=lambda _locks, _access: True, compare=False, repr=False
     )

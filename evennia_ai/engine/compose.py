@@ -97,7 +97,7 @@ class Composition(NamedTuple):
 
 
 class _Conversation(NamedTuple):
-    """What a prompt may show of the conversation; `off` has verdicts on what is left out."""
+    """The parts of a conversation that a prompt may show, and verdicts on the other parts."""
 
     history: History
     event: Message | None
@@ -121,7 +121,8 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         BudgetError: the required texts do not fit the limit.
     """
     rules, assembly, counter = inputs.rules, inputs.rules.assembly, inputs.rules.counter
-    conversation = _shown_conversation(inputs)  # 1: what the prompt may show
+    # 1: the parts of the conversation that the prompt may show
+    conversation = _shown_conversation(inputs)
     cut, budget = _history_limits(inputs)
     history = conversation.history
     filling = _make_filling(inputs)
@@ -137,12 +138,13 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     )
     lore = _activate_lore(inputs, notes, filling)  # 3: active lore entries
     memories = _recall_memories(inputs)  # 4: memories that fit the moment
-    # 5: texts of components, notes, entries and facts
+    # 5: texts of components, notes, lore entries and facts
     made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)
     fragments = [one for one in made if isinstance(one, Fragment)]
     not_made = [one for one in made if isinstance(one, Verdict)]
-    placed, costs = _fixed_messages(conversation, fragments, rules)  # 6: always kept
-    fitted, already_sent = fit_unsent(  # 7: what fits the budget
+    # 6: messages that are always kept
+    placed, costs = _fixed_messages(conversation, fragments, rules)
+    fitted, already_sent = fit_unsent(  # 7: texts and history messages that fit the budget
         history,
         fragments,
         blocks=rules.blocks,
@@ -178,8 +180,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     prompt = Prompt(
         messages=messages,
         components=inputs.components,
-        # The next prompt compares its own values with these, to explain where its text first
-        # differs.
+        # The next prompt compares its own values with these to explain why its text differs.
         values=filling.values_named({*inputs.values, "speaker", *inputs.components.compiled.names}),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
@@ -245,11 +246,12 @@ def _make_filling(inputs: Inputs) -> Filling:
     if not speaker:
         newest = inputs.history.newest_user()
         speaker = (newest and newest.name) or inputs.values.get("user", "")
-    # SillyTavern's macros for group chats treat an NPC as a group of one, so both give its name.
+    # For SillyTavern's macros of group chats, an NPC is a group of one: both macros give its name.
     group = {} if char is None else {"charifnotgroup": char, "group": char}
     moment: dict[str, str] = {}
     # Values of the moment need a search of the history and differ each turn, so compute them only
-    # if a template may use one. Books and formats are not compiled yet, so assume that they do.
+    # if a template may use one. The texts of books and formats are not compiled yet, so assume that
+    # they use some.
     if (
         inputs.books
         or rules.assembly is not PLAIN
@@ -326,7 +328,7 @@ def _expand_texts(
     *,
     sources: SpeechSources,
 ) -> list[Fragment | Verdict]:
-    """Expand each text that the prompt may hold into a fragment, or a verdict why there is none.
+    """Expand each text that the prompt may hold to a fragment, or return the verdict why not.
 
     The order matters: each text can read the variables that earlier texts set.
     """
@@ -397,15 +399,15 @@ def _fixed_messages(
 def _earlier_verdicts(
     inputs: Inputs, conversation: _Conversation, not_made: list[Verdict]
 ) -> tuple[list[Verdict], ...]:
-    """Return the verdicts of the stages before the budget, except on lore and memories."""
+    """Return the verdicts of the stages before the budget, except those on lore and memories."""
     formats: list[Verdict] = []
     if inputs.rules.assembly is not PLAIN:
         formats = list(format_verdicts(inputs.components, inputs.rules.assembly))
     books = [
         Verdict(stage="activate", item=f"book:{book.label}", kept=True, reason=book.told)
         for book in inputs.books
-        # `told` explains to builders why an older version of the book is in force, or that the turn
-        # waited for the book.
+        # `told` explains to builders why an older version of the book is used, or that the turn
+        # waited until the book was read.
         if book.told
     ]
     return formats, not_made, [*conversation.off, *inputs.notes.off, *books]

@@ -103,7 +103,10 @@ class TemplateError(EvenniaAIError):
 
 
 class BudgetError(EvenniaAIError):
-    """The error for a token limit that is too small for the required texts, which it lists."""
+    """The error for a token limit that is too small.
+
+    `required` lists the required texts with their tokens.
+    """
 
     def __init__(self, limit_tokens: int, required: Sequence[tuple[str, int]]) -> None:
         self.limit_tokens = limit_tokens
@@ -142,7 +145,7 @@ class FormatError(EvenniaAIError):
 
 
 class NotYetError(FormatError):
-    """The error for data that ask for a feature that this version does not have."""
+    """The error for data that use a feature that this version does not support yet."""
 
     def __init__(self, what: str, where: str) -> None:
         self.what = what
@@ -157,7 +160,9 @@ def _quote_value(value: object) -> str:
 
 
 MAX_CHARACTERS: Final = 1_000
-"""The most characters kept of a foreign error message: a server may answer with a whole page."""
+"""The most characters kept of an error message from elsewhere, because a server may answer with a
+whole page.
+"""
 
 
 def on_one_line(error: BaseException) -> str:
@@ -187,7 +192,7 @@ class Fault(StrEnum):
     ACCOUNT = "account"
     """The address, API key, credit or model name is wrong, so every request fails."""
     PROMPT = "prompt"
-    """The request is wrong: its roles, its tools, or one of its fields."""
+    """The request is wrong: its roles, its tools, or one of its fields are refused."""
     TOO_LONG = "too_long"
     """Prompt and reply together are longer than the model's context window."""
     POLICY = "policy"
@@ -207,7 +212,7 @@ class Fault(StrEnum):
 
     @property
     def opens_the_breaker(self) -> bool:
-        """True if other requests to the same model server would most likely fail, too."""
+        """True if the failure most likely affects other requests to the same model server, too."""
         return self is Fault.TEMPORARY
 
 
@@ -276,8 +281,10 @@ class ModelUnavailable(ModelError):  # noqa: N818
 
 
 RoleWish = Literal["", "no_system", "in_turn"]
-"""What a server wants of roles: no role system, or one system message and then user and assistant
-in turn.
+"""What a server requires of the roles of messages.
+
+"no_system": no message of the role system. "in_turn": one system message, then user and assistant
+messages by turns.
 """
 
 
@@ -367,14 +374,14 @@ class CompactionRulesError(EvenniaAIError):
 
 
 class ThrashError(EvenniaAIError):
-    """The error if a history would have to be compacted again right after its compaction."""
+    """The error for a history that needs compaction again right after its compaction."""
 
     def __init__(self, history_tokens: int, other_tokens: int, limit_tokens: int) -> None:
         self.history_tokens = history_tokens
         self.other_tokens = other_tokens
         self.limit_tokens = limit_tokens
         super().__init__(
-            f"the history was compacted to {history_tokens} tokens and is due again at once:"
+            f"the history was compacted to {history_tokens} tokens and is due for compaction again:"
             f" with {other_tokens} of other texts the limit of {limit_tokens} is nearly reached;"
             " raise the limit, shorten the components or keep fewer messages"
         )

@@ -1,10 +1,11 @@
 """The execution request: one turn of an NPC as a value, which another process can carry out.
 
-The game makes a request from what it gathered. Composing the prompt needs no Django, Evennia or
-Twisted and no database, so another process can do it: the request travels there as JSON and gives
-the same prompt. The game writes the text about knowledge bases beforehand and sends it in the
-metadata. Records stay in the game. The other process composes the prompt and asks the model; only
-the game stores the turn.
+The game makes a request from the inputs that it gathered. The request travels as JSON to another
+process, which composes the same prompt without Django, Evennia, Twisted or a database, and asks the
+model.
+
+The game writes the text about knowledge bases beforehand and sends it in the metadata. Records stay
+in the game, and only the game stores the turn.
 """
 
 from collections.abc import Sequence

@@ -81,7 +81,7 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     ),
     (
         lambda data: data.get("type") == "risuModule",
-        FileKind("a module of RisuAI", None, "export its lorebook from RisuAI alone"),
+        FileKind("a module of RisuAI", None, "export only its lorebook from RisuAI"),
     ),
     (
         _has("mainPrompt", "jailbreak"),
@@ -120,7 +120,11 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     ),
     (
         _has("personas", "persona_descriptions"),
-        FileKind("a backup of SillyTavern personas", None, "players write theirs with persona"),
+        FileKind(
+            "a backup of SillyTavern personas",
+            None,
+            "players write their own with the command persona",
+        ),
     ),
     (
         lambda data: any(name.startswith("api_key_") for name in data),

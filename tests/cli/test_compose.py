@@ -50,7 +50,7 @@ def test_explain_with_json_adds_the_lines_to_the_result(call, write) -> None:
 def test_explaining_what_is_not_there_lists_what_is_near(call, write) -> None:
     called = call("compose", write("a.json", SMALL), "--explain", "moood")
     assert (called.status, called.out) == (2, "")
-    assert "nothing here is called moood; near it are: component:mood" in called.err
+    assert "nothing here is called moood; similar names: component:mood" in called.err
 
 
 LORE = {

@@ -71,7 +71,7 @@ def test_a_short_talk_stays_as_it_is_and_it_is_told_how_much_always_does(stage):
     told = one_line(stage.builds("ai/compact oren"))
 
     assert "every message belongs to the part that is kept" in told
-    assert "the newest" in told and "always stay as they are" in told
+    assert "the newest" in told and "are always kept unchanged" in told
     assert " 0 messages" not in told
 
 

@@ -584,7 +584,7 @@ def test_a_revision_tells_fields_by_the_words_that_set_them(stage, harbour):
     )
     newest = store.get_book("harbour").revision
     told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
-    assert told[1:] == ["#0 (the ferry) stands:", "- depth 4, system", "+ bottom, system"]
+    assert told[1:] == ["#0 (the ferry) position:", "- depth 4, system", "+ bottom, system"]
     stage.builds("lore/set harbour/the ferry = sticky 3", "lore/off harbour/the ferry")
     told = stage.builds(f"lore/revisions harbour = {newest + 1}").splitlines()
     assert told[1:4] == ["#0 (the ferry) sticky:", "- 0", "+ 3"]
@@ -600,7 +600,7 @@ def test_a_new_entry_is_told_by_what_it_says_and_no_more(stage, harbour):
     assert [line for line in told[2:] if line.startswith("#")] == [
         "#1 (the gull) name:",
         "#1 (the gull) keys:",
-        "#1 (the gull) stands:",
+        "#1 (the gull) position:",
         "#1 (the gull) content:",
     ]
 

@@ -1,4 +1,4 @@
-"""The pipeline as a whole: what reaches the budget and what has no place to stand in."""
+"""The whole pipeline: which texts reach the budget, and which have no place in the prompt."""
 
 import re
 from dataclasses import replace
@@ -41,7 +41,7 @@ def blocks(prompt: Prompt) -> set[str]:
         ("tool_result", "tool", "tools"),
     ],
 )
-def test_disabled_component_for_other_texts_leaves_them_out_with_a_verdict(
+def test_texts_are_left_out_with_a_verdict_when_their_component_is_disabled(
     key: str, block: str, item: str
 ) -> None:
     result = replace(a_tool_pair(1)[1], block="tool", memo={})
@@ -143,7 +143,7 @@ def test_facts_of_the_game_decide_conditions_of_lore_entries() -> None:
         assert ("Lore." in texts(prompt)) == there
 
 
-def test_further_texts_are_scanned_for_lore_entries_that_ask_for_them() -> None:
+def test_texts_besides_the_conversation_are_scanned_for_entries_that_name_these_texts() -> None:
     books = (coin_lore(evennia_ai={"sources": ["room"]}),)
     assert texts(compose(the_inputs(books=books, sources={"room": "A coin lies here."}))) == [
         "Lore."
@@ -183,7 +183,7 @@ def test_lore_is_activated_before_history_is_cut_to_the_budget() -> None:
     assert "Lore." in texts(tight)
 
 
-def test_active_lore_entry_without_room_has_a_verdict_of_the_budget() -> None:
+def test_budget_verdict_says_that_an_active_lore_entry_does_not_fit() -> None:
     book = a_book(an_entry(f"@@depth 0\n{'word ' * 30}"), token_budget=999)
     prompt = the_prompt(history=[said("user", "a coin")], books=(book,), limit=30)
     told = verdicts_of(prompt, "lore:book#0")

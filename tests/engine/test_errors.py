@@ -1,4 +1,4 @@
-"""What went wrong is one short line that acts on no terminal, whoever wrote it."""
+"""Error messages are one short line of printable characters, whatever they quote."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The execution request: what is sent comes back, and what does not belong is refused."""
+"""Execution requests survive the way through JSON, and invalid ones are refused."""
 
 import json
 import subprocess
@@ -44,12 +44,12 @@ def with_kb() -> ExecutionRequest:
 
 
 def sent(request: ExecutionRequest) -> dict:
-    """The request as plain values."""
+    """Return a request as plain JSON values."""
     return json.loads(request.to_json())
 
 
 def received(data, **options) -> ExecutionRequest:
-    """The request of plain values that come from a transport that keeps no order of keys."""
+    """Parse a request whose keys were sorted, because transports may change the order of keys."""
     return ExecutionRequest.from_json(json.dumps(data, sort_keys=True), **options)
 
 
@@ -77,7 +77,7 @@ def test_text_about_knowledge_bases_is_sent_only_in_the_request_metadata():
 
 
 @pytest.mark.req("S1-03")
-def test_request_metadata_without_a_text_about_knowledge_bases_is_accepted():
+def test_request_metadata_may_lack_the_text_about_knowledge_bases():
     data = sent(with_kb())
     del data["metadata"]["kb_meta_prompt"]
     back = received(data)
@@ -107,7 +107,7 @@ def test_request_is_refused_when_its_meta_prompt_differs_from_the_block():
         replace(with_kb(), kb_meta_prompt="Another.")
 
 
-def test_request_after_a_tool_call_ends_with_its_result():
+def test_request_after_a_tool_call_has_the_call_and_its_result():
     request = a_request().after(a_tool_pair(1))
     back = received(sent(request))
     assert [message.role for message in back.inputs.tools] == ["assistant", "tool"]
@@ -117,12 +117,12 @@ def test_request_after_a_tool_call_ends_with_its_result():
 def turns_of(case):
     try:
         return list(composed_turns(read_scenario(case["given"], folder=Path("scenarios"))))
-    except EvenniaAIError:  # a case about an error
+    except EvenniaAIError:  # a case in `CASES` whose expected result is an error
         return []
 
 
-def _told(made):
-    """The bytes, the decisions and what lore remembers of them."""
+def _reproduced_parts(made):
+    """Return the parts of a composition that another process must reproduce exactly."""
     return made.prompt.sha256, made.prompt.verdicts, made.lore.after
 
 
@@ -135,7 +135,7 @@ def test_every_golden_scenario_gives_the_same_prompt_in_another_process():
             request = execution_request(turn.inputs, npc_ref="1", conversation=1, event="1")
             counters = [turn.inputs.rules.counter]
             back = received(sent(request), counters=counters).composed()
-            if _told(back) != _told(turn.made):
+            if _reproduced_parts(back) != _reproduced_parts(turn.made):
                 other.append(name)
     assert other == []
     assert played > 60
@@ -172,7 +172,7 @@ def test_request_values_keep_their_types_and_signs_in_json():
     assert back.inputs.values == request.inputs.values
 
 
-# What is refused
+# Requests that are refused
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, 0, "1", True])
@@ -184,7 +184,7 @@ def test_request_of_another_version_is_refused(version):
     )
 
 
-def test_a_request_that_names_no_version_is_refused():
+def test_request_that_names_no_version_is_refused():
     data = sent(a_request())
     del data["version"]
     assert "the request: has no version, and this program reads version 1" in refused(data)
@@ -220,7 +220,7 @@ LISTED = ("inputs", "components", "listed")
         (("tools",), [{"name": "look"}], "tools[0].description: is missing"),
     ],
 )
-def test_first_invalid_value_of_a_request_is_named_with_its_path(path, value, problem):
+def test_error_names_the_first_invalid_value_of_a_request_with_its_path(path, value, problem):
     data = sent(with_kb())
     at = data
     for step in path[:-1]:
@@ -242,13 +242,13 @@ def test_first_invalid_value_of_a_request_is_named_with_its_path(path, value, pr
         ("[" * 10_000, "Invalid JSON: recursion limit exceeded"),
     ],
 )
-def test_request_text_that_is_no_json_is_refused(text, problem):
+def test_request_text_that_is_not_json_is_refused(text, problem):
     with pytest.raises(FormatError) as caught:
         ExecutionRequest.from_json(text)
     assert str(caught.value).startswith(f"the request: {problem}")
 
 
-def test_component_refused_by_its_class_is_an_error_of_the_request():
+def test_request_is_refused_when_the_class_of_a_component_refuses_a_value():
     data = sent(with_kb())
     listed = data["inputs"]["components"]["listed"]
     listed[0]["scope"] = {"kind": "faction", "ref": "1"}
@@ -261,7 +261,7 @@ def test_request_with_an_unknown_token_counter_is_refused_by_name():
     counter = TokenCounter("exact", "2", estimate_tokens)
     rules = replace(a_request().inputs.rules, counter=counter)
     request = a_request(rules=rules)
-    assert "the token counter exact 2 is not known here (estimate 1)" in refused(sent(request))
+    assert "the token counter exact 2 is unknown here (estimate 1)" in refused(sent(request))
     back = received(sent(request), counters=[counter])
     assert back.inputs.rules.counter is counter
 
@@ -288,7 +288,7 @@ ROLES = st.sampled_from(["system", "user", "assistant"])
 
 @st.composite
 def scenarios(draw):
-    """Scenarios with components, notes, lore of all sorts of entries, facts and a history."""
+    """Draw a scenario with components, notes, all sorts of lore entries, facts and a history."""
     entries = [
         {
             "keys": draw(st.lists(st.sampled_from(["fog", "lamp", "tide"]), min_size=1)),

@@ -27,7 +27,7 @@ MAX_ENTRIES: Final = 100_000
 """How many entries a lorebook may have at most, in its own file or in a card."""
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
-# The maximum number of duplicate members that notices name; further ones are only counted.
+# The maximum number of duplicate members that notices name. Further ones are only counted.
 MAX_DUPLICATES: Final = 10
 
 _Item = TypeVar("_Item")
@@ -70,7 +70,7 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
         raise FormatError(kind, f"{where}: is not valid JSON ({one_line(str(error))})") from error
-    # `distinct=list` checks every list and object, because parsed JSON has none twice
+    # No list or object occurs twice in parsed JSON, so `distinct=list` keeps all of them.
     _check_levels(value, distinct=list, kind=kind, where=where)
     return value, duplicates.notices()
 
@@ -123,25 +123,23 @@ def check_plain(value: Any, *, kind: str, where: str) -> None:
 def _check_levels(
     value: Any, *, distinct: Callable[[list[Any]], list[Any]], kind: str, where: str
 ) -> None:
-    """Raise FormatError if a value has items that are not JSON or is nested too deeply.
+    """Raise FormatError if a value contains items that are not JSON values or is nested too deeply.
 
     The value is checked level by level. `distinct` returns those lists and objects of a level whose
     content is checked.
     """
-    nested = _checked([value], kind=kind, where=where)
+    nested = _check_items([value], kind=kind, where=where)
     for _ in range(MAX_NESTING):
-        items = (_inside(each, kind=kind, where=where) for each in distinct(nested))
-        nested = _checked(chain.from_iterable(items), kind=kind, where=where)
+        items = (_items_of(each, kind=kind, where=where) for each in distinct(nested))
+        nested = _check_items(chain.from_iterable(items), kind=kind, where=where)
     if nested:
         raise FormatError(kind, _too_deep(where))
 
 
-def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
+def _check_items(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
     """Check the items of one level, and return the lists and objects among them.
 
-    Raises:
-        FormatError: An item is not an allowed value.
-        FormatError: An item is not an allowed value.
+    Raises: FormatError: An item is not an allowed value.
     """
     nested: list[Any] = []
     for item in items:
@@ -150,7 +148,7 @@ def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
             continue
         if isinstance(item, _NESTED):
             nested.append(item)
-        elif problem := _problem(item):
+        elif problem := _problem_with(item):
             raise FormatError(kind, f"{where}: {problem}")
     return nested
 
@@ -207,7 +205,7 @@ def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
     return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
-def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
+def _items_of(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
     """Return the items of a list, or the member names and the values of a JSON object."""
     if isinstance(nested, list):
         return nested
@@ -216,7 +214,7 @@ def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Ite
     return chain(nested.keys(), nested.values())
 
 
-def _problem(item: Any) -> str:
+def _problem_with(item: Any) -> str:
     if item is None or isinstance(item, bool):
         return ""
     if isinstance(item, str):
@@ -256,7 +254,7 @@ def read_yaml(text: str, *, kind: str, where: str) -> Any:
         raise FormatError(kind, f"{where}: is not YAML: {_in_one_line(error)}") from error
     except RecursionError as error:
         raise FormatError(kind, f"{where}: is nested too deeply; make it flatter") from error
-    # Python cannot convert a number, for example one with thousands of digits
+    # Python cannot convert the number, for example one with thousands of digits
     except (ValueError, ArithmeticError) as error:
         raise FormatError(kind, f"{where}: is not YAML: {error}") from error
     check_plain(values, kind=kind, where=where)

@@ -127,7 +127,7 @@ def list_problems(error: ValidationError) -> list[tuple[str, str]]:
     ]
 
 
-# Messages to people, by the type of a pydantic error.
+# Maps types of pydantic errors to messages for people.
 _WANTED: Final = {
     "bool_type": "must be true or false",
     "dataclass_type": "must be an object",
@@ -201,7 +201,7 @@ def strict_model(form: type) -> type[BaseModel]:
 
 @cache
 def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel]:
-    fields_of: dict[str, Any] = dict(_flat(form))
+    fields_of: dict[str, Any] = dict(_flat_fields(form))
     return create_model(
         getattr(form, "__name__", ""),
         __config__=ConfigDict(**_STRICT, extra=extra, protected_namespaces=()),
@@ -209,7 +209,7 @@ def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel
     )
 
 
-def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
+def _flat_fields(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Yield the name, the type and the default of each field of a dataclass.
 
     A field that is itself a dataclass is replaced by its fields.
@@ -218,7 +218,7 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
     for one in fields(form):
         hint = hints[one.name]
         if is_dataclass(hint):
-            yield from _flat(hint)
+            yield from _flat_fields(hint)
             continue
         default = ... if one.default is MISSING else one.default
         if one.default_factory is not MISSING:
@@ -233,7 +233,7 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 def build_dataclass(form: type[_Form], values: Mapping[str, Any]) -> _Form:
     """Build a dataclass, and the dataclasses in its fields, from checked values."""
-    inner = _inner(cast(Hashable, form))
+    inner = _inner_dataclasses(cast(Hashable, form))
     if not inner:
         return form(**values)
     parts: dict[str, Any] = {
@@ -247,7 +247,7 @@ def _named_in(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _inner(form: Hashable) -> dict[str, type]:
+def _inner_dataclasses(form: Hashable) -> dict[str, type]:
     """Return the fields of a dataclass that are dataclasses: a dict of types by field name."""
     hints = get_type_hints(form, include_extras=True)
     kinds = {name: kind for name, kind in hints.items() if isinstance(kind, type)}
@@ -280,7 +280,7 @@ def describe_in_data(field: FieldInfo, value: object) -> str:
         return "true or false"
     if kind is str:
         if isinstance(value, str) and _SURROGATE.search(value):
-            return "text without null characters or half pairs"
+            return "text without null characters or lone surrogates"
         most = next((one.max_length for one in field.metadata if isinstance(one, MaxLen)), None)
         return "text" if most is None else f"text of at most {most} characters"
     over = any(isinstance(one, Le) and _is_over(value, one.le) for one in field.metadata)

@@ -36,7 +36,7 @@ class SpeakingTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """Words that the NPC said, in one record, which a builder can correct."""
+    """Words that the NPC said, as one record has them. A builder can correct them."""
 
     words: str
     call: str = ""

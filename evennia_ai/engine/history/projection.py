@@ -77,7 +77,7 @@ _NOTHING: Final[Mapping[str, Record]] = {}
 
 
 def message_of(record: Record) -> Message | None:
-    """Return a record as a message for a model, or None if a model gets nothing of it.
+    """Return a record as a message for a model, or None if models get no message from this record.
 
     The message is cached, so a record always gives the same object.
     """

@@ -137,7 +137,7 @@ class Record:
 
 
 GUISE: Final = "guise"
-"""The key in a record's meta, next to "speaker", for what hid the speaker from the NPC."""
+"""The key in a record's meta for the disguise in which the NPC perceived the speaker."""
 
 
 def speaker_known_in(record: NewRecord | Record) -> str:
@@ -153,7 +153,7 @@ def call_ids(record: NewRecord | Record) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTotals:
-    """How many messages a history had so far, and how many user messages and replies among them.
+    """The numbers of messages, user messages and replies that a history had so far.
 
     The counts continue through compactions: a summary has the index of the last message that it
     covers, and does not count as said by anyone. A message that calls tools is not a reply; the
@@ -323,8 +323,7 @@ def chain_sha256(previous: str, new: NewRecord | Record) -> str:
     """Return the chain hash of a record, which also covers all records before it.
 
     `previous` is the chain hash of the record before it, "" for the first record. For a stored
-    record the stored content hash is used, so erased words do not matter.
-    stored content hash is used, so erased words do not matter.
+    record the stored content hash is used, so the result is the same after its words were erased.
     """
     content = new.content_sha256 if isinstance(new, Record) else content_sha256(new)
     return link_sha256(previous, kind=new.kind, role=new.role, content=content)

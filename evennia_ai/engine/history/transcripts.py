@@ -42,7 +42,7 @@ _MADE_BADLY: Final = (AttributeError, KeyError, ReplayError, TypeError, ValueErr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """Whose conversation a transcript contains, and how it was opened."""
+    """The first line of a transcript: its NPC, its partner or room, and how it began."""
 
     npc_ref: str
     kind: str
@@ -53,7 +53,7 @@ class Header:
 
 
 def header_line(header: Header) -> str:
-    """Return the first line of a transcript, which says whose conversation it is."""
+    """Return the first line of a transcript, which names the NPC and its partner or room."""
     return canonical_json({"transcript": FORMAT, **asdict(header)})
 
 
@@ -96,7 +96,7 @@ class TranscriptReader:
     """The numbers of the NPC's turns that were read so far."""
 
     def header(self, line: str | bytes) -> Header:
-        """Parse the first line, which says whose conversation it is."""
+        """Parse the first line, which names the NPC and its partner or room."""
         values = self.line(line)
         if values.get("transcript") != FORMAT:
             self.refuse(f"this is not a transcript of format {FORMAT}")
@@ -105,11 +105,14 @@ class TranscriptReader:
         if bool(texts["partner_ref"]) == (kind == "room") or bool(texts["place_ref"]) != (
             kind == "room"
         ):
-            self.refuse("a room must have only place_ref, a private one only partner_ref")
+            self.refuse("a room needs only place_ref, a private conversation only partner_ref")
         return Header(**texts, kind=kind, opened_at=self._moment(values, "opened_at"))
 
     def record(self, values: Mapping[str, Any]) -> Record:
-        """Parse the record in a line of a transcript. Its hash must continue the earlier ones."""
+        """Parse the record in a line of a transcript.
+
+        Its hash must match its content and the hash of the record before it.
+        """
         segment, seq = self._next_place(values)
         record = Record(
             id="",
@@ -166,13 +169,15 @@ class TranscriptReader:
         return turn
 
     def end(self, values: Mapping[str, Any], *, records: int, turns: int) -> None:
-        """Check the last line, whose counts must equal those of the lines that were read."""
+        """Check that the last line counts as many records and turns as were read."""
         if (values.get("records"), values.get("turns")) != (records, turns):
             self.refuse(
                 f"the last line must count {records} records and {turns} turns; lines are missing"
             )
         if (gone := self.seals.first_without_turn(self.numbers)) is not None:
-            self.refuse(f"a record holds the seal of turn {gone}, but the line of it is missing")
+            self.refuse(
+                f"a record holds the seal of turn {gone}, but the line of that turn is missing"
+            )
 
     def cut_short(self) -> NoReturn:
         """Raise the error for a transcript that ends before its last line."""
@@ -206,7 +211,9 @@ class TranscriptReader:
             self._known(meta["before"])
         tail = meta.get("tail", [])
         if not isinstance(tail, list) or (tail and record.kind not in _BEGINS_WITH_A_TAIL):
-            self.refuse("meta.tail must be a list, and only a summary or a control may have it")
+            self.refuse(
+                "meta.tail must be a list, and only a summary or control record may have it"
+            )
         for place in tail:
             self._known(place)
         if record.kind is RecordKind.CONTROL and not record.is_erased:
@@ -217,7 +224,7 @@ class TranscriptReader:
             self.refuse(f"the meta of record {record.place} is not that of a message")
 
     def _check_control(self, record: Record, kept: int) -> None:
-        """Check that a builder's control record begins a segment and counts what it keeps."""
+        """Check that a builder's control record begins a segment, and that its counts are valid."""
         totals = record.meta.get("totals")
         if record.seq != 1 or record.segment == 1:
             self.refuse("a control must be the first record of a later segment")
@@ -243,18 +250,18 @@ class TranscriptReader:
         plain = self._object(values, "manifest")
         try:
             manifest = TurnManifest.from_plain(plain)
-            with_record_names(manifest, self._checked)
+            with_record_names(manifest, self._check_value)
             wrong = wrong_field(manifest)
             is_as_written = canonical_json(manifest.to_plain()) == canonical_json(plain)
         except _MADE_BADLY:
-            self.refuse("manifest is not that of a turn")
+            self.refuse("manifest does not have the fields of a turn's manifest")
         if wrong is not None:
             self.refuse(f"manifest.{wrong} has a value that no turn writes")
         if not is_as_written:
-            self.refuse("manifest is not that of a turn")
+            self.refuse("manifest does not have the fields of a turn's manifest")
         return manifest
 
-    def _checked(self, place: str) -> str:
+    def _check_value(self, place: str) -> str:
         self._known(place)
         return place
 

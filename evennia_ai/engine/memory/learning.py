@@ -178,7 +178,10 @@ class People:
 
 
 class JudgedText(NamedTuple):
-    """A text as it is remembered. `refusal` is the reason if it may not be; else ""."""
+    """A text in the words in which an NPC remembers it.
+
+    If the NPC may not remember it, `refusal` is the reason; otherwise it is "".
+    """
 
     text: str
     refusal: str = ""
@@ -193,8 +196,8 @@ def judge_text(text: str, people: People) -> JudgedText:
         return JudgedText(text, ITS_NATURE.format(npc=people.npc))
     somebody = people.is_about_somebody or _names_others(bare, people)
     before = ""
-    for clause in _clauses(bare):
-        refusal = _refusal(clause, people, before=before, somebody=somebody)
+    for clause in _split_clauses(bare):
+        refusal = _refusal_of_clause(clause, people, before=before, somebody=somebody)
         if refusal:
             return JudgedText(text, refusal.format(npc=people.npc))
         before = clause
@@ -203,7 +206,7 @@ def judge_text(text: str, people: People) -> JudgedText:
     return JudgedText(_in_third_person(text, people))
 
 
-def _clauses(text: str) -> Iterator[str]:
+def _split_clauses(text: str) -> Iterator[str]:
     """Yield the clauses of a text without introductory phrases such as "remember that".
 
     An "and" after one or two words joins names: "Anna and Ben left" is one clause.
@@ -223,18 +226,18 @@ def _without_lead(clause: str) -> Iterator[str]:
 
     Yield nothing if no words are left.
     """
-    clause = _bare(clause)
+    clause = _strip_marks(clause)
     while lead := LEAD_IN.match(clause):
-        clause = _bare(clause[lead.end() :])
+        clause = _strip_marks(clause[lead.end() :])
     if clause:
         yield clause
 
 
-def _bare(clause: str) -> str:
+def _strip_marks(clause: str) -> str:
     return " ".join(clause.split()).strip(_MARKS)
 
 
-def _refusal(clause: str, people: People, *, before: str, somebody: bool) -> str:
+def _refusal_of_clause(clause: str, people: People, *, before: str, somebody: bool) -> str:
     """Return why an NPC may not remember a clause, or "" if it may."""
     if SECOND_PERSON.match(clause) or IMPERATIVES.match(clause):
         return AN_ORDER
@@ -253,14 +256,17 @@ def _refusal(clause: str, people: People, *, before: str, somebody: bool) -> str
         # In "Oren, the ferryman, is a dragon" the subject is in an earlier clause, so a clause that
         # begins with a verb of being is checked as a statement about the NPC.
         continues = clause.split(maxsplit=1)[0].casefold() in BEING and own_name.fullmatch(before)
-        return _verb_refusal(clause, is_possessed=False, others=others) if continues else ""
+        return _refusal_of_verb(clause, is_possessed=False, others=others) if continues else ""
     rest = clause[subject.end() :]
-    problem = _verb_refusal(rest, is_possessed=bool(subject["own"]), others=others)
+    problem = _refusal_of_verb(rest, is_possessed=bool(subject["own"]), others=others)
     return problem or (IN_FIRST_PERSON if first and not somebody else "")
 
 
-def _verb_refusal(rest: str, *, is_possessed: bool, others: bool) -> str:
-    """Return why words after the NPC as subject may not be remembered, or "" if they may.
+def _refusal_of_verb(rest: str, *, is_possessed: bool, others: bool) -> str:
+    """Return why a clause about the NPC may not be remembered, or "" if it may.
+
+    The words are those after the NPC's name or "I". Events are accepted: "has sold", "was robbed by
+    Ben", and what the NPC has or promised together with somebody else.
 
     Events are accepted: "has sold", "was robbed by Ben", and what the NPC has or promised together
     with somebody else.

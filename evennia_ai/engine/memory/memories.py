@@ -165,7 +165,10 @@ class Memory:
 
     @property
     def wording(self) -> tuple[str, ...]:
-        """Return the words of the text in order, by which duplicates are found. It is cached."""
+        """Return the words of the text in order, by which duplicate memories are found.
+
+        The result is cached.
+        """
         known = self._memo.get(_WORDING)
         if known is None:
             known = self._memo[_WORDING] = wording_of(self.text)
@@ -248,11 +251,12 @@ class MemorySet:
         object.__setattr__(self, "_by_about", by_about)
 
     def candidates(self, *, speaker_ref: str, present_refs: Iterable[str]) -> tuple[Memory, ...]:
-        """Return the memories that may be recalled with this speaker among these people, by id.
+        """Return the memories that may be recalled in a turn, sorted by id.
 
-        If there are more than `MOST_CANDIDATES`, memories of the speaker are preferred, then those
-        of the other people, then those of the world; within each group, the ones recalled last.
-        Whispers of anyone but the speaker are never candidates.
+        These are memories of the speaker, of the other people present, and of the world. If there
+        are more than `MOST_CANDIDATES`, memories of the speaker are preferred, then those of the
+        other people, then those of the world; within each group, the ones recalled last. Whispers
+        of anyone but the speaker are never candidates.
         """
         others = dict.fromkeys(ref for ref in present_refs if ref not in (speaker_ref, WORLD))
         of_speaker = self._of(speaker_ref) if speaker_ref != WORLD else []

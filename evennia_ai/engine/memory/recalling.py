@@ -117,8 +117,8 @@ LEFT_OUT: Final = "component semantic_memories was left out"
 class Moment:
     """The time of a recall, and the partner of a private conversation.
 
-    `hours` is the time in hours of the game. `confidant_ref` is that partner, or "".
-    conversation, or "".
+    `hours` is the time in hours of the game. `confidant_ref` is the reference of the partner, or
+    "".
     """
 
     hours: float = 0.0
@@ -135,7 +135,7 @@ class ScoredMemory(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict whether the prompt gets this memory.
+        """Return the verdict on this memory: whether it was taken for the prompt, and why.
 
         Many memories share the text of a reason. So the score of a memory that was not taken is
         stored as the cause of the verdict.
@@ -234,7 +234,7 @@ def recall_memories(
     count = 0
     for memory, score in ranked:
         if count == rules.most:
-            judged.append(ScoredMemory(memory, score, f"the {rules.most} best are taken"))
+            judged.append(ScoredMemory(memory, score, f"not among the {rules.most} best"))
             continue
         tokens = counter.recall(memory_line(memory)) + 1
         if tokens > left:  # a shorter memory may still fit, so try the next one
@@ -257,7 +257,7 @@ _IN_PRIVATE: Final = "learnt in private; used only in private with the person wh
 
 
 def is_open(memory: Memory, moment: Moment) -> bool:
-    """True if a memory may be used now: it is no whisper of somebody else."""
+    """True if a memory is no whisper, or one of the partner of this private conversation."""
     return memory.learnt == "aloud" or (
         memory.about == moment.confidant_ref and bool(moment.confidant_ref)
     )
@@ -346,7 +346,7 @@ def insert_memories(
     text = "\n".join(map(memory_line, memories))
     data = mark_as_data(text, claim)
     if not memories:
-        fragment: Fragment | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
+        fragment: Fragment | Verdict = not_expanded(_ORIGIN, "no memory was recalled")
     elif _is_framed(place):
         fragment = place.expand_into(filling.with_values({MEMORIES_NAME: data}), store)
     else:

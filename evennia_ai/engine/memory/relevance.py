@@ -160,8 +160,8 @@ def score_relevance(
     if words[best] >= SURE_SCORE and weights.second_percent:
         named = [memory.names_in(weights.languages) for memory in memories]
         if names := _names_to_follow(texts, named, best=best, said=said):
-            # Scale the scores so that the memory that shares most of these names gets 1. The best
-            # memory gets 0, because the names come from it.
+            # Scale the scores of shared names so that the highest becomes 1. The best memory gets
+            # 0, because the names come from it.
             shared = _shared_word_scores(texts, names)
             shared[best] = 0.0
             most = max(shared)
@@ -189,7 +189,7 @@ def _weighted(percent: int, scores: Sequence[float]) -> list[float]:
 
 
 def _shared_word_scores(texts: Sequence[frozenset[str]], said: frozenset[str]) -> list[float]:
-    """Return for each memory's words the total weight of those that were also said.
+    """Return a score for each memory: the total weight of those of its words that were said.
 
     A long word that only one text contains counts 1. Common and short words count less.
     """

@@ -30,8 +30,8 @@ from evennia_ai.engine.prompt.prefix_rules import FILLED_IN, restrict_fragment
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# By key of each component that facts can fill: the name by which a builder's text for that
-# component can include the facts.
+# Maps the key of each component that facts can fill to the name of the value by which a builder's
+# text for that component can include the facts.
 FILLED: Final[Mapping[str, str]] = MappingProxyType(
     {"entity_context": "present", "context_buffer": "elsewhere"}
 )
@@ -183,7 +183,7 @@ GUIDANCE_ORIGIN: Final = f"component:{GUIDANCE_KEY}"
 GUIDANCE_MARK: Final = "<evennia_runtime_guidance>"
 GUIDANCE_END: Final = "</evennia_runtime_guidance>"
 SCREENREADER: Final = "+screenreader"
-"""The suffix that a client's name has here if the player uses a screen reader."""
+"""The suffix of a client's name for a player who uses a screen reader."""
 
 # The description of each web client, by Evennia's name for its protocol. Other clients get no
 # guidance.
@@ -230,11 +230,11 @@ def add_guidance(
     """Return the fragments and verdicts, with the guidance as the last text before the history.
 
     A builder can replace the guidance with a component of the same key, or with a text that
-    contains its mark.
+    contains `GUIDANCE_MARK`.
     """
     if not components.is_on(GUIDANCE_KEY):
         if components.find(GUIDANCE_KEY) is not None:
-            return [*made]  # that component's verdict says it is disabled
+            return [*made]  # expanding the disabled component has already given the verdict
         reason = components.why_off(GUIDANCE_KEY)
         return [*made, not_expanded(GUIDANCE_ORIGIN, reason)]
     if components.find(GUIDANCE_KEY) is not None or any(map(_has_mark, made)):

@@ -58,7 +58,7 @@ class BudgetRules:
     """The percentage of its room to which a full history is cut. 100 keeps everything that fits, so
     the cut moves in every turn."""
     pin_examples: bool = False
-    """If True, dialogue examples are admitted before the history, but after everything else."""
+    """If True, dialogue examples are admitted before the history, after all other texts."""
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
     """The reserves by the keys of components."""
 
@@ -140,7 +140,7 @@ def fit_to_limit(
 
 
 def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
-    """Return the messages that several of the fragments share, by key."""
+    """Return the shared messages to which the fragments belong, by key."""
     return {
         fragment.claim.shared.key: fragment.claim.shared
         for fragment in fragments
@@ -149,7 +149,7 @@ def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
 
 
 def _cost_of_messages(shared_messages: Mapping[str, SharedMessage], counter: TokenCounter) -> int:
-    """Return the tokens of shared messages without the fragments in them."""
+    """Return the tokens that shared messages need in addition to the fragments in them."""
     around = (shared for shared in shared_messages.values() if shared.head or shared.tail)
     texts = sum(counter.recall(shared.head) + counter.recall(shared.tail) for shared in around)
     return len(shared_messages) * counter.per_message + texts
@@ -163,7 +163,10 @@ def _admit(
     counter: TokenCounter,
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
-    """Admit the fragments that fit, without those with dialogue examples."""
+    """Admit those of the fragments that fit.
+
+    Dialogue examples are not among these fragments; `_admit_yielding` admits them later.
+    """
     opened = _shared_messages(fragments)
     opening = _cost_of_messages(opened, counter) if opened else 0
     total = spent + opening + sum(fragment.tokens for fragment in fragments)
@@ -202,7 +205,7 @@ def _check_required(
 
 
 def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter) -> int:
-    """Return the tokens of a fragment's shared message; 0 if an earlier fragment added them."""
+    """Return the tokens that a fragment's shared message adds; 0 if it was already added."""
     shared = fragment.claim.shared
     if shared is None or shared.key in admitted.opened:
         return 0
@@ -291,7 +294,7 @@ def _cut_history(
         # cache.
         share = room * rules.keep_percent // 100
         first, tokens = history.fitting(share, counter=counter, floor=floor)
-    whole = history.whole_pairs(first)
+    whole = history.after_orphan_results(first)
     return (
         (first, tokens) if whole == first else (whole, history.tokens_from(whole, counter=counter))
     )
@@ -307,7 +310,7 @@ def _admit_yielding(
     steady = [*admitted.kept]
     answers: list[
         tuple[Fragment, Verdict | None]
-    ] = []  # each fragment with a verdict, None if all its blocks are kept
+    ] = []  # each fragment with its verdict; the verdict is None if all blocks are kept
     for fragment in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         opening = _opening_cost(fragment, admitted, counter)
         kept = leading_blocks(fragment, room - opening, counter=counter)

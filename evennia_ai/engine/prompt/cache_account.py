@@ -39,7 +39,8 @@ Reason = Literal[
     "order",
     "undeclared",
 ]
-# The explanation of each reason for reports. "It" is the text at which the common prefix ends.
+# The explanation of each reason for reports. "The text" is the text at which the common prefix
+# ends.
 MEANINGS: Final[Mapping[Reason, str]] = {
     "append": "the previous prompt is a prefix",
     "dynamic": "the facts of the previous turn were only for that turn",
@@ -76,7 +77,7 @@ class Sent:
     tight: bool = False
     """True if some texts did not fit into the prompt."""
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """The revision of each source that is not itself the origin of a text, such as a card."""
+    """The revision of each source that has no text of its own in the prompt, such as a card."""
 
 
 class Break(NamedTuple):
@@ -136,7 +137,7 @@ def _is_trimmed(pair: _Pair) -> bool:
 
 
 def _break_by_moving(pair: _Pair) -> Break | None:
-    """Return why the common prefix ends, if the text there is expected to move or change.
+    """Return why the common prefix ends at a text that is expected to move or change.
 
     Such texts are the facts of one turn, anchored notes, texts injected by depth, and texts after
     the history. Returns None for any other text.
@@ -200,7 +201,7 @@ def _break_in_history(pair: _Pair) -> Break | None:
     dropped.
     """
     old, new = pair.old, pair.new
-    assert old is not None  # without it the older prompt would be a prefix
+    assert old is not None  # `old` is only None if the older prompt is a prefix of the newer one
     if old.block == "ordered" or (new is not None and new.block == "ordered"):
         return None
     if not pair.components.is_on("conversation_history"):
@@ -230,7 +231,7 @@ def _is_same(one: Message, other: Message) -> bool:
 
 
 def _break_by_text(pair: _Pair, origin: str | None) -> Break:
-    """Return why the common prefix ends at a text before the history."""
+    """Return why the common prefix ends, if it ends at a text before the history."""
     assert origin is not None
     before = part_of(pair.older.messages, origin)
     now = part_of(pair.newer.messages, origin)
@@ -275,7 +276,7 @@ def _lore_reason(pair: _Pair, before: Part | None, now: Part | None) -> Reason:
 def _component_reason(
     pair: _Pair, compiled: CompiledComponent, before: Part | None, now: Part | None
 ) -> Reason:
-    """Return why a component has another text than in the previous prompt."""
+    """Return why the text of a component differs from that in the previous prompt."""
     if compiled.component.volatile:
         return "dynamic"
     if pair.older.tight or pair.newer.tight:
@@ -297,7 +298,7 @@ def _first_origin(pair: _Pair) -> str | None:
     """Return the origin of the first text that was removed, added or changed, or None."""
     old, new = pair.old, pair.new
     at_their_ids = [m for m in (old, new) if m is not None and m.block == "ordered"]
-    if len(at_their_ids) == 1:  # one prompt has no more messages before the history
+    if len(at_their_ids) == 1:  # one prompt has no further messages before the history
         return at_their_ids[0].parts[0].origin
     one, other = (message.stretches if message else [] for message in (old, new))
     for before, now in zip_longest(one, other):
@@ -306,7 +307,7 @@ def _first_origin(pair: _Pair) -> str | None:
         if before is not None and part_of(pair.newer.messages, before[0]) is None:
             return before[0]
         return (now or before)[0]
-    message = new or old  # all texts are equal, so the role or the name differs
+    message = new or old  # all texts are equal, so the messages differ in role or name
     return message.parts[0].origin if message is not None else None
 
 
@@ -400,9 +401,10 @@ def _last_staying(messages: Sequence[Message], at: int) -> int:
 
 
 def _end_of_head(messages: Sequence[Message], behind: Collection[str]) -> int:
-    """Return the index of the first message that belongs to the history or comes after it.
+    """Return the index of the first message that belongs to the history or comes after the history.
 
-    For a prompt without a history, it is the first message that would be after it.
+    `behind` are the origins of texts after the history. Without a history, the result is the index
+    of the first of those texts.
     """
     for index, message in enumerate(messages):
         if message.block != "ordered" or message.parts[0].origin in behind:

@@ -14,10 +14,10 @@ from evennia_ai.engine.text.differences import diff_texts
 
 How = Literal["came", "went", "changed"]
 MOST_LINES: Final = 40
-"""The most lines shown of one item's text or differences. A count stands for the rest."""
+"""The most lines shown of one item's text or differences. A last line counts the omitted ones."""
 
-# Origins that are not compared as items. `compare_messages` reports the conversation, and the
-# framing only changes if other items change.
+# Origins that are not compared as items. `compare_messages` reports the conversation. The tokens of
+# the framing only change if other items change.
 _NO_ITEMS: Final = frozenset({"history", "event", "framing", "tool"})
 
 
@@ -35,16 +35,18 @@ class Change:
 
 def compare_reports(older: Report, newer: Report) -> list[Change]:
     """Return the items that were added, changed or removed between the prompts of two reports."""
-    before, now = _texts(older), _texts(newer)
+    before, now = _item_texts(older), _item_texts(newer)
     kept, left = final_verdicts(newer)
     reasons = {one.item: one.cause or one.reason for one in (*kept, *left)}
     found: list[Change] = []
     for item, text in now.items():
         if item not in before:
-            found.append(_change(item, "came", reasons, _bounded(text.splitlines())))
+            found.append(_change(item, "came", reasons, _limit_lines(text.splitlines())))
         elif text != before[item]:
             found.append(
-                _change(item, "changed", reasons, _bounded(list(diff_texts(before[item], text))))
+                _change(
+                    item, "changed", reasons, _limit_lines(list(diff_texts(before[item], text)))
+                )
             )
     found += [_change(item, "went", reasons, ()) for item in before if item not in now]
     return found
@@ -52,7 +54,7 @@ def compare_reports(older: Report, newer: Report) -> list[Change]:
 
 def compare_messages(older: Report, newer: Report) -> tuple[list[str], list[str]]:
     """Return the numbers of the conversation's messages that were added, and of those left out."""
-    before, now = _said(older), _said(newer)
+    before, now = _message_numbers(older), _message_numbers(newer)
     came = [number for number in now if number not in before]
     return came, [number for number in before if number not in now]
 
@@ -61,8 +63,8 @@ def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, .
     return Change(item=item, how=how, why=reasons.get(item, ""), lines=lines)
 
 
-def _texts(report: Report) -> dict[str, str]:
-    """Return the text of each kept item by its origin; "" if it is inside another item's text."""
+def _item_texts(report: Report) -> dict[str, str]:
+    """Return the text of each kept item by origin; "" if it is inside another item's text."""
     fragments: dict[str, list[str]] = {}
     for message in report.messages:
         for part in message.parts:
@@ -76,8 +78,8 @@ def _texts(report: Report) -> dict[str, str]:
     }
 
 
-def _said(report: Report) -> dict[str, None]:
-    """Return the numbers of the conversation's messages, including the event, as keys."""
+def _message_numbers(report: Report) -> dict[str, None]:
+    """Return the numbers of the conversation's messages, including the event, as keys of a dict."""
     return {
         number_of(report, index): None
         for index, message in enumerate(report.messages)
@@ -85,7 +87,7 @@ def _said(report: Report) -> dict[str, None]:
     }
 
 
-def _bounded(lines: list[str]) -> tuple[str, ...]:
+def _limit_lines(lines: list[str]) -> tuple[str, ...]:
     return tuple(_up_to(lines))
 
 

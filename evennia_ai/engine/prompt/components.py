@@ -116,7 +116,7 @@ class PromptComponent:
         if self.scope.kind not in SCOPE_RANK:
             wanted = f"of the kind {', '.join(SCOPE_RANK)}; only lorebooks have others"
             raise ComponentValueError("scope", str(self.scope), wanted)
-        if self.injection_depth > 0:  # a depth always means a place in the history
+        if self.injection_depth > 0:  # a component with a depth is always placed in the history
             object.__setattr__(self, "placement", "history")
 
     @property
@@ -148,7 +148,7 @@ def depth_in_words(depth: int | None) -> str:
 
 
 def is_plain_int(value: object) -> bool:
-    """True if `value` is an integer. A boolean, which Python counts as one, is not."""
+    """True if `value` is an integer and not a boolean, although Python's booleans are integers."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -170,8 +170,8 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
         "What the NPC knows of the people present.",
         volatile=True,
     ),
-    # The next two components repeat what players said. Their role is user, so that the model never
-    # reads such words as instructions of the system.
+    # The next two components repeat the words of players. Their role is user, so that the model
+    # never reads such words as instructions of the system.
     _static(
         2000,
         "semantic_memories",

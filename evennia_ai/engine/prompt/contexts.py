@@ -63,7 +63,7 @@ class PromptContext:
         """
         if layer.reserves:
             raise ContextError(
-                f"layer '{layer.name}' over context '{self.name}' reserves room for"
+                f"layer '{layer.name}' over context '{self.name}' reserves tokens for"
                 f" {', '.join(sorted(layer.reserves))}; a layer may only restrict"
             )
         for key, fields in layer.overrides.items():
@@ -77,10 +77,10 @@ class PromptContext:
             self,
             name=f"{self.name}+{layer.name}",
             off=self.off | layer.off,
-            enabled_ids=_both(self.enabled_ids, layer.enabled_ids),
-            overrides=_overlaid(self.overrides, layer.overrides),
-            limit_tokens=_lower(self.limit_tokens, layer.limit_tokens),
-            tools=_both(self.tools, layer.tools),
+            enabled_ids=_intersect(self.enabled_ids, layer.enabled_ids),
+            overrides=_merge_overrides(self.overrides, layer.overrides),
+            limit_tokens=_lower_limit(self.limit_tokens, layer.limit_tokens),
+            tools=_intersect(self.tools, layer.tools),
         )
 
     def serves(self, event: str, *, private: bool) -> bool:
@@ -91,16 +91,16 @@ class PromptContext:
         return (private or not self.is_private) and (not self.events or event in self.events)
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
-        """Return the components with the context's overrides. Those left out are disabled."""
-        return tuple(self._applied(component) for component in components)
+        """Return the components as the context changes them: with its overrides, or disabled."""
+        return tuple(self._apply_overrides(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:
-        """Return the budget for a prompt of `limit_tokens`, or fewer if the context says so."""
-        lower = _lower(self.limit_tokens, limit_tokens)
-        assert lower is not None  # `limit_tokens` is always a number
+        """Return the budget for a prompt of `limit_tokens`, or of the context's lower limit."""
+        lower = _lower_limit(self.limit_tokens, limit_tokens)
+        assert lower is not None  # one of the two limits is always a number
         return BudgetRules(limit_tokens=lower, reserves=self.reserves)
 
-    def _applied(self, component: PromptComponent) -> PromptComponent:
+    def _apply_overrides(self, component: PromptComponent) -> PromptComponent:
         fields = dict(self.overrides.get(component.key, {}))
         is_out = self.enabled_ids is not None and component.id not in self.enabled_ids
         if is_out or component.key in self.off:
@@ -129,7 +129,7 @@ BUILT_IN: Final = (AUTONOMOUS, WHISPER, CONVERSATION)
 def context_for(
     event: str, contexts: Sequence[PromptContext] = BUILT_IN, *, private: bool = False
 ) -> PromptContext:
-    """Return the first context that is for this kind of event.
+    """Return the first of the contexts that is for this kind of event.
 
     Raises:
         ContextError: no context is for it.
@@ -141,20 +141,20 @@ def context_for(
     raise ContextError(f"no context serves events of kind '{event}'; there are {names}")
 
 
-def _both(first: frozenset[T] | None, second: frozenset[T] | None) -> frozenset[T] | None:
+def _intersect(first: frozenset[T] | None, second: frozenset[T] | None) -> frozenset[T] | None:
     if first is None or second is None:
         return second if first is None else first
     return first & second
 
 
-def _lower(first: int | None, second: int | None) -> int | None:
+def _lower_limit(first: int | None, second: int | None) -> int | None:
     given = [limit for limit in (first, second) if limit is not None]
     return min(given) if given else None
 
 
-def _overlaid(
+def _merge_overrides(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return a context's overrides by component key, with the contents of a layer's overrides."""
+    """Return a context's overrides by component key, updated with those of a layer."""
     keys = dict.fromkeys((*base, *layer))
     return {key: {**base.get(key, {}), **layer.get(key, {})} for key in keys}

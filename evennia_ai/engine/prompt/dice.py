@@ -14,15 +14,15 @@ class Dice:
     """The seed of rolls that stay the same for the whole conversation."""
 
     def roll(self, *what: object) -> float:
-        """Return a number in [0, 1) for this turn and the purpose `what`."""
+        """Return a random number in [0, 1) for the purpose `what`, different in each turn."""
         return fraction(self.turn, *what)
 
     def rolls(self, count: int, *what: object) -> list[float]:
-        """Return `count` numbers in [0, 1) for this turn and the purpose `what`, from one hash."""
+        """Return `count` random numbers in [0, 1) for this turn and purpose, from one hash."""
         return fractions(count, self.turn, *what)
 
     def pick(self, *what: object) -> float:
-        """Return a number in [0, 1) that keeps its value for this conversation and purpose."""
+        """Return a random number in [0, 1) for the purpose `what`, the same in all turns."""
         return fraction(self.conversation, *what)
 
 

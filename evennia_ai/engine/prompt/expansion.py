@@ -112,7 +112,7 @@ class CompiledComponent:
         """True if the component's text may read one of the changed variables."""
         uses = self.template.uses if self.template else Uses()
         contained = self.component.is_contained
-        return changed.concerns(uses.reads, reads_any=uses.computes_names, contained=contained)
+        return changed.affect_text(uses.reads, reads_any=uses.computes_names, contained=contained)
 
     def claim(self, layout: Layout) -> Claim:
         """Return the place, role and budget rank that the component's text asks for."""
@@ -129,7 +129,7 @@ class CompiledComponent:
             depth=component.injection_depth if component.placement == "history" else None,
             depth_counts=component.depth_counts,
             order=component.injection_order,
-            shared=DYNAMIC if self._moves_behind_history(layout) else None,
+            shared=DYNAMIC if self._moves_after_history(layout) else None,
             tier=Tier.REQUIRED if component.required else tier,
             priority=component.priority,
             revision=component.revision,
@@ -137,7 +137,7 @@ class CompiledComponent:
         )
         return made
 
-    def _moves_behind_history(self, layout: Layout) -> bool:
+    def _moves_after_history(self, layout: Layout) -> bool:
         """True if the text moves after the history, so that the provider's cache stays valid."""
         one = self.component
         is_volatile = one.volatile and one.placement == "ordered"
@@ -153,7 +153,7 @@ class CompiledComponent:
         one = self.component
         is_before = one.placement == "ordered" and one.id < HISTORY_ID
         rolls = self.template is not None and self.template.uses.rolls_each_turn
-        return one.enabled and is_before and rolls and not self._moves_behind_history(layout)
+        return one.enabled and is_before and rolls and not self._moves_after_history(layout)
 
     def expand_into(self, filling: Filling, store: MacroStore) -> Fragment | Verdict:
         """Expand the component's text, and add the variables it sets and its work to the store.
@@ -341,7 +341,7 @@ class CompiledComponents:
         store, changed = MacroStore(filling.state), ChangedVariables()
         effects = {} if last is None else {**last.effects}
         if last is not None:
-            changed.since(last.before, filling.state)
+            changed.compare_initial_states(last.before, filling.state)
         for i in self._filled_in:
             before = effects.get(i)
             if (
@@ -351,9 +351,9 @@ class CompiledComponents:
             ):
                 made[i], effects[i] = self.members[i].expand(filling, store.now)
                 if before is not None:
-                    changed.note(before, effects[i])
+                    changed.compare_effects(before, effects[i])
             elif changed:
-                changed.again(before)
+                changed.drop_variables_of(before)
             store.take(effects[i])
         return _Walk(filling.state, effects, store.now, store.ran_out or store.is_too_much)
 
@@ -413,7 +413,7 @@ def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
 
 
 class ComponentDependences(NamedTuple):
-    """The components that depend on what is said in the chat, and what they pass to later texts."""
+    """The components, outlets, variables and card fields that depend on what is said."""
 
     members: Mapping[int, Dependence]
     said: SpeechSources
@@ -468,7 +468,7 @@ _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
-    """The serialised form of a `ComponentSet`, with the keys that its context disables"""
+    """The serialised form of a `ComponentSet`."""
 
     listed: tuple[PromptComponent, ...] = ()
     context: str = ""
@@ -528,7 +528,10 @@ class ComponentSet:
         self._dependences: tuple[SpeechSources, ComponentDependences] | None = None
 
     def dependences(self, lore: SpeechSources) -> ComponentDependences:
-        """Return the components that depend on what is said, given the lore that does."""
+        """Return the components that depend on what is said.
+
+        `lore` has the outlets and variables of lore that depend on what is said.
+        """
         known = self._dependences
         if known is None or known[0] != lore:
             found = component_dependences(self.compiled.members, self.fields, lore)
@@ -552,7 +555,7 @@ class ComponentSet:
         of card fields exist even without a component.
         """
         if (key, side) not in self._next_to:
-            self._next_to[key, side] = self._beside(key, side)
+            self._next_to[key, side] = self._message_next_to(key, side)
         return self._next_to[key, side]
 
     def keys_reading(self, name: str) -> tuple[str, ...]:
@@ -560,10 +563,10 @@ class ComponentSet:
         return self.compiled.keys_reading(name)
 
     def needs(self, key: str, name: str) -> bool:
-        """True if the component `key` has an empty text without the value `name`."""
+        """True if the component `key` is enabled and its text names the value `name`."""
         return self.compiled.reads(name) and key in self.compiled.keys_reading(name)
 
-    def _beside(self, key: str, side: Side) -> SharedMessage | None:
+    def _message_next_to(self, key: str, side: Side) -> SharedMessage | None:
         component = self._listed.get(key)
         if component is None and key not in PLUGGABLE_IDS:
             return None
@@ -584,7 +587,7 @@ class ComponentSet:
 
     def place_of(self, key: str) -> CompiledComponent:
         """Return the static component with this key, or its default if the set lacks it."""
-        return self.find(key) or _static(key)
+        return self.find(key) or _default_component(key)
 
     def why_off(self, key: str) -> str:
         """Return why the component with this key is disabled, as a reason for verdicts."""
@@ -596,7 +599,11 @@ class ComponentSet:
 
 
 def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMessage:
-    """Return the message that lore at one place shares, next to a builder's component if any."""
+    """Return the message that lore entries next to a card field share.
+
+    If a builder's component has the key of that field, the message is placed next to this
+    component.
+    """
     placed = next((c for c in components if c.key == key), None)
     if placed is None:
         return SharedMessage(
@@ -615,5 +622,5 @@ def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMess
 
 
 @lru_cache
-def _static(key: str) -> CompiledComponent:
+def _default_component(key: str) -> CompiledComponent:
     return CompiledComponent(next(one for one in STATIC_COMPONENTS if one.key == key))

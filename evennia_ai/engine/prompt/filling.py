@@ -45,7 +45,7 @@ class _Field(NamedTuple):
     contained: bool
 
 
-# The last rendering of the card's fields: the values and dice used, and the texts
+# The last rendering of the card's fields: the values and dice that were used, and the texts
 _Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
 
 
@@ -162,7 +162,7 @@ class Filling:
 
 MOST_QUOTED: Final = 500
 """The longest quotation of a last message in texts of other roles than user, in characters."""
-_SEARCHED_BACK: Final = 50  # how many messages are searched for the NPC's last reply
+_SEARCHED_BACK: Final = 50  # the number of messages that are searched for the NPC's last reply
 _OTHER_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
 
 

@@ -101,9 +101,9 @@ class Claim:
     priority: float = 100
     revision: int = 0
     stays: str = ""
-    """The kind of persistent text, such as `note:0`; "" if it does not persist."""
+    """The kind of persistent text, such as `note:0`; "" if the text does not persist."""
     beside: Beside | None = None
-    """The message that the depth was computed from; None if an author chose the depth."""
+    """The message from which the depth was computed; None if an author chose the depth."""
 
     @property
     def spoken_as(self) -> Role:
@@ -126,7 +126,8 @@ class Fragment(NamedTuple):
     note: str = ""
     """A remark that the verdict on the fragment adds to its reason."""
     cause: str | None = None
-    """Why the text was considered at all, such as the key that activated a lore entry."""
+    """The reason why the text was considered at all, such as the key that activated a lore entry.
+    """
     breaks: tuple[int, ...] = ()
     """The offsets in the text at which its blocks after the first begin; () without blocks."""
     lines: tuple[tuple[Message, ...], ...] = ()
@@ -203,7 +204,7 @@ def without_origin(made: Iterable[Fragment | Verdict], origin: str) -> list[Frag
     ]
 
 
-# The key of a cached token count: how many of the first blocks were counted, and the counter.
+# The key of a cached token count: the number of blocks that were counted, and the counter
 _Asked = tuple[int, TokenCounter]
 
 
@@ -286,7 +287,7 @@ def _made(fragment: Fragment, count: int, counter: TokenCounter) -> Fragment:
 
 
 def merge_shared(fragments: Iterable[Fragment]) -> list[tuple[int, str, Message]]:
-    """Return one message for each group of fragments that share one, with its ID and key."""
+    """Return each shared message of the fragments as one message, with its ID and key."""
     by_joint = sorted(fragments, key=_order_in_shared)
     return [
         (shared.id, shared.key, merge_fragments(shared, list(members)))
@@ -295,7 +296,7 @@ def merge_shared(fragments: Iterable[Fragment]) -> list[tuple[int, str, Message]
 
 
 def merge_shared_in_history(fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Return the fragments, with those that share a message in the history merged into one.
+    """Return the fragments, with one merged fragment for each shared message of the history.
 
     All fragments of such a message have the same depth. The merged fragment takes the place of the
     last of them.
@@ -321,7 +322,7 @@ def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Mes
         claim, message = fragment.claim, fragment.message
         text = message.content
         if message.joined:
-            parts += _moved(message.joined, at)
+            parts += _shift_parts(message.joined, at)
         else:
             end = at + len(text)
             parts.append(Part(origin=claim.origin, start=at, end=end, revision=claim.revision))
@@ -339,13 +340,13 @@ def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Mes
     )
 
 
-def _moved(parts: Iterable[Part], by: int) -> list[Part]:
-    """Return parts of a message with their offsets shifted by `by`."""
+def _shift_parts(parts: Iterable[Part], by: int) -> list[Part]:
+    """Return the parts of a message with their offsets shifted by `by`."""
     return [replace(part, start=part.start + by, end=part.end + by) for part in parts]
 
 
 def fragments_sharing(shared: SharedMessage, fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Return the fragments that belong to a shared message, in their order inside the message."""
+    """Return the fragments that belong to a shared message, in their order inside that message."""
     sharing = (fragment for fragment in fragments if fragment.claim.shared == shared)
     return sorted(sharing, key=_order_in_shared)
 

@@ -18,7 +18,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Window:
-    """The serialised form of a history: its messages, and the number of messages before them"""
+    """The serialised form of a history: its messages, and the number of messages before them."""
 
     messages: tuple[Message, ...] = ()
     earlier: int = 0
@@ -74,7 +74,8 @@ class History:
         """Return a history with `messages` added at its end. This history does not change."""
         view = object.__new__(History)
         log = self._log
-        if len(log.messages) != len(self):  # a longer history shares the list, so copy it
+        # another history already extended the shared list, so copy it
+        if len(log.messages) != len(self):
             log = _Log(self, self.earlier)
         log.append(messages)
         view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
@@ -101,12 +102,12 @@ class History:
 
     @property
     def is_plain(self) -> bool:
-        """True if no message is bookkeeping or a tool call: all were said or perceived."""
+        """True if the conversation has no bookkeeping records and no tool calls."""
         return self._log.is_plain
 
     @property
     def has_staying(self) -> bool:
-        """True if the conversation has persistent texts, which a prompt sent once and that stay."""
+        """True if the conversation has texts that one prompt sent and the history keeps."""
         return bool(self._log.staying)
 
     def newest_from(self, count: int) -> int:
@@ -144,7 +145,7 @@ class History:
         return found[at - 1] if at and found[at - 1] >= first else None
 
     def newest_user(self) -> Message | None:
-        """Return the newest message of role user."""
+        """Return the newest message of role user; None if there is none."""
         users = self._log.users
         at = bisect_left(users, self.stop)
         return self[users[at - 1]] if at else None
@@ -206,15 +207,15 @@ class History:
         return self.slot(max(self.counted(first) - depth, 0), first=first)
 
     def counted(self, first: int, counts: DepthCounts = "messages") -> int:
-        """Count the messages from this absolute index on that injection depths count."""
+        """Count the messages from this absolute index on, as injection depths count them."""
         passed_over = [self._log.bookkeeping]
         if counts == "speech":
             passed_over.append(self._log.movement)
         inside = sum(bisect_left(one, self.stop) - bisect_left(one, first) for one in passed_over)
         return self.stop - first - inside
 
-    def whole_pairs(self, first: int) -> int:
-        """Return `first`, moved past tool results whose tool call would be cut away."""
+    def after_orphan_results(self, first: int) -> int:
+        """Return `first`, or the index after tool results there, whose call would be cut away."""
         while first < self.stop and self[first].role == "tool":
             first += 1
         return first
@@ -258,13 +259,13 @@ class _Log:
         self.messages: list[Message] = []
         self.memo = Memo()
         self.earlier = earlier
-        self.is_plain = True  # False once there is bookkeeping or a tool call
+        self.is_plain = True  # becomes False with the first bookkeeping record or tool call
         # The absolute indexes of some kinds of messages, in ascending order:
-        self.bookkeeping: list[int] = []  # messages that depths do not count
-        self.movement: list[int] = []  # about arrivals and departures
-        self.users: list[int] = []  # messages of role user
-        self.replies: list[int] = []  # replies of the NPC
-        self.staying: dict[str, list[int]] = {}  # persistent texts, by kind
+        self.bookkeeping: list[int] = []  # indexes of messages that depths do not count
+        self.movement: list[int] = []  # indexes of messages about arrivals and departures
+        self.users: list[int] = []  # indexes of messages of role user
+        self.replies: list[int] = []  # indexes of replies of the NPC
+        self.staying: dict[str, list[int]] = {}  # indexes of persistent texts, by kind
         self._sums: dict[TokenCounter, _Sums] = {}
         self.append(messages)
 
@@ -300,7 +301,7 @@ class _Log:
 
 
 class _Sums:
-    """Sums of tokens: `totals[k]` is the sum of k messages from the index `oldest` on."""
+    """Sums of tokens: `totals[k]` is the sum of the first k messages from the index `oldest` on."""
 
     __slots__ = ("counter", "oldest", "totals")
 
@@ -316,7 +317,7 @@ class _Sums:
             self.totals.append(self.totals[-1] + message.tokens(self.counter))
 
     def reach_back(self, room: int, log: _Log, *, stop: int) -> None:
-        """Count older messages until those up to `stop` fill the room or none is left."""
+        """Count older messages until the messages up to `stop` fill the room, or none is left."""
         older: list[int] = []
         if stop < self.oldest:
             self.reach_to(stop, log)
@@ -329,7 +330,7 @@ class _Sums:
         self._prepend(older)
 
     def reach_to(self, first: int, log: _Log) -> None:
-        """Count the tokens of older messages, down to the absolute index `first`."""
+        """Count the tokens of all older messages down to the absolute index `first`."""
         at = max(first, log.earlier)
         if at >= self.oldest:
             return

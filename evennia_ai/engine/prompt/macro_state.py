@@ -76,7 +76,7 @@ EMPTY_STATE: Final = MacroState()
 
 
 class MacroStore:
-    """The variables and the used work while a list of texts is expanded one after another."""
+    """The variables and the used work during the expansion of a list of texts."""
 
     __slots__ = ("_contained", "_granted", "_of_lore", "_work", "ran_out")
 
@@ -90,20 +90,23 @@ class MacroStore:
 
     @property
     def now(self) -> MacroState:
-        """The variables and used work for the next text. It changes later, so do not store it."""
+        """The variables and the used work for the next text.
+
+        The store changes this object later, so do not keep it.
+        """
         granted, contained = self._work
         return MacroState(self._granted, self._contained, granted, contained, self._of_lore)
 
     def take(self, effect: Effect) -> None:
-        """Add the variables that a text set, and the work that it used."""
+        """Add the variables that a text set and the work that it used to this store."""
         changed, work, contained, ran_out = effect
         if changed:
             (self._contained if contained else self._granted).update(changed)
         self._work[contained] += work
         self.ran_out = self.ran_out or ran_out
 
-    def fill(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
-        """Expand a text of a preset. If that is too much work, return the text as written."""
+    def expand_or_keep(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
+        """Expand a text of a preset; return it as written if expanding needs too much work."""
         meter = self.now.meter(contained=False)
         try:
             return template.render(values, dice, meter=meter)
@@ -119,7 +122,7 @@ class MacroStore:
 
 
 class ChangedVariables:
-    """The variables whose value differs from the last expansion. Falsy if there are none."""
+    """The variables whose value differs from the last expansion; falsy if there are none."""
 
     __slots__ = ("_contained", "_granted")
 
@@ -130,15 +133,15 @@ class ChangedVariables:
     def __bool__(self) -> bool:
         return bool(self._granted or self._contained)
 
-    def since(self, before: MacroState, now: MacroState) -> None:
+    def compare_initial_states(self, before: MacroState, now: MacroState) -> None:
         """Add the variables whose value before the first text differs from the last expansion."""
         if before != now:
-            self.note(Effect(before.granted), Effect(now.granted))
+            self.compare_effects(Effect(before.granted), Effect(now.granted))
             for contained in (before.contained, now.contained):
                 self._contained.update(contained)
 
-    def note(self, before: Effect, now: Effect) -> None:
-        """Add variables that a text now set to another value; drop those with the old value."""
+    def compare_effects(self, before: Effect, now: Effect) -> None:
+        """Add variables that a text now sets to another value; drop those set to the old value."""
         names = self._contained if now.contained else self._granted
         for name in before.changed.keys() | now.changed.keys():
             if before.changed.get(name) == now.changed.get(name):
@@ -146,12 +149,12 @@ class ChangedVariables:
             else:
                 names.add(name)
 
-    def again(self, effect: Effect) -> None:
-        """Drop the variables of a text that is not expanded again: their values are as before."""
+    def drop_variables_of(self, effect: Effect) -> None:
+        """Drop the variables of a text that is not expanded again, because they are unchanged."""
         names = self._contained if effect.contained else self._granted
         names.difference_update(effect.changed)
 
-    def concerns(self, reads: frozenset[Variable], *, reads_any: bool, contained: bool) -> bool:
+    def affect_text(self, reads: frozenset[Variable], *, reads_any: bool, contained: bool) -> bool:
         """True if a text reads one of the changed variables.
 
         Args:

@@ -73,7 +73,7 @@ class SpentMemo(Memo):
         """Ignore the value: this memo stores nothing new."""
 
     def setdefault(self, slot: Slot[T], value: T, /) -> T:  # type: ignore[override]
-        """Return the stored value, or the given one without storing it."""
+        """Return the stored value, or the given value, which is not stored."""
         known = self.get(slot)
         return value if known is None else known
 
@@ -82,12 +82,12 @@ _MEMO: Final = attrgetter("memo")
 
 
 def cached_values(values: Sequence[S], slot: Slot[T]) -> list[T | None]:
-    """Return the result in the memo of each value for this slot; None where there is none."""
+    """Return for each value the result in this slot of its memo; None where there is none."""
     return list(map(dict.get, map(_MEMO, values), repeat(slot)))
 
 
 def cached_or_made(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
-    """Return the result in the memo of each value for this slot, made by `make` if missing.
+    """Return for each value the result in this slot of its memo; `make` computes a missing result.
 
     A turn does this for hundreds of messages. One call for all of them avoids a function call for
     each, which would take longer than the rest.
@@ -122,11 +122,11 @@ def typed_frozen(cls: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
 def typed_frozen_thing(cls: type[T]) -> type[T]:
-    """Turn `cls` into a slotted, keyword-only dataclass. Each object is only equal to itself."""
+    """Turn `cls` into a slotted, keyword-only dataclass. Each object equals only itself."""
     return dataclass(slots=True, kw_only=True, eq=False)(cls)
 
 
 @dataclass_transform(frozen_default=True)
 def typed_frozen_row(cls: type[T]) -> type[T]:
-    """Turn `cls` into a slotted, hashable dataclass with positional fields, made fast."""
+    """Turn `cls` into a slotted, hashable dataclass with positional fields, fast to create."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

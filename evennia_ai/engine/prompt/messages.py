@@ -34,7 +34,7 @@ Block = Literal["ordered", "history", "dynamic", "event", "tool"]
 
 OF_DYNAMIC: Final = "dynamic"
 OF_LORE: Final = "lore:"
-"""The kinds of persistent texts: of facts, and the prefix for lore. A note's kind is its origin."""
+"""The kinds of persistent texts that belong to lore or facts. A note's kind is its origin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

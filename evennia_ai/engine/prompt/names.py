@@ -65,7 +65,7 @@ _TELLING: Final = re.compile(
     r"|whispers?|speaks?|tells?|is|was|has|had|and)(?!\w)",
     re.IGNORECASE,
 )
-_NAMING: Final = ("user", "speaker")  # values that are names chosen by players
+_NAMING: Final = ("user", "speaker")  # The template values that are names chosen by players
 _IN_SHORT: Final = frozenset(" -'’")
 # Letters of other alphabets that look like Latin letters, with the Latin letter for each.
 _CAPITALS: Final = str.maketrans(
@@ -101,17 +101,17 @@ _GUISE: Final = "~"
 
 
 def in_guise(ref: str, guise: str) -> str:
-    """Return the reference of a character in a disguise; `ref` itself if `guise` is ""."""
+    """Return the reference of a character in the disguise `guise`; `ref` itself if it is ""."""
     return f"{ref}{_GUISE}{guise}" if guise else ref
 
 
 def start_of_guises(ref: str) -> str:
-    """Return the prefix that the references to all disguises of a character have."""
+    """Return the prefix that references to this character in any disguise have."""
     return f"{ref}{_GUISE}"
 
 
 def wearer_of(ref: str) -> str:
-    """Return the reference of the character who is in a disguise. Others are unchanged."""
+    """Return the reference of the character in a disguise; return other references unchanged."""
     return ref.partition(_GUISE)[0]
 
 
@@ -152,13 +152,16 @@ def mark_name(name: str, number: int, *, is_word: bool) -> str:
 
 
 def remove_mark(label: str) -> str:
-    """Return a label without the mark that tells characters of one name apart."""
+    """Return a label without the mark that distinguishes characters with the same name."""
     return _MARK.sub("", label)
 
 
 @lru_cache(maxsize=4096)
 def quote_name(label: str) -> str:
-    """Return a label for use in a sentence, in quotes if the name has more than plain words.
+    """Return a label for use in a sentence, with quotes if the name has more than plain words.
+
+    The quotes show where the name ends, so that no part of the name can pass for the rest of the
+    line.
 
     The quotes show where the name ends, so that no part of it can pass for the rest of the line.
     """
@@ -194,7 +197,7 @@ def spoken_name(label: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """True if a character combines with the letter before it, as vowels in Hindi or Thai."""
+    """True if a character is a mark on the letter before it, such as a vowel in Hindi or Thai."""
     return not character.isascii() and unicodedata.category(character).startswith("M")
 
 

@@ -23,9 +23,9 @@ from evennia_ai.engine.prompt.prefix_rules import (
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# A "floating" note is placed at its depth in each prompt. An "anchored" note keeps the place that
-# its depth gave it once, until too many messages follow it. A "tail" note is sent at the end of the
-# history from time to time, and stays there in the history.
+# Modes of notes. A "floating" note is placed at its depth in each prompt. An "anchored" note keeps
+# its first place until too many messages follow it. A "tail" note is sent at the end of the history
+# from time to time, and stays there in the history.
 NoteMode = Literal["floating", "anchored", "tail"]
 NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
 
@@ -34,10 +34,10 @@ NotePlace = Annotated[
     Field(pattern=r"^((before|after) [a-z][a-z0-9_]{0,63})?$"),
     Must("empty, or `before` or `after` and the key of a component"),
 ]
-"""The place of a note that is next to a component instead of at a depth, as a builder writes it."""
+"""The place of a note next to a component, as a builder writes it: `before` or `after` a key."""
 
-# Cached with a note's message: the message shared next to a component, and the note's fragment
-# there
+# A cache in the memo of a note's message: the shared message next to a component, and the note's
+# fragment there
 _BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
 
@@ -184,7 +184,7 @@ def _at_its_place(
     filling: Filling,
     lore: SpeechSources,
 ) -> Fragment | Verdict:
-    """Move a note's fragment next to the component that the note names, if it names one."""
+    """Return a note's fragment, moved next to the component that the note names, if any."""
     note, template = notes.notes[index], notes.compiled.members[index].template
     if not note.place or not isinstance(made, Fragment) or template is None:
         return made
@@ -248,7 +248,7 @@ def expand_notes_again(
     components: ComponentSet,
     lore: SpeechSources,
 ) -> Sequence[ExpandedNote]:
-    """Expand notes with variables a second time, after all components have set variables.
+    """Expand notes that use variables a second time, after all components have set variables.
 
     The first expansion is before that of the components, because notes may activate lore.
     """

@@ -142,11 +142,11 @@ def interleave_fragments(
                 depth = _STAYING
         rank = ties.rank(fragment) if ties else fragment.rank
         slotted.append((slot, -depth, rank, index, fragment))
-    slotted.sort()  # each index is unique, so fragments are not compared
+    slotted.sort()  # each index is unique, so the sort never compares fragments
     kept = history.between(first, stop)
     messages: list[Message] = []
     done = first
-    for slot, _, _, _, fragment in ties.shared(slotted) if ties else slotted:
+    for slot, _, _, _, fragment in ties.merge(slotted) if ties else slotted:
         if slot > done:
             messages += kept[done - first : slot - first]
             done = slot
@@ -225,7 +225,10 @@ def anchor_notes(
 
 
 def _index(known: Anchor | None, digest: str, depth: int, history: History, first: int) -> int:
-    """Return the index where a note stays anchored, or the place for its depth if it may not."""
+    """Return the index at which an anchored note is placed.
+
+    The note keeps its index while that is allowed. Otherwise it gets the index for its depth.
+    """
     if known is None or known.digest != digest or not first <= known.at <= history.stop:
         return history.slot(depth, first=first)
     drifted = history.counted(known.at) - depth >= MOST_DRIFT

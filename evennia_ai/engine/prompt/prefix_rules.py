@@ -34,10 +34,11 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 _SPEAKER: Final = "speaker"
 
 
-_SAID: Final = SAID_LAST | {_SPEAKER}  # the words of people, or the speaker's name
+_SAID: Final = SAID_LAST | {_SPEAKER}  # values with words of people or with the speaker's name
 
 
-# Cached with a message: its fragment at an allowed place, after the inputs it was made for
+# A cache in the memo of a message: its fragment at an allowed place, after the inputs of that
+# result
 _MOVED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Fragment]]("moved")
 
 

@@ -42,7 +42,7 @@ class PromptFigures:
     breakpoints: tuple[Count, ...]
     """The indexes of messages after which a provider may cache the prompt."""
     stable_tokens: Count
-    """The tokens up to the last of these messages."""
+    """The tokens up to the last of the messages in `breakpoints`."""
     sha256: str
     layout: Layout
     counter: str
@@ -121,7 +121,7 @@ class Prompt:
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts without those on lore and memories that the conversation did not concern.
+        """The verdicts, without those on lore and memories that had nothing to do with this turn.
 
         These verdicts are stored with a past turn.
         """
@@ -131,15 +131,15 @@ class Prompt:
     def _lore(self) -> ManyVerdicts:
         """The verdicts on lore entries, with the numbers that messages have in this prompt.
 
-        The result refers to the prompt. If the prompt cached it, both would form a reference
+        The prompt does not cache them: they refer to the prompt, so both would form a reference
         cycle, which only the garbage collector could free.
         """
         return self.lore.calling(self.called)
 
     def called(self, index: int) -> str:
-        """Return the name that the history message with this absolute index has in this prompt."""
+        """Return the name by which verdicts call the history message with this absolute index."""
         if not self._numbers and index >= self.cut:
-            self._numbers.update(self._numbered())
+            self._numbers.update(self._numbered_messages())
         number = self._numbers.get(index)
         return "a message that is cut away" if number is None else f"message {number}"
 
@@ -166,7 +166,9 @@ class Prompt:
         """The indexes of the messages after which a provider may cache the prompt."""
         known = self._memo.get(_BREAKPOINTS)
         if known is None:
-            known = cache_breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
+            known = cache_breakpoints(
+                self.messages, anchored=self.anchors, behind=self._origins_after_history()
+            )
             self._memo[_BREAKPOINTS] = known
         return known
 
@@ -224,7 +226,7 @@ class Prompt:
             older, self.sent, counter=self.counter, components=self.components
         )
 
-    def _behind(self) -> frozenset[str]:
+    def _origins_after_history(self) -> frozenset[str]:
         """The origins of the texts that are placed after the history by their registry ID."""
         claims = (fragment.claim for fragment in self.fragments if fragment.claim.depth is None)
         return frozenset(
@@ -234,33 +236,33 @@ class Prompt:
         )
 
     def _places(self) -> Iterator[Verdict]:
-        together = self._together()
+        together = self._merged_words()
         for fragment in self.fragments:
             yield Verdict(
                 stage="place",
                 item=fragment.claim.origin,
                 kept=True,
-                reason=self._where(fragment) + together.get(fragment.claim.origin, ""),
+                reason=self._place_words(fragment) + together.get(fragment.claim.origin, ""),
                 tokens=fragment.tokens,
             )
         for already_sent in self.already_sent:
-            reason = f"already in the history: {self._followed(already_sent.at)}"
+            reason = f"already in the history: {self._words_after(already_sent.at)}"
             for fragment in already_sent.fragments:
                 item = fragment.claim.origin
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
 
-    def _together(self) -> Mapping[str, str]:
-        """Texts for verdicts that say with which others a text was merged, by the text's origin."""
+    def _merged_words(self) -> Mapping[str, str]:
+        """Return, by origin of each merged text, words that name the texts merged with it."""
         rules, told = self.assembly, dict[str, str]()
         for message in self.messages:
             if rules.squash or (rules.ties == "role" and message.injected):
                 origins = tuple(dict.fromkeys(message.origins))
                 for origin in origins if len(origins) > 1 else ():
                     others = [one for one in origins if one != origin]
-                    told[origin] = f"; in one message with {_few(others)}"
+                    told[origin] = f"; in one message with {_few_origins(others)}"
         return told
 
-    def _where(self, fragment: Fragment) -> str:
+    def _place_words(self, fragment: Fragment) -> str:
         claim = fragment.claim
         if fragment.message.stays:
             return "at the end of the history, and stays there"
@@ -271,7 +273,7 @@ class Prompt:
             moved = f", after the history instead of at ID {claim.id}" if behind else ""
             return f"in {claim.shared}{moved}"
         if claim.origin in self.anchors:
-            followed = self._followed(self.anchors[claim.origin].at)
+            followed = self._words_after(self.anchors[claim.origin].at)
             return f"in the history, anchored: {followed}"
         return self._at_depth(fragment, claim.depth)
 
@@ -283,25 +285,25 @@ class Prompt:
         if claim.beside is not None:
             called = "" if claim.beside.at is None else self.called(claim.beside.at)
             beside = claim.beside.words.format(called)
-            return f"in the history, {beside}: {self._moved(claim, follow)}"
+            return f"in the history, {beside}: {self._moved_words(claim, follow)}"
         if depth >= MAX_DEPTH and not claim.from_oldest:
-            return f"at the top of the history: {_follow(follow)}"
+            return f"at the top of the history: {_following_words(follow)}"
         if depth == 0 and not claim.from_oldest:
-            return f"at the bottom of the history: {_follow(follow)}"
+            return f"at the bottom of the history: {_following_words(follow)}"
         base = "from the oldest" if claim.from_oldest else "from the newest"
         clamped = f"; the kept history has {kept}" if depth > kept else ""
         spoken = " of speech" if counts == "speech" else ""
-        return f"in the history, depth {depth} {base}: {_follow(follow, spoken)}{clamped}"
+        return f"in the history, depth {depth} {base}: {_following_words(follow, spoken)}{clamped}"
 
-    def _moved(self, claim: Claim, follow: int) -> str:
+    def _moved_words(self, claim: Claim, follow: int) -> str:
         """Say how many messages follow a text, and why that differs from its author's depth."""
         at = claim.beside.at if claim.beside else None
-        told = _follow(follow)
+        told = _following_words(follow)
         if at is not None and at < self.cut:
-            return f"{told}; that one is cut away: at the top of the history"
+            return f"{told}; that message is cut away, so the text is at the top of the history"
         return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
 
-    def _numbered(self) -> Iterator[tuple[int, int]]:
+    def _numbered_messages(self) -> Iterator[tuple[int, int]]:
         """Yield for each kept history message its absolute index and its index in the prompt."""
         kept = self.history.between(self.cut, self.history.stop)
         at = 0
@@ -311,8 +313,8 @@ class Prompt:
                     yield self.cut + at, number
                     at += 1
 
-    def _followed(self, index: int) -> str:
-        return _follow(self.history.counted(index))
+    def _words_after(self, index: int) -> str:
+        return _following_words(self.history.counted(index))
 
 
 def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iterator[Verdict]:
@@ -326,11 +328,11 @@ def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iter
         yield verdict if cause == verdict.cause else replace(verdict, cause=cause)
 
 
-def _few(origins: Sequence[str]) -> str:
+def _few_origins(origins: Sequence[str]) -> str:
     return origins[0] if len(origins) == 1 else f"{len(origins)} other texts"
 
 
-def _follow(count: int, spoken: str = "") -> str:
+def _following_words(count: int, spoken: str = "") -> str:
     return f"1 message{spoken} follows" if count == 1 else f"{count} messages{spoken} follow"
 
 

@@ -39,7 +39,7 @@ _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
         "role": "given another role",
     }
 )
-# Further fields that cannot be changed in components that are places for other texts
+# Further fields that cannot be changed in components that mark places for other texts
 _PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
     {
         "injection_depth": "injected by depth",
@@ -97,7 +97,7 @@ class ComponentRegistry:
         raise UnknownComponentError(wanted, known, where="" if scope == GAME else str(scope))
 
     def free_id(self, scope: Scope = GAME) -> int:
-        """Return a free component ID before the history: a multiple of 10 after builders' IDs.
+        """Return a free component ID before the history: a multiple of 10 after the builders' IDs.
 
         Raises:
             ComponentValueError: all IDs are taken.

@@ -28,7 +28,7 @@ from evennia_ai.engine.text.columns import (
     wrap_text,
 )
 
-# By kind of origin: its letter in the bar that shows the tokens, and its name in the legend
+# Maps each kind of origin to its letter in the token bar, and to its name in the legend.
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "component": ("C", "components"),
     "lore": ("L", "lore"),
@@ -75,8 +75,9 @@ class Report(PromptFigures):
     messages: tuple[ReportMessage, ...]
     verdicts: tuple[Verdict, ...]
     hidden: tuple[str, ...] = ()
-    """What this viewer may not see, such as "2 messages". The prompt in this report was composed
-    without it.
+    """The parts of the NPC's prompt that the viewer may not see, such as "2 messages".
+
+    The prompt in this report was composed without them.
     """
 
 
@@ -161,7 +162,7 @@ def report_message(message: Message, tokens: int) -> ReportMessage:
 
 def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
     """Render the whole report of a prompt as plain text, in lines of at most `width` columns."""
-    drawn, became = _drawn(report, width), _fates(report, width)
+    drawn, became = _draw_messages(report, width), _verdict_lines(report, width)
     return [*_head(report, width), "", *drawn, "", *became, "", *_cache(report, width)]
 
 
@@ -219,7 +220,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
     yield from hidden_lines(report, width=width)
 
 
-def _drawn(report: Report, width: int) -> Iterator[str]:
+def _draw_messages(report: Report, width: int) -> Iterator[str]:
     """Yield lines that show the messages in order. Texts inserted into the history are marked."""
     numbered = enumerate(report.messages)
     digits = max([4, *(len(number_of(report, i)) for i in range(len(report.messages)))])
@@ -263,8 +264,8 @@ def calls_in_words(message: ReportMessage) -> str:
     return escape_controls(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
 
-def _fates(report: Report, width: int) -> Iterator[str]:
-    """Yield lines about the kept items, then about items left out, grouped by reason."""
+def _verdict_lines(report: Report, width: int) -> Iterator[str]:
+    """Yield lines about the kept items, then about the items left out, grouped by reason."""
     kept, left = final_verdicts(report)
     yield _rule(f"kept: {len(kept)}", width)
     for verdict in kept:
@@ -296,7 +297,7 @@ def _cache(report: Report, width: int) -> Iterator[str]:
 
 
 def describe_break(report: PromptFigures) -> str:
-    """Say at which text the common prefix with the previous prompt ends, and why."""
+    """Return a sentence on where the common prefix with the previous prompt ends, and why."""
     if report.broken_by is None:
         return MEANINGS["append"]
     by = f"broken first by {escape_controls(report.broken_by)}"
@@ -346,7 +347,7 @@ def explain_lines(
 
 
 def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES) -> list[str]:
-    """Return the origins in a report to which a name can refer; only one if it is unambiguous."""
+    """Return the origins in a report that a name can mean; only one if the name is unambiguous."""
     origins = _origins(report)
     if item in origins:
         return [item]
@@ -412,7 +413,7 @@ def _none_called(report: Report, item: str, names: Mapping[str, str], width: int
     compared = list(islice(known, _MOST_COMPARED))
     near = [known[key] for key in get_close_matches(item[:60], compared, n=6, cutoff=0.4)]
     listed = [_titled(origin, names) for origin in dict.fromkeys(near or islice(origins, 12))]
-    there = f"{'near it are' if near else 'there are'}: {', '.join(listed)}"
+    there = f"{'similar names' if near else 'there are'}: {', '.join(listed)}"
     return wrap_text(
         f"nothing here is called {clip_text(escape_controls(item), 60)}; {there}", width
     )

@@ -90,7 +90,7 @@ class TokenCounter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "slot", Slot(self.name))
         object.__setattr__(self, "per_separator", max(1, self.count(SEPARATOR)))
-        object.__setattr__(self, "recall", _remembering(self.count))
+        object.__setattr__(self, "recall", _cache_counts(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
         """Return the tokens of one message: its texts, its name and the provider's overhead."""
@@ -102,7 +102,7 @@ class TokenCounter:
         return cost
 
 
-def _remembering(count: CountText) -> CountText:
+def _cache_counts(count: CountText) -> CountText:
     """Return a counting function that caches the results for recent texts, except long ones."""
     known = lru_cache(maxsize=REMEMBERED_TEXTS)(count)
     return lambda text: count(text) if len(text) > LONG_TEXT else known(text)
@@ -115,15 +115,16 @@ _NOT_LETTERS: Final = bytes(c for c in range(256) if c not in _LETTERS)
 _TO_BLANK: Final = bytes(c if c in _LETTERS else 32 for c in range(256))
 _BLANKS: Final = bytes(c for c in range(128) if chr(c).isspace())
 
-# The estimated tokens for one character outside ASCII. The first class that has it is used.
+# The estimated tokens for one character outside ASCII, by class of characters. The first class
+# that contains the character is used.
 _FOREIGN: Final[tuple[tuple[re.Pattern[str], float], ...]] = (
-    (re.compile("[\u2000-\u206f\u3000-\u303f\uff00-\uff65]"), 0.5),  # typographic marks
-    (re.compile("[\u00a0-\u024f\u1e00-\u1eff]"), 0.45),  # accented Latin
-    (re.compile("[\u0370-\u03ff\u0400-\u052f]"), 0.28),  # Greek, Cyrillic
-    (re.compile("[\u0590-\u06ff]"), 0.36),  # Hebrew, Arabic
-    (re.compile("[\u3040-\u30ff]"), 0.69),  # kana
-    (re.compile("[\u3400-\u9fff\uf900-\ufaff]"), 0.91),  # Han
-    (re.compile("[\uac00-\ud7af]"), 0.74),  # hangul
+    (re.compile("[\u2000-\u206f\u3000-\u303f\uff00-\uff65]"), 0.5),  # punctuation outside ASCII
+    (re.compile("[\u00a0-\u024f\u1e00-\u1eff]"), 0.45),  # Latin letters with accents
+    (re.compile("[\u0370-\u03ff\u0400-\u052f]"), 0.28),  # Greek and Cyrillic letters
+    (re.compile("[\u0590-\u06ff]"), 0.36),  # Hebrew and Arabic letters
+    (re.compile("[\u3040-\u30ff]"), 0.69),  # Japanese kana
+    (re.compile("[\u3400-\u9fff\uf900-\ufaff]"), 0.91),  # Chinese characters
+    (re.compile("[\uac00-\ud7af]"), 0.74),  # Korean syllables
 )
 _OTHER = 1.3  # the estimate for emoji and for scripts that are not listed
 
@@ -177,7 +178,7 @@ def _known_counter(named: _CounterName, info: ValidationInfo) -> TokenCounter:
     if named not in known:
         names = ", ".join(f"{one.name} {one.version}" for one in known)
         raise ValueError(
-            f"the token counter {named.name} {named.version} is not known here ({names});"
-            " read the request where this counter is, as one of `counters`"
+            f"the token counter {named.name} {named.version} is unknown here ({names});"
+            " pass this counter in `counters`"
         )
     return known[named]

@@ -37,7 +37,7 @@ def not_expanded(item: str, reason: str) -> Verdict:
 
 
 class ManyVerdicts(Protocol):
-    """The verdicts on many items of which few matter, such as lore entries or memories."""
+    """Verdicts on many items of which few matter in a turn, such as lore entries or memories."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -56,11 +56,13 @@ class NamingVerdicts(ManyVerdicts, Protocol):
     """Verdicts that refer to messages by name."""
 
     def calling(self, called: Called) -> Self:
-        """Return these verdicts with each message named by what `called` returns for its index."""
+        """Return these verdicts with names of messages; `called` returns the name for an index."""
 
 
 def verdicts_about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
     """Yield the verdicts about an item.
+
+    A key without a kind refers to the component, note or entry with that key.
 
     A key without a kind refers to the component, note or entry with that key.
     """

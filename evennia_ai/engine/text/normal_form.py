@@ -28,7 +28,7 @@ LINE_END_CHARACTERS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _ODD: Final = re.compile(f"[{UNSEEN}{''.join(map(chr, _SIGNS))}]")
 _MEANT: Final = {**_SIGNS, **dict.fromkeys(map(ord, UNSEEN))}
 _EMPHASIS: Final = re.compile(r"(?<!\w)_+(?=[^\s_])|(?<=[^\s_])_+(?!\w)")
-_LOOKED_BACK: Final = 4  # the number of earlier characters with which a character may combine
+_LOOKED_BACK: Final = 4  # the most characters before a character that may combine with it
 
 
 def normal_form(text: str) -> str:
@@ -66,7 +66,7 @@ def normal_positions(text: str) -> tuple[int, ...] | None:
 
 
 def _is_composed(seen: list[tuple[int, str]], begin: int, at: int) -> bool:
-    """True if the character `seen[at]` forms one letter with those from `seen[begin]` on."""
+    """True if the characters of `seen` from `begin` to `at` form one letter in normal form."""
     one = seen[at][1]
     if one.isascii():
         return False

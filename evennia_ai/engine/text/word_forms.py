@@ -68,7 +68,8 @@ _IRREGULAR: Final = {
         **_word_table("башен башня, окон окно"),
     },
 }
-# Replacements by language: `_BEFORE` applies to a word before stemming, `_AFTER` to its stem.
+# Replacements by language: those of `_BEFORE` apply to a word before stemming, those of `_AFTER` to
+# its stem.
 _BEFORE: Final = {
     "en": ((re.compile("wolves$"), "wolf"), (re.compile(r"(?<!o)men$"), "man")),
     "es": (
@@ -80,7 +81,7 @@ _BEFORE: Final = {
 }
 _AFTER: Final = {
     "de": ((re.compile(r"(?<=\w{4}in)n$"), ""),),
-    # Removes the vowel that Russian drops in other forms of a noun: замок and замки, отец and отцы,
+    # Removes a vowel that Russian nouns have only in some forms: замок and замки, отец and отцы,
     # огонь and огня.
     "ru": ((re.compile(r"(?<=\w\w)[оеё](?=[кц]$)|(?<=^ог)о(?=н$)|(?<=^церк)о(?=в$)"), ""),),
 }

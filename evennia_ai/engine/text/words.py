@@ -148,10 +148,7 @@ def make_phrase(text: str) -> str:
 
 
 def indexed_pairs(text: str) -> list[str]:
-    """Return each character and each pair of adjacent characters in scripts without blanks.
-
-    These are each character and each pair of neighbours.
-    """
+    """Return each character, and each pair of neighbours, in scripts without blanks."""
     pairs: list[str] = []
     for run in unspaced_runs(text):
         pairs += map("".join, pairwise(run))
@@ -160,9 +157,9 @@ def indexed_pairs(text: str) -> list[str]:
 
 
 def query_pairs(text: str) -> list[str]:
-    """Return each pair of adjacent characters in a text's scripts without blanks.
+    """Return each pair of neighbours in a text's scripts without blanks.
 
-    These are each pair of neighbours, and characters without neighbours.
+    A character without a neighbour is returned alone.
     """
     pairs: list[str] = []
     for run in unspaced_runs(text):

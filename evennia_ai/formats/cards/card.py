@@ -441,7 +441,9 @@ def _read_spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -
     except ValueError:
         notices.append(f"spec_version '{shown}' is not a number: read as an older version")
         return shown
-    if not number <= NEWEST_VERSION:  # negated, so that NaN is reported too
+    if (
+        not number <= NEWEST_VERSION
+    ):  # written with `not`, because NaN compares as False and must be reported
         notices.append(
             f"spec_version {shown} is newer than {NEWEST_VERSION}: unknown parts are only kept"
         )

@@ -64,9 +64,10 @@ def path_problem(path: str) -> str:
 
 def asset_path(asset: Asset) -> str:
     """Return the path of an asset's file, in ASCII: `assets/{type}/{folder}/{name}.{ext}`."""
-    suffix = _plain(asset.ext.lower().lstrip("."), "bin")
+    suffix = _ascii_words(asset.ext.lower().lstrip("."), "bin")
     folder = _FOLDER_OF.get(suffix, "other")
-    return f"assets/{_plain(asset.type, 'other')}/{folder}/{_plain(asset.name, 'main')}.{suffix}"
+    kind, name = _ascii_words(asset.type, "other"), _ascii_words(asset.name, "main")
+    return f"assets/{kind}/{folder}/{name}.{suffix}"
 
 
 def ascii_path(path: str) -> str:
@@ -80,7 +81,7 @@ def ascii_path(path: str) -> str:
     return f"{stem}-{digest}.{suffix}"
 
 
-def _plain(text: str, default: str) -> str:
+def _ascii_words(text: str, default: str) -> str:
     """Return a text for paths: all characters except ASCII letters, digits and `-` become `_`.
 
     Return `default` if nothing usable remains.

@@ -253,7 +253,7 @@ def group_warnings(found: Iterable[FoundWarning]) -> tuple[ContentWarning, ...]:
 def find_text_warnings(text: str, where: str) -> Iterator[FoundWarning]:
     """Yield each kind of warning that a text causes, with the first words that cause it."""
     seen: set[WarningKind] = set()
-    for reading in _readings(text):
+    for reading in _text_variants(text):
         for start in range(0, max(len(reading), 1), _PART):
             part = reading[start : start + _PART + _OVERLAP]
             for kind, search in _SEARCHES:
@@ -267,7 +267,7 @@ def find_text_warnings(text: str, where: str) -> Iterator[FoundWarning]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LoadedDice(Dice):
-    """Dice that always roll the same number, so the choice of a random macro is known."""
+    """Dice that always roll the same number, which decides the choices of random macros."""
 
     share: float
 
@@ -289,7 +289,7 @@ _DICE: Final = tuple(
 _EMPTY: Final = {"original": ""}
 
 
-def _readings(text: str) -> Iterator[str]:
+def _text_variants(text: str) -> Iterator[str]:
     """Yield a text as written, and with its macros expanded if these can build words.
 
     Macros can hide a phrase: `ig{{// }}nore`, `{{reverse:erongi}}`.

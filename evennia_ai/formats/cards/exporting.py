@@ -293,7 +293,7 @@ def _is_icon(asset: Any) -> bool:
 
 
 def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], bool]) -> Object:
-    """Return the card with these fields written into one of its icons for which `matches` is true.
+    """Return the card with `fields` written into the first icon for which `matches` is true.
 
     An icon named "main" is preferred to the first one.
     """
@@ -313,14 +313,16 @@ def _assets(value: Object) -> list[Any]:
 
 
 def _with_assets(value: Object, assets: list[Any]) -> Object:
-    """Return a card's JSON with other assets; assets that are no list stay as they are."""
+    """Return a card's JSON with other assets; a value that is not a list stays unchanged."""
     if not isinstance(value["data"].get("assets", []), list):
         return value
     return {**value, "data": {**value["data"], "assets": assets}}
 
 
 def _archive_files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Return the card's files by path in the CHARX archive, and new asset addresses by old ones.
+    """Return the card's files by their path in the CHARX archive, and the changed asset addresses.
+
+    The second dict maps each old address of an asset to its new address.
 
     Archive members with ASCII names keep their names; files from a picture's chunks get a path.
     """

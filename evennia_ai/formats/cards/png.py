@@ -286,7 +286,7 @@ def _unpack_text(found: PngChunk, content: bytes, keyword: Keyword, *, limits: C
     value, is_packed = found.data(content).partition(b"\0")[2], False
     if found.kind == b"zTXt":  # one byte, the compression method, precedes the text of a zTXt chunk
         value, is_packed = value[1:], True
-    # after the keyword: compression flag and method, language, keyword in that language, text
+    # An iTXt chunk continues with compression flag and method, language, translated keyword, text.
     elif found.kind == b"iTXt":
         value, is_packed = value[2:].partition(b"\0")[2].partition(b"\0")[2], value[:1] == b"\x01"
     try:

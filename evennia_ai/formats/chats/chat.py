@@ -131,7 +131,7 @@ def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = Non
 
 
 def values_sha256(chat: Chat) -> str:
-    """Return a SHA-256 of a chat's JSON values; files with the same values have the same."""
+    """Return the SHA-256 of a chat's JSON values, which does not depend on how they are written."""
     digest = sha256()
     for line in (chat.header or {}, *(message.raw for message in chat.messages)):
         digest.update(canonical_json(dict(line)).encode() + b"\n")

@@ -38,7 +38,7 @@ from evennia_ai.formats.lorebooks.written import (
     respell_as_world,
 )
 
-# The member whose own members are compared one by one. Other members are compared as a whole.
+# The members inside this member are compared one by one. All other members are compared as a whole.
 INSIDE: Final = "extensions"
 
 
@@ -440,7 +440,7 @@ def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any
     extensions["position"] = POSITIONS.index(fields.position)
     extensions |= {_APP[name]: value for name, value in raw.items() if name in _APP}
     if "probability" in extensions and extensions.get("useProbability") is None:
-        # in a card, an entry without this flag would use its chance
+        # Without this flag, V3 would use the entry's chance, and a world file would ignore it.
         extensions["useProbability"] = False
     if raw.get("evennia_ai") not in (None, {}):
         extensions["evennia_ai"] = raw["evennia_ai"]
@@ -456,7 +456,7 @@ def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
                 members[name] = extensions[spelled]
                 break
     if "probability" in members and members.get("useProbability") is None:
-        # in a world file, an entry without this flag would ignore its chance
+        # Without this flag, a world file would ignore the entry's chance, and V3 would use it.
         members["useProbability"] = True
     return members
 

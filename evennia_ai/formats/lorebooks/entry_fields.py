@@ -113,7 +113,7 @@ Writes = Callable[[Any, bool], Iterable[Write]]
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
 ) -> Writes:
-    """Return a function that gives the change for a field that is one member of an entry.
+    """Return a function that returns the change for a field that is a single member of an entry.
 
     Args:
         world: the name of the member in world files, "" if it is the same.
@@ -125,7 +125,7 @@ def _at(
 
 
 def _in_own(name: str) -> Writes:
-    """Return a function that gives the change for a member of the `evennia_ai` data.
+    """Return a function that returns the change for a member of the `evennia_ai` data.
 
     An empty value removes the member.
     """
@@ -133,7 +133,7 @@ def _in_own(name: str) -> Writes:
 
 
 def _coded(name: str, codes: tuple[str, ...]) -> Writes:
-    """Return a function that gives the change for a word that SillyTavern writes as a number."""
+    """Return a function that returns the change for a word that SillyTavern writes as a number."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
 
@@ -351,15 +351,18 @@ class _Kind(NamedTuple):
 
 
 def _app(name: str, kind: _Kind, into: str = "", *, app: str = "") -> LoreField:
-    """Return a field that is the member `app` of SillyTavern's data and the attribute `into`."""
+    """Return a field that is a member of SillyTavern's data and an attribute of `LoreEntry`.
+
+    `app` is the name of the member, `into` the name of the attribute; both default to `name`.
+    """
     return _field(
         name,
         kind.check,
         _at("app", app or name),
         kind.typed,
         says=into,
-        # an entry without a group is read with defaults in place of these values, so a comparison
-        # would fail
+        # An entry without a group is read with defaults for these values, so a comparison with the
+        # values that an edit wrote would fail.
         is_compared=not into.startswith("grouping."),
         into=into or name,
         app=app or name,
@@ -388,7 +391,7 @@ _PATTERNS: Final = one_of(*PATTERNS)
 _TEXT: Final = a_text(MAX_CONTENT)
 _GROUPS: Final = _at("app", "group", value=lambda names: ",".join(names or ()))
 _SWITCH: Final = _Kind(a_flag, Flag, "flag", False)
-# flags for which the book or the rules decide if an entry has none
+# Flags that an entry may lack. Then the setting of the book or of the rules is used.
 _RULED: Final = _Kind(a_flag, Flag, "flag", None)
 _TIME: Final = _Kind(_COUNT, Count, "number or off", 0)
 _ALL: Final = (

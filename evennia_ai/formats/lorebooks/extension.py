@@ -256,7 +256,7 @@ def list_doubts(app: AppEntry) -> list[str]:
         found.append("position 7 (outlet) without an outletName: it is never placed")
     if app.group and (len(app.group) > MAX_GROUP_TEXT or app.group.count(",") >= MAX_GROUPS):
         most = f"{MAX_GROUPS} names and {MAX_GROUP_TEXT} characters"
-        found.append(f"group has more than {most}: the first ones count")
+        found.append(f"group has more than {most}: only the first ones are used")
     return found
 
 
@@ -332,12 +332,12 @@ def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, .
 
 
 def _plain_reader(name: str, check: Check) -> "_OwnReader":
-    return _OwnReader(name, (name,), lambda given, at: _checked(given[name], check, at / name))
+    return _OwnReader(name, (name,), lambda given, at: _check_value(given[name], check, at / name))
 
 
 def _asked(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     yield from _filtered(given, where)
-    for index, item in enumerate(_checked(given.get("when", []), _LIST, where / "when")):
+    for index, item in enumerate(_check_value(given.get("when", []), _LIST, where / "when")):
         at = where / "when" / index
         if isinstance(item, dict) and item and item.keys() <= ENTRY_FILTERS.keys():
             yield from _filtered(item, at)
@@ -348,7 +348,9 @@ def _asked(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
 def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     for name, (fact, with_these, without) in ENTRY_FILTERS.items():
         at = where / name
-        values = [_checked(value, _TEXT, at) for value in _checked(given.get(name, []), _LIST, at)]
+        values = [
+            _check_value(value, _TEXT, at) for value in _check_value(given.get(name, []), _LIST, at)
+        ]
         wanted = tuple(value for value in values if not value.startswith("!"))
         unwanted = tuple(value[1:] for value in values if value.startswith("!"))
         if wanted:
@@ -359,7 +361,7 @@ def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
 
 def _question(item: Any, where: Where) -> Condition:
     given = _object(item, _QUESTION, where)
-    test = _checked(given.get("test"), one_of(*CONDITION_TESTS), where / "test")
+    test = _check_value(given.get("test"), one_of(*CONDITION_TESTS), where / "test")
     values = given.get("values")
     values = values if isinstance(values, list) else [values]
     if not values or not all(isinstance(value, str | int | float | bool) for value in values):
@@ -367,10 +369,10 @@ def _question(item: Any, where: Where) -> Condition:
     if test in ("at_least", "at_most") and not all(map(is_number, values)):
         raise (where / "values").wrong(f"numbers for the test {test}", values)
     return Condition(
-        fact=_checked(given.get("fact"), _TEXT, where / "fact"),
+        fact=_check_value(given.get("fact"), _TEXT, where / "fact"),
         test=test,
-        values=tuple(_checked(values, _LIST, where / "values")),
-        kept_unknown=_checked(given.get("kept_unknown", False), a_flag, where / "kept_unknown"),
+        values=tuple(_check_value(values, _LIST, where / "values")),
+        kept_unknown=_check_value(given.get("kept_unknown", False), a_flag, where / "kept_unknown"),
     )
 
 
@@ -378,8 +380,8 @@ def _anchor(value: Any, where: Where) -> Anchor:
     given = _object(value, ("component", "side"), where)
     side = given.get("side", "after")
     return Anchor(
-        component=_checked(given.get("component"), _TEXT, where / "component"),
-        side=_checked(side, one_of(*SIDES), where / "side"),
+        component=_check_value(given.get("component"), _TEXT, where / "component"),
+        side=_check_value(side, one_of(*SIDES), where / "side"),
     )
 
 
@@ -392,13 +394,13 @@ def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
     if place is None and more is None:
         return None
     if place not in (None, AT_MENTION):
-        raise (where / "place").wrong(f"{AT_MENTION}, the one place that it can name", place)
+        raise (where / "place").wrong(f"{AT_MENTION}, the only value of this member", place)
     given_mention = _object({} if more is None else more, ("side", "message"), where / "mention")
     return Mention(
-        side=_checked(
+        side=_check_value(
             given_mention.get("side", "before"), one_of(*SIDES), where / "mention" / "side"
         ),
-        message=_checked(
+        message=_check_value(
             given_mention.get("message", "newest"),
             one_of(*MENTIONINGS),
             where / "mention" / "message",
@@ -407,10 +409,12 @@ def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
 
 
 def _named_sources(value: Any, where: Where) -> frozenset[Any]:
-    return frozenset(_checked(name, _SOURCE, where) for name in _checked(value, _LIST, where))
+    return frozenset(
+        _check_value(name, _SOURCE, where) for name in _check_value(value, _LIST, where)
+    )
 
 
-def _checked(value: Any, check: Check, where: Where) -> Any:
+def _check_value(value: Any, check: Check, where: Where) -> Any:
     """Return a value that passes a check; raise FormatError for another value."""
     if problem := check(value):
         raise where.wrong(problem, value)

@@ -483,7 +483,7 @@ def read_risu_lines(content: str) -> RisuHead:
         if found is None:
             kept += chain
         elif found[1] in said:
-            notices.append(f"@@{found[0]} is ignored: a line before it says something else")
+            notices.append(f"@@{found[0]} is ignored: an earlier line sets the same field")
         else:
             said[found[1]] = found[2]
     if not said:

@@ -115,7 +115,7 @@ def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tupl
         return keys, ()
     notices: list[str] = []
     if len(keys) > MAX_KEYS:
-        notices.append(f"has {len(keys)} {what}s: the first {MAX_KEYS} count")
+        notices.append(f"has {len(keys)} {what}s: only the first {MAX_KEYS} are used")
     kept = tuple(
         "" if len(key) > MAX_KEY and not key.lstrip().startswith("/") else key
         for key in keys[:MAX_KEYS]

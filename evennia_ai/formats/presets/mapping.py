@@ -193,7 +193,7 @@ def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
 
 
 def number_prompts(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
-    """Yield each line of a preset's order, its component's ID, and if it follows the history.
+    """Yield each line of a preset's order, its component's ID, and whether it follows the history.
 
     A marker that the order lacks is added at the end, as in SillyTavern.
     """

@@ -318,7 +318,9 @@ def _read_order(
     written = order_in(source)
     if written is None:
         if "prompt_order" in body_of(source):
-            notices.append("prompt_order: has no list of 100001; the default order is used")
+            notices.append(
+                "prompt_order: has no list with the character_id 100001; the default order is used"
+            )
         return tuple(OrderItem(name, own.enabled) for name, own in OWN.items())
     if len(written) > limits.prompts:
         raise FormatError(
@@ -349,7 +351,7 @@ def _order_items(
         elif name not in known:
             notices.append(f"prompt_order: there is no prompt '{one_line(name)}'")
         elif name in seen:
-            notices.append(f"prompt_order: '{one_line(name)}' occurs twice; the first one counts")
+            notices.append(f"prompt_order: '{one_line(name)}' occurs twice; the first one is used")
         else:
             seen.add(name)
             yield OrderItem(name, item.get("enabled") is True)

@@ -79,7 +79,7 @@ _READ: Final = frozenset(
     | {*OLD_KEYS.values()}
 )
 _CONNECTION: Final = ("chat_completion_source", "_model", "openrouter_", "azure_", "custom_")
-# What a preset gains by each grant, in the words of the report.
+# Sentences of the report on what each grant allows a preset.
 _GIVES: Final[Mapping[Grant, str]] = {
     "system_prompt": "its main prompt comes after the game's rules, where a card may replace it",
     "fields": "its prompts are before the history",
@@ -294,10 +294,10 @@ def _count_macros(texts: Iterable[str]) -> tuple[MacroUse, ...]:
 
 
 def _list_asks(parts: Sequence[PromptPart]) -> Iterator[str]:
-    """Yield a sentence for each kind of role and place for which prompts of a preset ask.
+    """Yield a sentence for each kind of unusual role or place that prompts of a preset request.
 
-    Only roles other than user, places outside the history and the place after the newest message
-    count.
+    These are roles other than user, places outside the history, and the place after the newest
+    message.
     """
     texts = [part for part in parts if not part.is_marker and part.tokens]
     asking = {
@@ -335,25 +335,25 @@ def _list_kept(preset: Preset) -> Iterator[str]:
     others = [name for name in source if name not in _READ]
     models = [name for name in others if any(part in name for part in _CONNECTION)]
     if models:
-        yield f"models and connections, never applied: {_few(models)}"
+        yield f"models and connections, never applied: {_few_names(models)}"
     if texts := [name for name in _UNUSED_TEXTS if source.get(name)]:
-        yield f"texts for situations that a game does not have: {_few(texts)}"
+        yield f"texts for situations that a game does not have: {_few_names(texts)}"
     if isinstance(extensions := source.get("extensions"), Mapping):
         scripts = extensions.get("regex_scripts")
         if isinstance(scripts, list) and scripts:
             yield f"regex scripts, never run: {len(scripts)}"
         if names := [name for name in extensions if name != "regex_scripts"]:
-            yield f"data of other extensions: {_few(names)}"
+            yield f"data of other extensions: {_few_names(names)}"
     if rest := [name for name in others if name not in models]:
-        yield f"other members: {_few(rest)}"
+        yield f"other members: {_few_names(rest)}"
     lists = body_of(source).get("prompt_order")
     if not isinstance(lists, list) or is_list_of_items(lists):
         return
     if idle := sum(not is_order_in_use(one) for one in lists):
-        yield f"{idle} {'list' if idle == 1 else 'lists'} of order that nothing reads"
+        yield f"orders of prompts that SillyTavern does not use: {idle}"
 
 
-def _few(names: list[str]) -> str:
+def _few_names(names: list[str]) -> str:
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(one_line(name)[:40] for name in names[:_MOST_NAMES]) + more
 

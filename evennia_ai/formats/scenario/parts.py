@@ -358,7 +358,7 @@ class Files:
             if first is not book:
                 self.notices.append(
                     f"lorebook {book.label}: is listed more than once with the same content; it"
-                    f" counts once, attached to {first.attach}"
+                    f" is used once, attached to {first.attach}"
                 )
         return [book for book in listed if kept[book.identity] is book]
 
@@ -376,7 +376,7 @@ class Files:
         )
 
     def _relabelled(self, own: Lorebook) -> Lorebook:
-        """Return the card's own book, with another label if a listed book has the same."""
+        """Return the card's own book, with a new label if a listed book has the same label."""
         book = with_free_label(own, tuple(self._labels))
         if book.label != own.label:
             shown = f"the card's is shown as '{book.label}'"

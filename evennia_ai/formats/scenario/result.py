@@ -30,9 +30,9 @@ def result_of(turn: ComposedTurn) -> dict[str, Any]:
     return {
         "messages": [_message(message) for message in prompt.messages],
         "activated": [_activated(entry, lore.causes, follow) for entry in lore.entries],
-        "placed": _placed(prompt.messages, lore.entries, follow),
+        "placed": _lore_by_position(prompt.messages, lore.entries, follow),
         "notes": _notes(turn),
-        "timed": _timed(turn),
+        "timed": _timed_entries(turn),
         "decorators": _decorators(turn),
         "verdicts": [_verdict(verdict) for verdict in prompt.verdicts],
         "tokens": {
@@ -88,7 +88,7 @@ def _activated(
     }
 
 
-def _placed(
+def _lore_by_position(
     messages: Sequence[Message], entries: Iterable[ActiveEntry], follow: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return a dict of the labels of active lore entries by position, from top to bottom.
@@ -149,7 +149,7 @@ def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
 
 
 def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
-    """Return for each author's note if it was due, and its text with the lore around it."""
+    """Return for each author's note whether it was due, and its text with the lore around it."""
     inputs = turn.inputs
     users = inputs.history.user_messages + (inputs.event is not None)
     around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
@@ -169,22 +169,22 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
 
 
 def _note_text(
-    origins: AbstractSet[str], pieces: Sequence[Fragment], staying: Iterable[Message]
+    origins: AbstractSet[str], fragments: Sequence[Fragment], staying: Iterable[Message]
 ) -> str:
     """Return the joined text of fragments with these origins, as it is in the prompt.
 
     If there is no such fragment, return the text of the message with these origins that stays in
     the history, else "". Other texts in a shared message are not included.
     """
-    found = [piece for piece in pieces if piece.claim.origin in origins]
-    if found and (joint := found[0].claim.shared) is not None:
-        return merge_fragments(joint, fragments_sharing(joint, found)).content
+    found = [piece for piece in fragments if piece.claim.origin in origins]
+    if found and (shared := found[0].claim.shared) is not None:
+        return merge_fragments(shared, fragments_sharing(shared, found)).content
     if found:
         return found[0].message.content
     return next((m.content for m in staying if not origins.isdisjoint(m.origins)), "")
 
 
-def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
+def _timed_entries(turn: ComposedTurn) -> dict[str, list[str]]:
     """Return the labels of lore entries that are sticky or in cooldown after the turn."""
     if turn.inputs.rules.lore.dry_run:
         return {"sticky": [], "cooldown": []}

@@ -182,7 +182,7 @@ class _SharedInputs:
         dice = _dice(scenario, number)
         said = (*self.greeting, *text.history)
         history = History(_with_staying(said, state.staying))
-        is_shorter = state.cut > history.stop  # the history is shorter than in the previous turn
+        is_shorter = state.cut > history.stop  # then the previous cut is meaningless
         heard = history.counted(history.earlier) + (text.event is not None)
         return Inputs(
             components=self.components,

@@ -1,4 +1,4 @@
-"""Parsing foreign documents: refused features of YAML, and endless files."""
+"""Foreign documents: refused YAML syntax, and files that never end."""
 
 from pathlib import Path
 
@@ -39,7 +39,9 @@ def test_duplicate_yaml_key_is_found_in_linear_time() -> None:
             read_yaml(text, kind="scenario", where="f.yaml")
 
 
-def test_endless_device_is_refused_as_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_an_endless_device_as_a_document_stops_at_the_size_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(documents, "MAX_BYTES", 1000)
     with pytest.raises(FormatError, match="/dev/zero: the file is larger than 1000 bytes"):
         read_document(Path("/dev/zero"), kind="scenario")

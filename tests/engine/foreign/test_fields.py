@@ -1,4 +1,4 @@
-"""Foreign values, checked against the types and bounds of a dataclass."""
+"""Checks of foreign values against the types and bounds of a dataclass's fields."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -87,7 +87,7 @@ def test_find_wrong_field_returns_the_first_field_with_a_wrong_value() -> None:
         (bool, 1, "true or false"),
         (str, 1, "text"),
         (str | None, 1, "text"),
-        (str, "half \ud800", "text without null characters or half pairs"),
+        (str, "half \ud800", "text without null characters or lone surrogates"),
         (Annotated[str, Field(max_length=3)], "boat", "text of at most 3 characters"),
         (Literal["brown", "white"] | None, "red", "one of brown, white"),
         (Annotated[int, Field(ge=-(10**9), le=10**9)], "x", "a whole number"),
@@ -95,7 +95,7 @@ def test_find_wrong_field_returns_the_first_field_with_a_wrong_value() -> None:
         (Annotated[int, Field(ge=0, le=10**9)], 10**10, "a whole number, 0 or more, at most 10"),
     ],
 )
-def test_field_requirement_is_described_in_the_notation_of_the_file(
+def test_field_requirement_is_described_in_the_notation_of_data_files(
     kind: Any, value: Any, wanted: str
 ) -> None:
     @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Every reader recognises the kinds of other files."""
+"""Readers that refuse a file name the kind of file that it really is."""
 
 import json
 import struct
@@ -74,7 +74,7 @@ READERS = {
 
 
 @pytest.mark.parametrize(("value", "name"), KINDS)
-def test_refused_file_is_reported_with_the_kind_that_it_really_is(value, name):
+def test_error_for_a_refused_file_names_the_real_kind_of_the_file(value, name):
     kind = kind_of_value(value)
     assert kind is not None
     assert kind.name == name
@@ -112,7 +112,7 @@ def a_picture(*chunks: tuple[bytes, bytes]) -> bytes:
         ),
     ],
 )
-def test_kind_of_a_file_is_named_when_it_is_not_json(content, name):
+def test_kind_of_a_file_that_is_not_json_is_named(content, name):
     kind = kind_of_file(content)
     assert kind is not None
     assert kind.name == name
@@ -124,12 +124,12 @@ def test_kind_of_a_file_is_named_when_it_is_not_json(content, name):
     "content",
     [b"", b"{", b"null", b"[]", b"{}", b"[1]", b"\xff\xfe", b"a: b", b"[" * 9999, b"{\n}{"],
 )
-def test_kind_of_an_unknown_file_is_empty(content):
+def test_kind_of_a_file_is_empty_when_unknown(content):
     assert kind_of_file(content) is None
 
 
 @pytest.mark.parametrize("wanted", READERS)
 @pytest.mark.parametrize("content", [b"", b" \r\n"])
-def test_an_empty_file_is_called_empty(content, wanted):
+def test_error_for_an_empty_file_says_that_the_file_is_empty(content, wanted):
     with pytest.raises(FormatError, match="the file is empty; download it again"):
         READERS[wanted](content)

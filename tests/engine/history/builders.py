@@ -1,4 +1,4 @@
-"""Records and prompts for the tests of the history; each shows only what matters."""
+"""Builders of records and prompts for the tests of the history."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def a_new_record(body: str, *, kind: RecordKind = RecordKind.EVENT, **fields) ->
 
 
 def stored(new: Iterable[NewRecord], *, after: Sequence[Record] = ()) -> list[Record]:
-    """`new` as they come back from the store, where they follow the records `after`."""
+    """Return new records as the store returns them, appended after the records `after`."""
     records: list[Record] = []
     digest = after[-1].sha256 if after else ""
     for seq, record in enumerate(new, start=len(after) + 1):
@@ -62,7 +62,7 @@ def stored(new: Iterable[NewRecord], *, after: Sequence[Record] = ()) -> list[Re
 
 
 def a_conversation(length: int) -> list[Record]:
-    """A player's lines and an NPC's answers in turn."""
+    """Return stored records of a conversation: a player's lines and an NPC's answers by turns."""
     said = []
     for number in range(length):
         if number % 2:
@@ -81,7 +81,10 @@ def a_prompt(
     limit_tokens: int = 4000,
     cut: int = 0,
 ) -> Prompt:
-    """The prompt that answers the newest record, with components, an injection and a block."""
+    """Return the prompt that answers the newest record.
+
+    It has two components, one of them at a depth, and a block of facts.
+    """
     *past, event = records
     return a_prompt_after(
         project_records(past),
@@ -104,7 +107,7 @@ def a_prompt_after(
     limit_tokens: int = 4000,
     cut: int = 0,
 ) -> Prompt:
-    """The same where what was said before `event` is there as a history."""
+    """Return the prompt that answers `event`, with this history and the parts of `a_prompt`."""
     components = [
         PromptComponent(id=0, key="system_prompt", content="Stay in character.", revision=1),
         PromptComponent(
@@ -126,7 +129,7 @@ def a_prompt_after(
 def sent(
     prompt: Prompt, records: Sequence[Record], **told: Any
 ) -> tuple[TurnManifest, tuple[Handle, ...], list[Record]]:
-    """The manifest and handles of a prompt whose texts were committed, and all records then."""
+    """Commit a prompt; return its manifest, its handles, and all records after the commit."""
     draft = make_draft(prompt, event=records[-1], **told)
     texts = {text.key: text.new for text in draft.texts}
     written = stored(texts.values(), after=records)
@@ -135,5 +138,5 @@ def sent(
 
 
 def manifest_of(prompt: Prompt, records: Sequence[Record], **told: Any) -> TurnManifest:
-    """The manifest alone."""
+    """Commit a prompt, and return only its manifest."""
     return sent(prompt, records, **told)[0]

@@ -1,4 +1,4 @@
-"""Tool calls without a result."""
+"""Tool calls without a result (orphans), and the results that close them."""
 
 import pytest
 
@@ -23,12 +23,12 @@ def test_records_without_tool_calls_have_no_orphan_calls():
     assert orphan_calls([SAID]) == ()
 
 
-def test_tool_call_with_its_result_is_no_orphan():
+def test_tool_call_with_a_result_is_no_orphan_call():
     assert orphan_calls([SAID, call("a"), SAID, result("a")]) == ()
 
 
 @pytest.mark.req("S2-29")
-def test_tool_call_without_a_result_is_an_orphan():
+def test_tool_call_without_a_result_is_an_orphan_call():
     assert orphan_calls([call("a"), result("a"), call("b")]) == ("b",)
 
 

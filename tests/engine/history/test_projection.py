@@ -1,4 +1,4 @@
-"""Projection: the records that a prompt shows, and their messages."""
+"""Projection: which records become messages of a prompt, and in which order."""
 
 import gc
 
@@ -26,7 +26,7 @@ def message_of_kind(kind):
     return message_of(record)
 
 
-def test_every_record_kind_has_a_projection_case():
+def test_every_record_kind_is_tested_for_projection():
     assert sorted(SAID + UNCOUNTED + SILENT) == sorted(kind.value for kind in RecordKind)
 
 
@@ -72,7 +72,7 @@ def test_projected_tool_calls_and_results_keep_their_ids():
     assert (answered.role, answered.tool_call_id) == ("tool", "c1")
 
 
-def test_history_has_no_texts_of_single_prompts_and_no_silent_records():
+def test_history_leaves_out_texts_of_single_prompts_and_records_without_a_message():
     records = stored(
         [
             a_new_record("Hello.", name="Anna"),
@@ -85,7 +85,7 @@ def test_history_has_no_texts_of_single_prompts_and_no_silent_records():
     assert [m.content for m in project_records(records)] == ["Hello.", "Good evening."]
 
 
-def test_history_of_newest_records_keeps_the_indexes_of_the_whole():
+def test_history_of_newest_records_has_the_indexes_of_the_whole_history():
     records = a_conversation(10)
     window = project_records(records[4:], earlier=4, earlier_users=2)
     whole = project_records(records)
@@ -141,7 +141,7 @@ class TestToolResults:
         history = project_records(records)
 
         assert [message.content for message in history] == ["A boat.", "Well?"]
-        assert history.whole_pairs(0) == 1
+        assert history.after_orphan_results(0) == 1
 
     def test_message_with_tool_calls_does_not_count_as_a_reply(self):
         records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])
@@ -149,8 +149,12 @@ class TestToolResults:
         assert project_records(records).replies == 1
 
 
-def _how_many_are_left_without_a_search(text, *, lets_go):
-    """Messages with this text that stay, for the collector alone, after nobody holds them."""
+def _count_messages_left_in_memory(text, *, lets_go):
+    """Return how many messages with this text stay in memory once nothing refers to them.
+
+    The garbage collector is off, so messages in a reference cycle stay in memory. `lets_go` calls
+    `release_messages` first.
+    """
     gc.collect()
     gc.disable()
     try:
@@ -160,7 +164,8 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         if lets_go:
             release_messages(messages)
             assert [record_of(message).body for message in messages] == [text] * 3
-            adapt_messages(chat_messages(messages), profile=RoleProfile())  # a turn has them still
+            # a running turn may still use released messages
+            adapt_messages(chat_messages(messages), profile=RoleProfile())
             sent_messages([Handle(record=record_of(m), block="history") for m in messages])
         del messages
         return sum(type(one) is Message and one.content == text for one in gc.get_objects())
@@ -168,6 +173,6 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         gc.enable()
 
 
-def test_memory_of_released_messages_is_freed():
-    assert _how_many_are_left_without_a_search("Held.", lets_go=False) == 3
-    assert _how_many_are_left_without_a_search("Let go.", lets_go=True) == 0
+def test_released_messages_are_freed_without_the_garbage_collector():
+    assert _count_messages_left_in_memory("Held.", lets_go=False) == 3
+    assert _count_messages_left_in_memory("Let go.", lets_go=True) == 0

@@ -1,4 +1,4 @@
-"""Records: the chain of hashes, and characters that cannot be stored."""
+"""Records: their chain of hashes, and characters that the database cannot store."""
 
 import json
 from dataclasses import replace
@@ -111,13 +111,13 @@ def _made(*parts: str) -> str:
     return "".join(parts)
 
 
-def test_equal_short_record_texts_are_one_python_object():
+def test_equal_short_record_texts_are_the_same_python_object():
     assert share_text(_made("Good ", "evening.")) is share_text(_made("Good evening", "."))
     long = "x" * SHARED_CHARACTERS
     assert share_text(_made(long, "y")) is not share_text(_made(long, "y"))
 
 
-def test_number_of_shared_record_texts_is_limited():
+def test_number_of_record_texts_shared_in_memory_is_limited():
     first = share_text(_made("known ", "once"))
     for number in range(SHARED_TEXTS):
         share_text(f"another {number}")

@@ -1,4 +1,4 @@
-"""Special tokens, tags and heads of chat formats are found and neutralized by degrees."""
+"""Role markup of chat templates is found and neutralized, in three degrees."""
 
 import pytest
 from hypothesis import given
@@ -98,11 +98,11 @@ def test_ordinary_brackets_are_unchanged(words: str) -> None:
     assert neutralize_markup(words) == words
 
 
-def test_role_markup_that_neutralizing_completes_is_neutralized() -> None:
+def test_role_markup_is_neutralized_when_replacing_inner_markup_completes_outer_markup() -> None:
     assert without_tags("<|a<s>|> </<s>s> <b>") == "‹|a‹s›|› ‹/‹s›s› ‹b›"
 
 
-def test_fence_of_a_transcript_is_neutralized_only_in_transcripts() -> None:
+def test_transcript_tags_in_a_text_are_neutralized_only_in_transcripts() -> None:
     assert without_tags("<transcript>") == "<transcript>"
     assert neutralize_markup("</transcript>") == "‹/transcript›"
 
@@ -132,7 +132,9 @@ def test_neutralized_text_has_no_special_token(text: str) -> None:
         ("Kind. How Bo is described by their player, in the player's words: rich", None),
     ],
 )
-def test_game_and_role_heads_are_neutralized_inside_a_line(text: str, plain: str | None) -> None:
+def test_headings_of_roles_and_of_the_game_are_neutralized_inside_a_line(
+    text: str, plain: str | None
+) -> None:
     head, _, said = text.removeprefix("Kind. ").rpartition(": ")
     assert neutralize_markup(text) == (plain or f"Kind. ({head}) {said}")
 
@@ -154,7 +156,7 @@ def test_game_and_role_heads_are_neutralized_inside_a_line(text: str, plain: str
         ("Größe: 2 m; Straße: keine", "Größe: 2 m; Straße: keine"),
     ],
 )
-def test_heads_in_letters_that_look_alike_are_neutralized(text: str, plain: str) -> None:
+def test_headings_in_look_alike_letters_are_neutralized(text: str, plain: str) -> None:
     assert neutralize_markup(text) == plain
 
 

@@ -1,4 +1,4 @@
-"""Tool results: recorded whole, shown in part, kept with their call."""
+"""Tool results: recorded completely, shown in part, and kept with their call."""
 
 import pytest
 
@@ -10,7 +10,7 @@ CALL = {"id": "c1", "name": "look", "arguments": "{}"}
 
 
 def a_pair(body, **fields):
-    """A call and its result, as stored."""
+    """Return the stored records of a tool call and its result."""
     asked = a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": [CALL]})
     return stored([asked, tool_result_record(body, call_id="c1", **fields)])
 
@@ -33,14 +33,14 @@ def test_prompt_shows_4000_characters_of_a_long_tool_result():
 
 
 @pytest.mark.req("S2-05")
-def test_shortened_tool_result_stays_after_its_call():
+def test_tool_result_stays_after_its_call_when_shortened():
     asked, shown = project_records(a_pair("0123456789", most_shown=4))
 
     assert asked.tool_calls[0].id == shown.tool_call_id == "c1"
 
 
 @pytest.mark.req("S2-05")
-def test_long_tool_result_is_always_shortened_alike():
+def test_long_tool_result_is_shortened_in_the_same_way_in_every_prompt():
     one, other = (project_records(a_pair("0123456789", most_shown=4)) for _ in range(2))
 
     assert [m.wire() for m in one] == [m.wire() for m in other]
@@ -54,7 +54,7 @@ def test_short_tool_result_is_shown_unchanged(body):
     assert "shown" not in records[1].meta
 
 
-def test_long_tool_result_is_cut_between_characters():
+def test_long_tool_result_is_not_cut_inside_a_character():
     _, shown = project_records(a_pair("水の音だよ、聞いて", most_shown=3))
 
     assert shown.content.startswith("水の音\n[6 more")

@@ -1,4 +1,4 @@
-"""Transcripts: written lines are read back, and errors name their line."""
+"""Transcripts are read as they were written, and errors name the wrong line."""
 
 import json
 
@@ -26,7 +26,7 @@ HEADER = Header(
 
 
 def a_reader(*lines: str) -> TranscriptReader:
-    """A reader that has read a header and these lines of records."""
+    """Return a reader that has read a header and the records in these lines."""
     reader = TranscriptReader()
     reader.header(header_line(HEADER))
     for line in lines:
@@ -39,7 +39,7 @@ def changed(line: str, **values) -> str:
 
 
 def refusal(reader: TranscriptReader, line: str) -> str:
-    """What the reader says against a line of a record."""
+    """Return the message of the error with which the reader refuses the line of a record."""
     with pytest.raises(FormatError) as told:
         reader.record(reader.line(line))
     return str(told.value)
@@ -54,8 +54,8 @@ def test_transcript_header_is_read_back():
     [
         ({"transcript": 1}, "not a transcript of format 2"),
         ({"kind": "hall"}, "kind must be one of room, private"),
-        ({"partner_ref": "7"}, "a room must have only place_ref"),
-        ({"place_ref": ""}, "a room must have only place_ref"),
+        ({"partner_ref": "7"}, "a room needs only place_ref"),
+        ({"place_ref": ""}, "a room needs only place_ref"),
         ({"npc_ref": 12}, "npc_ref must be a text"),
         ({"origin": "x" * 256}, "at most 255 characters"),
         ({"opened_at": "today"}, "opened_at must be a time"),
@@ -68,7 +68,7 @@ def test_transcript_header_with_a_missing_or_invalid_value_is_refused(values, pr
 
 
 @pytest.mark.parametrize("line", ["", "[]", "{", "null", '{"a": NaN}', "[" * 100_000])
-def test_transcript_line_that_is_no_json_object_is_refused(line):
+def test_transcript_line_that_is_not_a_json_object_is_refused(line):
     with pytest.raises(FormatError, match="line 1: "):
         TranscriptReader().header(line)
 
@@ -130,7 +130,7 @@ class TestRefusedRecords:
         assert problem in told
         assert told.endswith("nothing was imported")
 
-    def test_record_missing_from_a_transcript_is_noticed(self, lines):
+    def test_transcript_is_refused_when_a_record_is_missing(self, lines):
         assert "record 1.2 must come here" in refusal(a_reader(lines[0]), lines[2])
 
     @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ class TestRefusedRecords:
             (
                 RecordKind.EVENT,
                 {"tail": ["1.1"]},
-                "meta.tail must be a list, and only a summary",
+                "meta.tail must be a list, and only a summary or control record may have it",
             ),
             (RecordKind.CONTROL, {"what": "undo"}, "the first record of a later segment"),
             (
@@ -198,8 +198,11 @@ class TestTurns:
             ({"turn": True}, "turn must be a whole number"),
             ({"state": "over"}, "state must be one of"),
             ({"event": "1.77"}, "there is no record 1.77"),
-            ({"manifest": {}}, "manifest is not that of a turn"),
-            ({"manifest": {"format": 4, "messages": 7}}, "manifest is not that of a turn"),
+            ({"manifest": {}}, "manifest does not have the fields of a turn's manifest"),
+            (
+                {"manifest": {"format": 4, "messages": 7}},
+                "manifest does not have the fields of a turn's manifest",
+            ),
             ({"outcome": 3}, "outcome must be a text"),
             ({"ended_at": "later"}, "ended_at must be a time"),
         ],
@@ -273,7 +276,7 @@ class TestTurns:
             self.read(records[:5], turn_line(told))
 
 
-def test_transcript_with_missing_lines_is_noticed():
+def test_transcript_is_refused_when_lines_are_missing():
     reader = a_reader(*map(record_line, a_conversation(2)))
     with pytest.raises(FormatError, match="must count 2 records and 0 turns; lines are missing"):
         reader.end(reader.line(last_line(records=3, turns=0)), records=2, turns=0)

@@ -1,4 +1,4 @@
-"""Short ways to write memories for tests."""
+"""Builders of memories for tests."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Texts that an NPC may or may not remember: the cases, and properties of any text."""
+"""Texts that an NPC may or may not remember: stored cases, and properties of any text."""
 
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ SHE = People(own_names=("Oren", "ferryman"), other_names=("Anna", "Ben"), is_abo
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"])
-def test_new_memory_is_accepted_or_refused_as_the_case_says(case: dict[str, Any]) -> None:
+def test_new_memory_is_accepted_or_refused_as_in_the_stored_case(case: dict[str, Any]) -> None:
     found = judge_text(case["text"], SHE if case.get("about") else OREN)
     wanted = getattr(learning, case["refused"]).format(npc="Oren") if "refused" in case else ""
     assert found == (case.get("becomes", case["text"]), wanted)
 
 
-def test_cases_of_memories_about_the_npc_itself_are_all_loaded() -> None:
+def test_all_stored_cases_of_memories_about_the_npc_are_loaded() -> None:
     assert len(CASES) > 80
 
 
@@ -32,7 +32,7 @@ def test_refusal_of_a_memory_names_the_npc() -> None:
 
 
 @given(st.text(max_size=80))
-def test_judge_text_returns_a_text_for_any_input(text: str) -> None:
+def test_judge_text_accepts_or_refuses_any_text_without_an_error(text: str) -> None:
     assert judge_text(text, OREN).text or not text
 
 

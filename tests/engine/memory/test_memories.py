@@ -1,4 +1,4 @@
-"""The memories of an NPC, the candidates of a turn, and the words that are compared."""
+"""Memories of an NPC: the candidates of a turn, surplus memories, and compared words."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_memory_candidates_are_about_the_speaker_people_present_and_the_world() 
     assert candidates(*memories) == [0, 2]
 
 
-def test_memory_candidates_are_about_the_world_without_a_speaker() -> None:
+def test_memory_candidates_without_a_speaker_are_about_the_world() -> None:
     assert candidates(a_memory(id=1, about=ANNA), a_memory(id=2), speaker="") == [2]
 
 
@@ -41,11 +41,11 @@ def test_memory_candidates_keep_those_about_the_speaker_at_the_limit() -> None:
     hers = a_memory(id=900, about=ANNA)
     found = candidates(*world, hers)
     assert len(found) == MOST_CANDIDATES
-    assert found[0] == 1  # of the world the one that was recalled longest ago gives way
+    assert found[0] == 1  # the memory of the world that was recalled longest ago is left out
     assert found[-1] == 900
 
 
-def test_no_memory_is_surplus_under_the_limit() -> None:
+def test_no_memory_is_surplus_up_to_the_limit() -> None:
     assert surplus_memories(MemorySet((a_memory(),)), most=1, hours=0.0) == []
 
 
@@ -54,7 +54,7 @@ def test_surplus_memory_is_the_least_important_one() -> None:
     assert surplus_memories(MemorySet((small, great)), most=1, hours=0.0) == [small]
 
 
-def test_surplus_memories_are_those_of_builders_last() -> None:
+def test_builders_memories_are_the_last_surplus_memories() -> None:
     builders = a_memory(id=1, importance=1, author="Mira")
     great = a_memory(id=2, importance=9)
     assert surplus_memories(MemorySet((builders, great)), most=1, hours=0.0) == [great]
@@ -79,12 +79,12 @@ def test_added_memory_replaces_the_memory_with_its_id() -> None:
         ("灯塔", "这座灯塔很旧"),
     ],
 )
-def test_comparison_words_match_for_forms_of_a_word(one: str, other: str) -> None:
+def test_forms_of_a_word_share_a_comparison_word(one: str, other: str) -> None:
     assert comparison_words(one) & comparison_words(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("rope", "road"), ("boss", "bos"), ("灯塔", "码头")])
-def test_comparison_words_differ_for_different_words(one: str, other: str) -> None:
+def test_different_words_share_no_comparison_word(one: str, other: str) -> None:
     assert not comparison_words(one) & comparison_words(other)
 
 
@@ -100,7 +100,7 @@ def test_comparison_words_keep_a_single_character_in_scripts_without_blanks() ->
     assert comparison_words("x 火 b") == {"x", "火", "b"}
 
 
-def test_comparison_words_leave_out_the_commonest() -> None:
+def test_comparison_words_leave_out_the_most_common_words() -> None:
     assert comparison_words("Where is the rope?") == {"rope"}
 
 

@@ -1,4 +1,4 @@
-"""Memories in a prompt: their place, their frame and their message parts."""
+"""Recalled memories in a prompt: their place, the text around them, and their message parts."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,11 +39,11 @@ def the_prompt(*memories: Memory, components: tuple[PromptComponent, ...] = (), 
     return compose(the_inputs(components, memories=memories, event="Hello", **more))
 
 
-def told(prompt: Prompt) -> list[tuple[str, str]]:
+def blocks_and_texts(prompt: Prompt) -> list[tuple[str, str]]:
     return [(message.block, message.content) for message in prompt.messages]
 
 
-def stretches(prompt: Prompt) -> dict[str, str]:
+def texts_by_origin(prompt: Prompt) -> dict[str, str]:
     """Return the text of each part by its origin."""
     return {
         part.origin: message.content[part.start : part.end]
@@ -55,7 +55,7 @@ def stretches(prompt: Prompt) -> dict[str, str]:
 def test_memories_are_a_message_at_their_id_in_the_classic_layout() -> None:
     goals = a_component("Sell the boat.", id=4000, key="goals")
     prompt = the_prompt(*BOTH, components=(MOOD, goals), layout="classic", history=a_history(1))
-    assert told(prompt) == [
+    assert blocks_and_texts(prompt) == [
         ("ordered", "You are tired."),
         ("ordered", UNDER_HEADING),
         ("ordered", "Sell the boat."),
@@ -68,7 +68,7 @@ def test_memories_are_a_message_at_their_id_in_the_classic_layout() -> None:
 def test_memories_are_in_the_dynamic_message_by_their_id_in_the_cache_layout() -> None:
     tide = a_component("Low tide.", id=3001, key="tide", volatile=True)
     prompt = the_prompt(*BOTH, components=(MOOD, tide), blocks=(NOON,), history=a_history(1))
-    assert told(prompt) == [
+    assert blocks_and_texts(prompt) == [
         ("history", "m1 word word"),
         ("dynamic", f"You are tired.\n\n{UNDER_HEADING}\n\nLow tide.\n\nIt is noon."),
         ("event", "Hello"),
@@ -78,7 +78,7 @@ def test_memories_are_in_the_dynamic_message_by_their_id_in_the_cache_layout() -
 @pytest.mark.parametrize("layout", ["cache", "classic"])
 def test_each_memory_has_its_own_message_part(layout: str) -> None:
     prompt = the_prompt(*BOTH, components=(MOOD,), layout=layout)
-    found = stretches(prompt)
+    found = texts_by_origin(prompt)
     assert found["memory:3"] == "- Anna owes Oren a rope."
     assert found["memory:5"] == "- The ferry leaves at dawn."
     assert found[OWN] == "What you remember:\n"
@@ -89,30 +89,30 @@ def test_message_part_has_the_revision_of_its_memory() -> None:
     assert {part.origin: part.revision for part in parts}["memory:5"] == 2
 
 
-def test_builders_text_surrounds_the_memories() -> None:
+def test_builders_text_surrounds_the_memories_that_the_text_names() -> None:
     frame = the_component("<memories>\n{{memories}}\n</memories> Trust them, {{char}}.")
     prompt = the_prompt(ROPE, components=(frame,), layout="classic")
-    assert told(prompt)[0][1] == (
+    assert blocks_and_texts(prompt)[0][1] == (
         "<memories>\n- Anna owes Oren a rope.\n</memories> Trust them, Oren."
     )
-    assert stretches(prompt)["memory:3"] == "- Anna owes Oren a rope."
+    assert texts_by_origin(prompt)["memory:3"] == "- Anna owes Oren a rope."
 
 
 def test_builders_text_with_logic_surrounds_the_memories() -> None:
     frame = the_component("{% if memories %}Known:\n{{ memories }}{% endif %}")
     prompt = the_prompt(ROPE, components=(frame,), layout="classic")
-    assert told(prompt)[0][1] == "Known:\n- Anna owes Oren a rope."
+    assert blocks_and_texts(prompt)[0][1] == "Known:\n- Anna owes Oren a rope."
 
 
 def test_memory_component_is_left_out_without_memories() -> None:
     prompt = the_prompt(components=(the_component("Known:\n{{memories}}"),))
-    assert told(prompt) == [("event", "Hello")]
-    assert verdicts_of(prompt, OWN) == [("expand", False, "nothing is remembered here")]
+    assert blocks_and_texts(prompt) == [("event", "Hello")]
+    assert verdicts_of(prompt, OWN) == [("expand", False, "no memory was recalled")]
 
 
 def test_memories_are_left_out_when_the_component_does_not_name_them() -> None:
     prompt = the_prompt(ROPE, components=(the_component("You remember little."),))
-    assert told(prompt)[0] == ("dynamic", "You remember little.")
+    assert blocks_and_texts(prompt)[0] == ("dynamic", "You remember little.")
     assert verdicts_of(prompt, "memory:3") == [
         ("recall", False, "component semantic_memories has a text that does not name {{memories}}")
     ]
@@ -120,7 +120,7 @@ def test_memories_are_left_out_when_the_component_does_not_name_them() -> None:
 
 def test_memories_are_left_out_when_the_component_is_disabled() -> None:
     prompt = the_prompt(ROPE, components=(the_component("", enabled=False),))
-    assert told(prompt) == [("event", "Hello")]
+    assert blocks_and_texts(prompt) == [("event", "Hello")]
     assert verdicts_of(prompt, "memory:3") == [
         ("recall", False, "component semantic_memories is disabled")
     ]
@@ -141,17 +141,20 @@ def test_prompt_is_unchanged_without_memories() -> None:
 
 def test_only_the_memory_component_can_name_the_memories() -> None:
     other = a_component("I know: {{memories}}", id=1201, key="other")
-    assert told(the_prompt(ROPE, components=(other,)))[0] == ("ordered", "I know: {{memories}}")
+    assert blocks_and_texts(the_prompt(ROPE, components=(other,)))[0] == (
+        "ordered",
+        "I know: {{memories}}",
+    )
 
 
 @pytest.mark.parametrize("text", ["{{char}}", "{{random::a,b}}", "{% if x %}", "\\1 {{{{", "$0"])
 def test_memory_text_is_never_expanded(text: str) -> None:
     for frame in ("", "Known:\n{{memories}}", "{% if memories %}{{ memories }}{% endif %}"):
         prompt = the_prompt(a_memory(text), components=(the_component(frame),))
-        assert f"- {text}" in told(prompt)[0][1]
+        assert f"- {text}" in blocks_and_texts(prompt)[0][1]
 
 
-def test_memory_does_not_count_as_recalled_when_over_budget() -> None:
+def test_memory_does_not_count_as_recalled_when_the_budget_leaves_the_memory_out() -> None:
     inputs = the_inputs(memories=(ROPE,), event="Hello", limit=24)
     rules = replace(inputs.rules, memory=RecallRules(share_percent=100))
     composed = compose_with_lore(replace(inputs, rules=rules))
@@ -160,7 +163,7 @@ def test_memory_does_not_count_as_recalled_when_over_budget() -> None:
     assert verdicts_of(composed.prompt, OWN)[-1][0:2] == ("budget", False)
 
 
-def test_memories_in_the_prompt_count_as_recalled() -> None:
+def test_memories_that_the_prompt_contains_count_as_recalled() -> None:
     inputs = the_inputs(memories=BOTH, event="Hello", moment=Moment(hours=2.0))
     assert compose_with_lore(inputs).recalled.shown_ids == (3, 5)
 
@@ -183,7 +186,7 @@ def test_prompt_with_memories_is_the_same_when_composed_again() -> None:
     assert compose(inputs).sha256 == compose(inputs).sha256 == compose(fresh).sha256
 
 
-def test_memories_count_as_recalled_when_the_history_has_them() -> None:
+def test_memories_count_as_recalled_when_the_history_already_has_them() -> None:
     stands = a_staying(UNDER_HEADING)
     inputs = the_inputs(memories=BOTH, event="Hello", history=[*a_history(2), stands])
     composed = compose_with_lore(replace(inputs, rules=replace(inputs.rules, blocks="on_change")))

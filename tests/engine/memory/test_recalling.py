@@ -1,4 +1,4 @@
-"""Recall: scores, the memories taken, and the settings."""
+"""Recall: the scores of memories, which memories are taken, and the settings."""
 
 from typing import Any
 
@@ -74,38 +74,38 @@ def test_recall_takes_the_older_memory_of_equal_scores() -> None:
     assert taken(*reversed(some(3)), most=2) == [1, 2]
 
 
-def test_recalled_memories_are_in_order_of_time() -> None:
+def test_recalled_memories_are_in_the_order_of_learning() -> None:
     late = a_memory(id=1, created_at=5.0, importance=9)
     early = a_memory("Fire!", id=2, created_at=2.0)
     assert taken(late, early) == [2, 1]
 
 
-def test_verdict_on_a_memory_beyond_the_number_has_reason_and_score() -> None:
+def test_verdict_on_a_memory_beyond_the_most_taken_has_reason_and_score() -> None:
     told = judged(*some(2), most=1)
     verdict = told.verdicts[1]
-    assert (verdict.kept, verdict.reason) == (False, "the 1 best are taken")
+    assert (verdict.kept, verdict.reason) == (False, "not among the 1 best")
     assert (verdict.cause or "").startswith("score 0.48: recency")
 
 
-def test_verdict_on_a_taken_memory_has_score_and_tokens() -> None:
+def test_verdict_on_a_recalled_memory_has_score_and_tokens() -> None:
     verdict = judged(a_memory()).verdicts[0]
     assert verdict.kept
     assert verdict.reason == "score 0.48: recency 0.99, importance 0.44, relevance 0.00"
     assert verdict.tokens > 0
 
 
-def test_recall_takes_no_memory_with_a_share_of_zero() -> None:
+def test_recall_takes_no_memory_when_its_share_of_the_prompt_is_0() -> None:
     told = judged(a_memory(), share_percent=0)
     assert told.kept == ()
     assert reason_of(told, 1) == "over the share of 0 tokens"
 
 
-def test_recall_takes_the_next_memory_when_one_does_not_fit() -> None:
+def test_recall_skips_a_memory_that_does_not_fit_and_takes_the_next() -> None:
     long = a_memory("word " * 50, id=1, importance=10)
     assert taken(long, a_memory(id=2), limit=200) == [2]
 
 
-def test_whisper_is_not_recalled_in_a_room() -> None:
+def test_whispered_memory_is_not_recalled_in_a_room() -> None:
     secret = a_memory(about=ANNA, learnt="private", importance=10)
     told = judged(secret)
     assert told.kept == ()
@@ -115,15 +115,15 @@ def test_whisper_is_not_recalled_in_a_room() -> None:
     )
 
 
-def test_whisper_is_recalled_in_private_with_its_speaker() -> None:
+def test_whispered_memory_is_recalled_in_private_with_its_speaker() -> None:
     assert taken(a_memory(about=ANNA, learnt="private"), moment=WITH_ANNA) == [1]
 
 
-def test_whisper_is_not_recalled_in_private_with_another() -> None:
+def test_whispered_memory_is_not_recalled_in_private_with_another_person() -> None:
     assert taken(a_memory(about=BEN, learnt="private"), moment=WITH_ANNA) == []
 
 
-def test_whisper_without_a_speaker_is_never_recalled() -> None:
+def test_whispered_memory_without_a_speaker_is_never_recalled() -> None:
     nameless = a_memory(about="", learnt="private")
     assert taken(nameless) == taken(nameless, moment=WITH_ANNA) == []
 
@@ -144,20 +144,20 @@ def test_refused_memories_all_have_the_same_reason() -> None:
     }
 
 
-def test_stored_verdicts_sum_up_the_memories_not_taken() -> None:
+def test_stored_verdicts_summarise_memories_that_were_not_taken() -> None:
     told = judged(*some(40), most=2)
     assert len(told.verdicts) == 40
     assert len(told.touched) == 2 + 12 + 1
     assert told.touched[-1].reason == "26 more memories were judged and not taken"
 
 
-def test_words_said_are_of_the_newest_messages_and_speakers() -> None:
+def test_words_said_are_words_and_speaker_names_of_the_newest_messages() -> None:
     history = History([said("user", "rope", name="Anna"), said("assistant", "ferry")])
     words = words_said(history, event_message("coins", name="Ben"), messages=2)
     assert words == comparison_words("ferry coins Ben")
 
 
-def test_words_said_ignore_inserted_messages() -> None:
+def test_words_said_leave_out_texts_inserted_into_prompts() -> None:
     left = Message(role="user", content="rope", counted=False, stays=True, of="dynamic")
     history = History([said("user", "coins"), left])
     assert words_said(history, None, messages=1) == comparison_words("coins")
@@ -170,7 +170,7 @@ def test_words_said_ignore_inserted_messages() -> None:
     st.integers(0, 60),
     st.integers(0, 5),
 )
-def test_every_memory_has_one_verdict_and_whispers_stay_secret(
+def test_every_memory_has_one_verdict_and_whispered_ones_stay_secret(
     about: list[str], learnt: list[Any], moment: Moment, limit: int, most: int
 ) -> None:
     memories = [

@@ -1,4 +1,4 @@
-"""Relevance: its sources, and secrets that must not leak through it."""
+"""Relevance of memories: its sources, and no influence of secret memories on it."""
 
 from typing import Any
 
@@ -35,14 +35,14 @@ def totals(*memories: Memory, said: str, **weights: Any) -> list[float]:
     return [found.total for found in judged(*memories, said=said, **weights)]
 
 
-def test_memory_relevance_on_the_scale_itself_is_a_half_for_one_rare_word() -> None:
+def test_memory_relevance_against_itself_is_a_half_for_one_rare_word() -> None:
     barrels = a_memory("Hedda repairs barrels.", id=2)
     said = "Who repairs barrels?"
     assert totals(TRADE, SALE, said="barrels", against="itself") == [0.5, 0.0]
     assert totals(barrels, SALE, said=said, against="itself") == [0.6667, 0.0]
 
 
-def test_memory_relevance_on_the_scale_best_keeps_the_ratios() -> None:
+def test_memory_relevance_against_best_keeps_the_ratios_between_memories() -> None:
     one, both = totals(TRADE, a_memory("Barrels leak.", id=5), said="Do barrels leak?")
     assert 0 < one < both < 1
     by_itself = totals(
@@ -51,19 +51,19 @@ def test_memory_relevance_on_the_scale_best_keeps_the_ratios() -> None:
     assert one / both < by_itself[0] / by_itself[1]
 
 
-def test_memory_relevance_counts_words_of_memories_learnt_next_to_it() -> None:
+def test_memory_relevance_counts_words_of_memories_learnt_just_before_or_after() -> None:
     assert totals(FERRY, ROPE, said="ferry")[1] == 0
     found = judged(FERRY, ROPE, said="ferry", neighbours_percent=50)[1]
     assert found.total > 0 == found.parts.words + found.parts.scene
 
 
-def test_memory_relevance_counts_the_second_neighbour_in_time_half() -> None:
+def test_relevance_counts_words_of_memories_two_places_apart_half() -> None:
     far = a_memory("It rains.", id=3, place_ref="3")
     _, near, second = totals(FERRY, ROPE, far, said="ferry", neighbours_percent=100)
     assert abs(near - 2 * second) < 0.001
 
 
-def test_neighbour_memories_are_of_one_place_and_time_and_not_of_builders() -> None:
+def test_neighbour_memories_have_one_place_and_time_and_no_builder_as_author() -> None:
     elsewhere = a_memory("Somebody wants a rope.", id=2, place_ref="4")
     later = a_memory("Fire!", id=3, place_ref="3", created_at=NEIGHBOUR_HOURS + 0.1)
     builders = a_memory("The lake is deep.", id=4, place_ref="3", author="Mira")
@@ -71,7 +71,7 @@ def test_neighbour_memories_are_of_one_place_and_time_and_not_of_builders() -> N
     assert found[1:] == [0, 0, 0]
 
 
-def test_memory_relevance_counts_words_of_its_scene() -> None:
+def test_memory_relevance_counts_words_of_the_memorys_scene() -> None:
     debt = a_memory("Anna owes Oren a rope.", id=2, scene="corvin ferry storm")
     found = judged(COUGH, debt, said="Who was here in the storm?", scene_percent=40)
     assert [one.total > 0 for one in found] == [False, True]
@@ -92,7 +92,7 @@ def test_memory_relevance_is_higher_for_a_word_than_for_a_distant_meaning() -> N
     assert found[1] > found[0]
 
 
-def test_name_in_the_best_memory_is_searched_in_other_memories() -> None:
+def test_name_in_the_best_memory_is_searched_for_in_other_memories() -> None:
     said = "What work does the buyer of the brindled mare of Corvin do?"
     others = (COUGH, a_memory("It rains.", id=4))
     assert totals(SALE, TRADE, *others, said=said)[1] == 0
@@ -103,18 +103,18 @@ def test_name_in_the_best_memory_is_searched_in_other_memories() -> None:
     assert [one.total for one in found[2:]] == [0, 0]
 
 
-def test_names_are_not_searched_when_the_best_memory_is_no_clear_match() -> None:
+def test_names_are_not_searched_for_when_the_best_memory_is_no_clear_match() -> None:
     assert totals(SALE, TRADE, COUGH, said="mare", second_percent=80)[1] == 0
 
 
-def test_names_are_not_searched_when_the_best_memory_has_too_many() -> None:
+def test_names_are_not_searched_for_when_the_best_memory_has_too_many_names() -> None:
     crowd = a_memory("Corvin sold the brindled mare to Hedda, Lukas, Brida or Maud.", id=1)
     names = enumerate(("Hedda", "Lukas", "Brida", "Maud"), start=2)
     some = [a_memory(f"{name} rests.", id=i) for i, name in names]
     assert totals(crowd, *some, said="Corvin's brindled mare", second_percent=80)[1:] == [0] * 4
 
 
-def test_word_of_a_memory_is_no_name_when_written_small_elsewhere() -> None:
+def test_capitalised_word_is_no_name_when_another_memory_has_the_word_in_small_letters() -> None:
     capital = a_memory("Corvin sold the brindled mare to Miller.", id=1)
     small = a_memory("The miller sleeps.", id=2)
     assert totals(capital, small, said="Corvin's brindled mare", second_percent=80)[1] == 0
@@ -130,7 +130,7 @@ def test_memory_score_is_rendered_with_relevance_by_source() -> None:
     assert "relevance 0.91 (words 0.61, scene 0.30)" in str(told)
 
 
-def test_memory_score_weighs_relevance_by_its_setting() -> None:
+def test_memory_score_weighs_relevance_by_relevance_percent() -> None:
     once, thrice = (
         score_memories(
             [SALE], hours=0, said=frozenset(), rules=RecallRules(relevance_percent=percent)
@@ -160,11 +160,12 @@ def test_whispered_memory_is_no_neighbour_of_public_memories() -> None:
     whisper = secret("The ferry is stolen.", id=1)
     aloud = a_memory("Somebody wants a rope.", id=2, place_ref="3")
     assert kept_scores(whisper, aloud, said="ferry") == kept_scores(aloud, said="ferry")
-    # With who whispered it, it is no neighbour of what was said aloud either.
+    # In private with the person who whispered it, a whisper is not a neighbour of public memories
+    # either.
     assert "relevance 0.00" in kept_scores(whisper, aloud, said="ferry", confidant=ANNA)[2]
 
 
-def test_whispered_memory_leads_to_others_only_with_its_speaker() -> None:
+def test_names_of_a_whispered_memory_are_searched_for_only_with_its_speaker() -> None:
     whisper = secret("Corvin sold the brindled mare to Hedda.", id=1)
     said = "Who has the brindled mare of Corvin?"
     assert kept_scores(whisper, TRADE, said=said) == kept_scores(TRADE, said=said)
@@ -225,5 +226,5 @@ def test_memory_relevance_is_0_when_nothing_was_said() -> None:
     assert totals(said="mare") == []
 
 
-def test_rendered_relevance_is_empty_for_the_memorys_own_words_only() -> None:
+def test_rendered_relevance_is_empty_when_only_the_memorys_own_words_scored() -> None:
     assert RelevanceParts(words=0.5).render_breakdown(0.5) == ""

@@ -1,4 +1,4 @@
-"""Scenes: the words around a new memory."""
+"""Scenes: the words that are stored with a new memory."""
 
 from evennia_ai.engine.memory.scenes import MOST_WORDS, scene_of
 from evennia_ai.engine.prompt.messages import Message, ToolCall, said
@@ -26,7 +26,7 @@ def test_scene_of_a_memory_has_the_place_and_the_people() -> None:
     assert {"quay", "hedda"} <= scene("Anna lost a lantern.", there=("The quay", "Hedda"))
 
 
-def test_scene_leaves_out_words_of_the_memory_itself() -> None:
+def test_scene_of_a_memory_leaves_out_the_memorys_own_words() -> None:
     assert "lanter" not in scene("Anna lost a lantern.")
 
 

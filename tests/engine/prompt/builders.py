@@ -1,4 +1,4 @@
-"""Short ways to write the values the prompt tests are about."""
+"""Builders of components, histories, inputs and prompts for the tests of prompts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -29,13 +29,13 @@ def injected(content: str, depth: int, **fields: Any) -> PromptComponent:
 
 
 def a_history(count: int, *, words: int = 2) -> list[Message]:
-    """Messages `m1` to `m<count>`, user and assistant in turn."""
+    """Return the messages `m1` to `m<count>`, by the user and the assistant by turns."""
     roles = ("user", "assistant")
     return [said(roles[i % 2], f"m{i + 1}" + " word" * words) for i in range(count)]
 
 
 def a_tool_pair(number: int) -> list[Message]:
-    """An assistant's call of a tool and its result."""
+    """Return a message with a tool call, and the message with its result."""
     call = ToolCall(id=f"call{number}", name="look", arguments="{}")
     return [
         Message(role="assistant", content="", tool_calls=(call,)),
@@ -44,12 +44,12 @@ def a_tool_pair(number: int) -> list[Message]:
 
 
 def a_record() -> Message:
-    """A bookkeeping record, which depth does not count."""
+    """Return a message of a bookkeeping record, which injection depths do not count."""
     return Message(role="user", content="(time: noon)", counted=False)
 
 
 def a_staying(content: str = "It rains.", *, of: str = "dynamic", **fields: Any) -> Message:
-    """A text that an earlier prompt left in the history."""
+    """Return a message with a persistent text, which an earlier prompt left in the history."""
     return Message(role="user", content=content, counted=False, stays=True, of=of, **fields)
 
 
@@ -87,7 +87,7 @@ def texts(prompt: Prompt) -> list[str]:
 
 
 def first_words(prompt: Prompt) -> list[str]:
-    """The first word of each message: enough to see an order."""
+    """Return the first word of each message, which is enough to compare their order."""
     return [message.content.split(" ")[0] for message in prompt.messages]
 
 

@@ -1,4 +1,4 @@
-"""A chat played turn by turn: what one prompt leaves behind is what the next one begins with."""
+"""A chat for tests: each prompt passes its state (cut, anchors, history) to the next prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,10 @@ from tests.engine.prompt.builders import the_inputs
 
 
 class Chat:
-    """One conversation; `inputs` are what its prompts have in common, `prompts` what was sent."""
+    """A conversation for tests.
+
+    `inputs` are the inputs that all its prompts share. `prompts` are the prompts that were sent.
+    """
 
     def __init__(
         self, components: Sequence[Any] = (), *, blocks: BlocksMode = "latest", **options: Any
@@ -35,7 +38,7 @@ class Chat:
         values: Mapping[str, str] | None = None,
         **changed: Any,
     ) -> Prompt:
-        """The prompt that answers `text`; the reply is part of the history of the next one."""
+        """Return the prompt that answers `text`, and add `text` and `reply` to the history."""
         older = self.prompts[-1] if self.prompts else None
         fields: dict[str, Any] = {
             "history": self.history,
@@ -55,18 +58,18 @@ class Chat:
         return prompt
 
     def forget(self) -> None:
-        """Begin another history: cut and anchors of the one before mean nothing in it."""
+        """Make the next prompt ignore the cut and the anchors of the previous one."""
         self.goes_on = False
 
     def say(self, count: int, **more: Any) -> Prompt:
-        """So many turns; the last prompt."""
+        """Run this many turns, and return the last prompt."""
         for _ in range(count):
             prompt = self.turn(f"m{len(self.prompts)}", **more)
         return prompt
 
 
 def shared(older: Prompt, newer: Prompt) -> int:
-    """How many messages both begin with."""
+    """Return how many messages at the beginning of two prompts are equal."""
     pairs = zip(older.messages, newer.messages, strict=False)
     return next(
         (i for i, (one, other) in enumerate(pairs) if one.wire() != other.wire()),
@@ -75,7 +78,7 @@ def shared(older: Prompt, newer: Prompt) -> int:
 
 
 def staying(prompt: Prompt) -> list[tuple[str, str]]:
-    """What stays of a prompt's messages: what each is of, and its text."""
+    """Return the kind and the text of each persistent text in a prompt."""
     return [(message.of, message.content) for message in prompt.messages if message.stays]
 
 

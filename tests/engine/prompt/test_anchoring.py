@@ -1,4 +1,4 @@
-"""Anchored notes: they keep their place until they drifted, changed or were cut away."""
+"""Anchored notes keep their place until many messages follow, or an edit or a cut moves them."""
 
 from itertools import pairwise
 
@@ -14,12 +14,12 @@ RULES = a_component("Rules.", id=1, key="rules")
 
 
 def followers(prompt: Prompt) -> int:
-    """How many messages of the history follow the note."""
+    """Return how many messages of the history follow the note."""
     at = index_of(prompt, NOTE.content)
     return sum(message.block == "history" for message in prompt.messages[at + 1 :])
 
 
-def test_an_anchored_note_keeps_its_place_while_the_history_grows() -> None:
+def test_anchored_note_keeps_its_place_while_the_history_grows() -> None:
     chat = Chat([RULES], notes=[NOTE])
     chat.say(10)
     places = {index_of(chat.say(1), NOTE.content) for _ in range(4)}
@@ -52,7 +52,7 @@ def test_anchored_note_returns_to_its_depth_when_edited() -> None:
     assert texts(moved).index("Angry.") == len(texts(moved)) - 4
 
 
-def test_anchored_note_returns_to_its_depth_when_its_place_was_cut_away() -> None:
+def test_anchored_note_returns_to_its_depth_when_messages_at_its_place_were_cut_away() -> None:
     note = AuthorsNote(content="A note.", depth=4, mode="anchored")
     chat = Chat(notes=[note], limit=120)
     prompts = [chat.turn("a few more words of talk") for _ in range(30)]
@@ -62,7 +62,7 @@ def test_anchored_note_returns_to_its_depth_when_its_place_was_cut_away() -> Non
         assert texts(prompt).count(note.content) == 1
 
 
-def test_anchor_of_another_history_is_ignored() -> None:
+def test_anchor_from_another_history_is_ignored() -> None:
     chat = Chat(notes=[NOTE])
     before = chat.say(30).anchors
     fresh = Chat(notes=[NOTE])
@@ -71,12 +71,12 @@ def test_anchor_of_another_history_is_ignored() -> None:
     assert fresh.turn("three", anchors=before).anchors["note:0"].at == 0
 
 
-def test_a_floating_note_has_no_anchor() -> None:
+def test_floating_note_has_no_anchor() -> None:
     prompt = Chat(notes=[AuthorsNote(content="A note.")]).say(2)
     assert prompt.anchors == {}
 
 
-def test_the_verdict_says_that_the_note_is_anchored() -> None:
+def test_verdict_says_that_the_note_is_anchored() -> None:
     prompt = Chat(notes=[NOTE]).say(4)
     assert verdicts_of(prompt, "note:0")[-1] == (
         *("place", True),
@@ -84,7 +84,7 @@ def test_the_verdict_says_that_the_note_is_anchored() -> None:
     )
 
 
-def test_lore_around_an_anchored_note_shares_its_place() -> None:
+def test_lore_around_an_anchored_note_has_the_place_of_the_note() -> None:
     book = a_book(an_entry("Above.", keys=["m7"], extensions={"position": 2}))
     chat = Chat(notes=[NOTE], books=(book,))
     chat.say(7)

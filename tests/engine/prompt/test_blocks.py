@@ -1,4 +1,4 @@
-"""Facts that fill a component, and guidance: where they stand, what frames them, and only once."""
+"""Facts that fill a component, and the guidance about a client: their places and texts."""
 
 import re
 
@@ -89,7 +89,7 @@ def test_prompt_without_facts_equals_prompt_without_their_components(layout) -> 
     assert [block for _, block, _ in told(the_prompt(layout=layout))] == ["history", "event"]
 
 
-def test_builders_text_frames_the_facts_that_it_names() -> None:
+def test_builders_text_surrounds_the_facts_that_the_text_names() -> None:
     frame = filled("entity_context", "<people>\n{{present}}\n</people>")
     prompt = the_prompt(SPEAKER, components=(frame,), layout="classic")
     assert told(prompt)[0][2] == f"<people>\n{SPEAKER.text}\n</people>"
@@ -226,7 +226,7 @@ def test_guidance_is_a_fixed_text_without_values_of_the_request() -> None:
 
 
 @pytest.mark.req("S0-36", "S0-37")
-def test_guidance_is_left_out_when_a_text_has_its_mark() -> None:
+def test_guidance_is_left_out_when_a_builders_text_contains_the_guidance_mark() -> None:
     own = a_component(
         f"Be brief.\n{GUIDANCE_MARK}\nSpeak of the browser.\n{GUIDANCE_END}", id=10, key="rules"
     )
@@ -236,14 +236,14 @@ def test_guidance_is_left_out_when_a_text_has_its_mark() -> None:
 
 
 @pytest.mark.req("S0-37")
-def test_guidance_is_kept_when_a_player_says_its_mark() -> None:
+def test_guidance_is_kept_when_a_player_says_the_guidance_mark() -> None:
     quoted = a_component(f"Anna: {GUIDANCE_MARK}", id=10, key="quoted", role="user")
     prompt = guided_prompt(quoted, event=f"{GUIDANCE_MARK} do as I say")
     assert WEB in [message.content for message in prompt.messages]
 
 
 @pytest.mark.req("S0-36")
-def test_guidance_is_in_a_prompt_once_when_composed_again() -> None:
+def test_guidance_is_in_a_prompt_only_once_when_the_prompt_is_composed_again() -> None:
     inputs = the_inputs(guidance=WEB, history=a_history(2))
     first, second = compose(inputs), compose(inputs)
     assert (first.sha256, marks(first)) == (second.sha256, 1)

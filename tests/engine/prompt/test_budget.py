@@ -1,4 +1,4 @@
-"""The budget: tiers, reserves, what yields to what, and the steps of the history."""
+"""The token budget: tiers, reserves, dialogue examples, and how the history is cut."""
 
 import pytest
 
@@ -14,7 +14,8 @@ from evennia_ai.engine.prompt.registry import with_statics
 from evennia_ai.engine.prompt.tokens import ratio_counter
 from tests.engine.prompt.builders import a_component, a_tool_pair, injected, texts, verdicts_of
 
-# One token a character and four a message: a text of 6 costs 10; every prompt costs 3.
+# One token for each character and four for each message: a text of 6 characters costs 10. Every
+# prompt costs 3.
 LETTERS = ratio_counter(1)
 
 
@@ -40,7 +41,7 @@ def the_prompt(
 
 
 def messages(count: int) -> list[Message]:
-    """Messages of 10 tokens each."""
+    """Return `count` messages of 10 tokens each."""
     return [said("user", f"m{i:05}") for i in range(1, count + 1)]
 
 
@@ -57,7 +58,7 @@ def test_prompt_of_exactly_the_limit_fits() -> None:
     assert (prompt.tokens, len(prompt.messages)) == (33, 3)
 
 
-def test_a_text_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
+def test_text_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     large = a_component("x" * 50, id=1, key="large", priority=90)
     small = a_component("small!", id=2, key="small", priority=10)
     prompt = the_prompt(large, small, limit=30)
@@ -79,7 +80,7 @@ def test_required_texts_come_before_any_priority() -> None:
     assert texts(the_prompt(high, vital, limit=20)) == ["vital."]
 
 
-def test_reserved_component_keeps_its_least_tokens() -> None:
+def test_component_with_a_reserve_keeps_its_reserved_minimum_of_tokens() -> None:
     words = a_component("one two three four five", id=1, key="words")
     rival = a_component("r" * 30, id=2, key="rival", priority=10**6)
     prompt = the_prompt(rival, words, limit=40, words=Reserve(min_tokens=15))
@@ -88,7 +89,7 @@ def test_reserved_component_keeps_its_least_tokens() -> None:
     assert texts(short) == ["one two three"]
 
 
-def test_reserved_component_never_exceeds_its_most_tokens() -> None:
+def test_component_with_a_reserve_never_exceeds_its_maximum_of_tokens() -> None:
     words = a_component("one two three four five", id=1, key="words")
     prompt = the_prompt(words, limit=999, words=Reserve(max_tokens=12))
     assert texts(prompt) == ["one two"]
@@ -104,14 +105,14 @@ def test_flexible_texts_leave_the_tokens_reserved_for_the_history() -> None:
 
 
 @pytest.mark.req("S2-19")
-def test_history_never_exceeds_its_most_tokens() -> None:
+def test_history_with_a_reserve_never_exceeds_its_maximum_of_tokens() -> None:
     reserve = {"conversation_history": Reserve(max_tokens=25)}
     prompt = the_prompt(limit=999, history=messages(9), keep_percent=100, **reserve)
     assert texts(prompt) == ["m00008", "m00009"]
 
 
 @pytest.mark.req("S2-04", "S2-19")
-def test_full_history_is_cut_to_its_percentage_and_grows_again() -> None:
+def test_full_history_is_cut_to_keep_percent_and_then_grows_again() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert (prompt.cut, len(prompt.messages)) == (5, 6)
     grown = the_prompt(limit=103, history=messages(15), cut=prompt.cut)
@@ -120,7 +121,7 @@ def test_full_history_is_cut_to_its_percentage_and_grows_again() -> None:
 
 
 @pytest.mark.req("S2-04")
-def test_cut_of_the_previous_prompt_never_moves_back() -> None:
+def test_history_cut_of_the_previous_prompt_never_moves_back() -> None:
     assert the_prompt(limit=9999, history=messages(9), cut=4).cut == 4
 
 
@@ -149,7 +150,7 @@ def test_examples_are_left_out_before_any_history_message() -> None:
     ]
 
 
-def test_examples_are_never_kept_when_the_history_was_cut_for_room() -> None:
+def test_examples_are_left_out_when_the_history_was_cut_for_lack_of_tokens() -> None:
     examples = a_component("x" * 20, id=1060, key="dialogue_examples")
     cut = the_prompt(examples, limit=103, history=messages(11))
     assert (cut.cut, len(cut.messages), cut.tokens) == (5, 6, 63)
@@ -164,7 +165,7 @@ def test_kept_examples_count_against_the_token_budget() -> None:
     assert prompt.tokens == sum(prompt.by_origin.values()) == 3 + 24 + 20
 
 
-def test_shared_message_counts_with_its_separators() -> None:
+def test_tokens_of_a_shared_message_include_its_separators() -> None:
     facts = [a_component("x" * 10, id=i, key=f"fact{i}", volatile=True) for i in range(1, 5)]
     prompt = the_prompt(*facts, limit=999)
     (shared,) = prompt.messages
@@ -172,7 +173,7 @@ def test_shared_message_counts_with_its_separators() -> None:
     assert prompt.tokens >= LETTERS.per_prompt + shared.tokens(LETTERS)
 
 
-def test_text_that_would_be_cut_below_its_least_tokens_is_left_out() -> None:
+def test_text_is_left_out_when_cutting_would_leave_less_than_its_reserved_minimum() -> None:
     words = a_component("one two three four five", id=1, key="words")
     prompt = the_prompt(words, limit=20, words=Reserve(min_tokens=25))
     assert texts(prompt) == []
@@ -181,7 +182,7 @@ def test_text_that_would_be_cut_below_its_least_tokens_is_left_out() -> None:
     ]
 
 
-def test_shortened_text_leaves_room_to_others() -> None:
+def test_shortened_text_leaves_tokens_for_other_texts() -> None:
     words = a_component("one two three four five", id=1, key="words")
     rival = a_component("rival!", id=2, key="rival")
     prompt = the_prompt(words, rival, limit=24, words=Reserve(max_tokens=12))
@@ -190,13 +191,13 @@ def test_shortened_text_leaves_room_to_others() -> None:
 
 
 @pytest.mark.req("S2-19")
-def test_injected_texts_count_before_the_history_is_filled() -> None:
+def test_texts_injected_into_the_history_take_their_tokens_before_history_messages() -> None:
     prompt = the_prompt(injected("note!!", 1), limit=33, history=messages(5), keep_percent=100)
     assert texts(prompt) == ["m00004", "note!!", "m00005"]
     assert prompt.tokens == 33
 
 
-def test_history_has_one_verdict_on_the_kept_range() -> None:
+def test_budget_gives_one_verdict_on_the_whole_history() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert verdicts_of(prompt, "history") == [
         ("budget", True, "kept the newest 6 of 11 messages; cut before message 0")

@@ -1,4 +1,4 @@
-"""The cache account: what stays from prompt to prompt, and the declared reason of what does not."""
+"""The cache account: the common prefix of successive prompts, and the reason why it ends."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ MOOD = a_component("{{mood}}", id=1201, key="mood")
 
 
 def the_account(chat: Chat) -> CacheAccount:
-    """What the newest prompt of the chat shares with the one before."""
+    """Return the cache account of the newest prompt compared with the one before it."""
     older, newer = chat.prompts[-2:]
     return newer.account(older.sent)
 
@@ -51,7 +51,7 @@ def test_growing_history_does_not_break_the_cached_prefix() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_prefix_break_is_dynamic_when_the_facts_of_a_turn_go() -> None:
+def test_prefix_break_is_dynamic_when_facts_of_the_previous_turn_are_gone() -> None:
     chat = Chat([RULES])
     chat.say(3, facts="It rains.")
     assert reason(chat) == ("dynamic", "block:facts")
@@ -237,7 +237,7 @@ def test_prefix_break_is_settings_when_the_token_limit_changes() -> None:
     assert the_account(chat).reason == "settings"
 
 
-def test_prefix_break_is_order_when_an_event_comes_before_another() -> None:
+def test_prefix_break_is_order_when_a_message_is_inserted_before_sent_ones() -> None:
     chat = Chat([RULES])
     chat.turn("one")
     before, answer = list(chat.history)
@@ -311,7 +311,7 @@ def test_no_cache_breakpoint_follows_a_text_that_moves_each_turn() -> None:
 
 
 @pytest.mark.req("S2-06")
-def test_the_event_and_the_dynamic_block_are_never_cached() -> None:
+def test_event_and_the_dynamic_block_are_never_cached() -> None:
     weather = a_component("Rain.", key="weather", volatile=True)
     prompt = the_prompt([ROOM_RULES, weather], history=a_history(2), event="now")
     assert [m.block for m in prompt.messages][-2:] == ["dynamic", "event"]
@@ -350,8 +350,7 @@ def test_cache_account_names_the_first_text_that_differs() -> None:
     assert (account.shared_messages, account.broken_by) == (1, "component:mood")
 
 
-def test_messages_before_the_history_do_not_change_with_the_facts() -> None:
-    """Message 0 and all before the history hold nothing request-scoped in the cache layout."""
+def test_messages_before_the_history_do_not_change_with_facts_in_the_layout_cache() -> None:
     for hour in ("noon", "dusk"):
         facts = a_component(f"It is {hour}.", key="time", volatile=True)
         prompt = the_prompt([ROOM_RULES, facts], history=a_history(2), event=hour)

@@ -1,4 +1,4 @@
-"""What is different in one prompt from the one before it."""
+"""The differences between a prompt and the previous prompt, by item."""
 
 from evennia_ai.engine.prompt.changes import MOST_LINES, compare_messages, compare_reports
 from evennia_ai.engine.prompt.messages import Part
@@ -7,7 +7,7 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 
 def a_report(*texts, said=(), verdicts=()):
-    """A report of messages: (origin, text) at their IDs, then what was said, by record."""
+    """Return a report with `texts` (pairs of origin and text) and with numbered messages `said`."""
     messages = [
         ReportMessage(
             role="system",
@@ -52,7 +52,7 @@ def test_changed_prompt_text_is_reported_as_a_unified_diff():
     assert change.lines == ("  One.", "- Two.", "+ 2.", "  Three.")
 
 
-def test_added_text_is_reported_with_its_text_and_removed_with_a_reason():
+def test_added_item_is_reported_with_its_text_and_a_removed_one_with_a_reason():
     left = Verdict(stage="activate", item="lore:a#1", kept=False, reason="no key")
     came, went = compare_reports(
         a_report(("lore:a#1", "Old.")), a_report(("note:cold", "Ill."), verdicts=[left])

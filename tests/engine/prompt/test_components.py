@@ -1,4 +1,4 @@
-"""PromptComponent: fields, defaults, and what a value may not be."""
+"""PromptComponent: its fields, their defaults, and invalid values."""
 
 import dataclasses
 from typing import get_type_hints
@@ -65,7 +65,7 @@ def test_invalid_component_value_is_refused_with_the_name_of_the_field(
 
 
 @pytest.mark.parametrize("kind", ["faction", "player"])
-def test_component_scope_that_only_lorebooks_have_is_refused(kind: str) -> None:
+def test_component_with_a_scope_that_only_lorebooks_have_is_refused(kind: str) -> None:
     with pytest.raises(ComponentValueError) as caught:
         a_component(scope=Scope(kind=kind, ref="7"))
     assert str(caught.value) == (

@@ -1,4 +1,4 @@
-"""Contexts: which one serves an event, and that a layer only takes away."""
+"""Contexts: which one is used for an event, and layers that may only restrict it."""
 
 from dataclasses import replace
 
@@ -46,14 +46,14 @@ def test_context_without_events_serves_all_other_events() -> None:
     assert context_for("tick", [AUTONOMOUS, rest]) is AUTONOMOUS
 
 
-def test_a_context_disables_what_it_does_not_list() -> None:
+def test_context_with_listed_ids_disables_all_other_components() -> None:
     context = PromptContext(name="brief", enabled_ids=frozenset({0, 5000}))
     on = [component.key for component in context.applied(with_statics([])) if component.enabled]
     assert on == ["system_prompt", "conversation_history"]
 
 
 @pytest.mark.req("S3-20")
-def test_a_context_disables_the_components_of_its_keys() -> None:
+def test_context_disables_the_components_whose_keys_are_off() -> None:
     registry = with_statics([a_component("mood", key="mood")])
     context = PromptContext(name="brief", off=frozenset({"mood", "goals"}))
     off = [component.key for component in context.applied(registry) if not component.enabled]
@@ -91,12 +91,12 @@ def test_context_may_override_the_depth_of_a_component() -> None:
     assert first_words(prompt) == ["m1", "m2", "note", "m3"]
 
 
-def test_a_context_cannot_override_the_trust_of_a_component() -> None:
+def test_context_cannot_override_the_trust_of_a_component() -> None:
     with pytest.raises(ContextError, match=r"overrides note\.trust, which is not possible"):
         PromptContext(name="sly", overrides={"note": {"trust": "author"}})
 
 
-def test_context_layer_can_only_restrict() -> None:
+def test_context_layer_only_restricts_a_context() -> None:
     base = PromptContext(
         name="base",
         off=frozenset({"mood"}),
@@ -127,11 +127,11 @@ def test_context_layer_cannot_give_a_text_more_weight(field: str) -> None:
 
 def test_context_layer_cannot_reserve_tokens() -> None:
     layer = PromptContext(name="layer", reserves={"mood": Reserve(min_tokens=50)})
-    with pytest.raises(ContextError, match="reserves room for mood; a layer may only restrict"):
+    with pytest.raises(ContextError, match="reserves tokens for mood; a layer may only restrict"):
         CONVERSATION.restricted(layer)
 
 
-def test_token_limit_of_a_context_never_exceeds_the_models() -> None:
+def test_token_limit_of_a_context_never_exceeds_the_limit_of_the_model() -> None:
     reserves = {"mood": Reserve(min_tokens=50)}
     context = PromptContext(name="brief", limit_tokens=1000, reserves=reserves)
     assert context.budget(4000) == BudgetRules(limit_tokens=1000, reserves=reserves)
@@ -146,7 +146,7 @@ def test_context_layer_cannot_change_a_priority() -> None:
 
 
 @pytest.mark.req("S3-20")
-def test_a_component_outside_the_context_gives_no_message() -> None:
+def test_component_outside_the_context_gives_no_message() -> None:
     registry = with_statics([a_component("mood", key="mood")])
     context = PromptContext(name="brief", enabled_ids=frozenset({5000}))
     prompt = the_prompt(context.applied(registry), history=a_history(1))

@@ -1,9 +1,9 @@
-"""Dice: chance that is a function of what is rolled for."""
+"""Dice: random numbers that depend only on a seed and a purpose."""
 
 from evennia_ai.engine.prompt.dice import Dice, fraction, fractions, seed_of
 
 
-def test_random_fractions_are_in_range_and_spread() -> None:
+def test_random_fractions_are_between_0_and_1_and_evenly_spread() -> None:
     rolls = [fraction("seed", number) for number in range(2000)]
     assert all(0 <= roll < 1 for roll in rolls)
     assert 0.47 < sum(rolls) / len(rolls) < 0.53
@@ -19,7 +19,7 @@ def test_random_number_purpose_may_contain_a_lone_surrogate() -> None:
     assert 0 <= fraction("\ud800") < 1
 
 
-def test_many_random_fractions_are_spread_and_differ_by_purpose() -> None:
+def test_random_fractions_from_one_hash_are_evenly_spread_and_differ_by_purpose() -> None:
     many = fractions(2000, "seed", 1)
     assert len(set(many)) == 2000
     assert all(0 <= one < 1 for one in many)

@@ -1,4 +1,4 @@
-"""Expansion: what is remembered from turn to turn, and what is asked again."""
+"""Expansion of components: what is cached from turn to turn, and what is expanded again."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_component_moves_when_the_layout_changes() -> None:
     assert expanded(components, {}, layout="classic")[0].claim.shared is None
 
 
-def test_only_texts_with_random_macros_are_rendered_again_with_other_dice() -> None:
+def test_only_texts_with_random_macros_are_rendered_again_when_the_dice_differ() -> None:
     components = ComponentSet(
         [a_component("{{roll:1000000}}", id=1201), a_component("Calm.", id=1202)]
     )
@@ -79,7 +79,7 @@ def test_tokens_of_a_component_are_counted_once(turns: int) -> None:
 
 
 @pytest.mark.req("S2-15")
-def test_component_text_shared_by_npcs_is_counted_and_compiled_once() -> None:
+def test_component_text_that_several_npcs_share_is_counted_and_compiled_once() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -87,7 +87,7 @@ def test_component_text_shared_by_npcs_is_counted_and_compiled_once() -> None:
         return len(text)
 
     counter = TokenCounter("counted", "1", count)
-    counted.clear()  # it counts a separator when it is made
+    counted.clear()  # creating a counter calls `count` for a separator
     sets = [ComponentSet([a_component("The tide is low.")]) for _ in range(3)]
     made = [expanded(components, {}, counter=counter)[0] for components in sets]
 

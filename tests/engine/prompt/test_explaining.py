@@ -1,4 +1,4 @@
-"""Everything about one item of a report."""
+"""The part of a prompt's report that explains one item."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ NAMES = {"lore:harbour#7": "the ferry", "lore:harbour#8": "the toll", "lore:moor
 
 
 def with_lore(*origins: str) -> Report:
-    """A report that has judged these entries of lore too."""
+    """Return a report that also has a verdict on each of these lore entries."""
     judged = [
         Verdict(stage="activate", item=origin, kept=False, reason="no key") for origin in origins
     ]
@@ -21,7 +21,7 @@ def with_lore(*origins: str) -> Report:
     return replace(report, verdicts=(*report.verdicts, *judged))
 
 
-def test_explanation_of_a_text_has_every_stage_its_place_and_its_words() -> None:
+def test_explanation_of_a_text_has_verdicts_of_all_stages_its_place_and_its_content() -> None:
     lines = explain_lines(a_report(), "mood")
     assert lines[0] == "component:mood"
     text = " ".join(" ".join(lines).split())
@@ -30,14 +30,14 @@ def test_explanation_of_a_text_has_every_stage_its_place_and_its_words() -> None
     assert "is in message 4, characters 0 to 19: | You are in a hurry." in text
 
 
-def test_text_that_was_left_out_of_the_prompt_is_explained_too() -> None:
+def test_text_is_explained_when_left_out_of_the_prompt() -> None:
     assert explain_lines(a_report(), "component:off") == [
         "component:off",
         "  expansion: left out: disabled",
     ]
 
 
-def test_a_message_is_explained_by_its_number() -> None:
+def test_message_is_explained_by_its_number() -> None:
     lines = explain_lines(a_report(), "#4")
     assert lines[0].startswith("message 4: block history, injected by depth, role system,")
     assert lines[-1] == "    | You are in a hurry."
@@ -45,11 +45,11 @@ def test_a_message_is_explained_by_its_number() -> None:
 
 def test_explaining_an_unknown_name_lists_similar_names() -> None:
     (line, *_) = explain_lines(a_report(), "moood")
-    assert line.startswith("nothing here is called moood; near it are: component:mood")
+    assert line.startswith("nothing here is called moood; similar names: component:mood")
 
 
 @pytest.mark.parametrize("item", ["99", "#99", "-1", "9" * 5000])
-def test_unknown_message_number_is_answered_with_the_existing_numbers(item: str) -> None:
+def test_explaining_an_unknown_message_number_lists_the_existing_numbers(item: str) -> None:
     (line,) = explain_lines(a_report(), item)
     assert line.startswith("there is no message ")
     assert line.endswith(f"they are 0 to {len(a_report().messages) - 1}")
@@ -81,7 +81,7 @@ def test_explaining_prefers_a_component_key_to_an_entry_name() -> None:
 
 def test_explaining_a_misspelt_name_suggests_the_right_one() -> None:
     (line, *_) = explain_lines(with_lore("lore:harbour#7"), "the fery", names=NAMES)
-    assert "near it are: lore:harbour#7 (the ferry)" in line
+    assert "similar names: lore:harbour#7 (the ferry)" in line
 
 
 def test_control_characters_of_an_unknown_name_are_escaped() -> None:
@@ -91,8 +91,8 @@ def test_control_characters_of_an_unknown_name_are_escaped() -> None:
     assert not set(text) & {"\x1b", "\x07", "\u202e", "\u2028", "\n"}
 
 
-def test_misspelt_name_among_ten_thousand_takes_bounded_work() -> None:
+def test_explaining_a_misspelt_name_among_ten_thousand_names_takes_limited_work() -> None:
     names = {f"lore:big#{number}": f"the thing {number}" for number in range(10_000)}
     report = with_lore(*names)
     with little_work(5):
-        assert "near it are" in explain_lines(report, "the thin 77", names=names)[0]
+        assert "similar names" in explain_lines(report, "the thin 77", names=names)[0]

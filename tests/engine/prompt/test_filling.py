@@ -1,4 +1,4 @@
-"""Values that are whole texts: what was said is data, fields reach who may have them."""
+"""Template values with words of players or of cards, and the texts that may use them."""
 
 import pytest
 
@@ -63,7 +63,7 @@ def test_card_field_without_grant_cannot_be_passed_on_in_a_variable() -> None:
     assert "[{{description}}]" in texts(prompt)
 
 
-def test_card_field_that_names_itself_is_expanded_once() -> None:
+def test_card_field_whose_text_names_the_field_itself_is_expanded_once() -> None:
     prompt = the_prompt(
         [a_field("{{description}}!", enabled=False), a_component("{{description}}")]
     )

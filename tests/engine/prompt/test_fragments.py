@@ -1,4 +1,4 @@
-"""Dialogue examples: blocks that leave one by one, whole, from the last."""
+"""Blocks of dialogue examples: the last ones are left out first, each as a whole."""
 
 from itertools import pairwise
 from typing import Any
@@ -29,10 +29,11 @@ from evennia_ai.engine.prompt.tokens import TokenCounter, ratio_counter
 from tests.engine.prompt.builders import a_component, texts, verdicts_of
 from tests.properties import up_to
 
-# One token a character and four a message; every prompt costs 3.
+# One token for each character and four for each message. Every prompt costs 3.
 LETTERS = ratio_counter(1)
 ORIGIN = "component:dialogue_examples"
-THREE = "<START>\none\n<START>\ntwo\n<START>\nthree"  # 11, 23 and 37 characters
+# the first one, two and three blocks have 11, 23 and 37 characters
+THREE = "<START>\none\n<START>\ntwo\n<START>\nthree"
 quick = settings(max_examples=up_to(200), deadline=None)
 
 
@@ -62,13 +63,13 @@ def the_prompt(*components: PromptComponent, **given: Any) -> Prompt:
     return compose(inputs_of(*components, **given))
 
 
-def a_piece(text: str, *, counter: TokenCounter = LETTERS) -> Fragment:
+def a_fragment(text: str, *, counter: TokenCounter = LETTERS) -> Fragment:
     claim = Claim(origin=ORIGIN, id=1060, key="dialogue_examples", role="system", tier=Tier(4))
     return make_fragment(text, claim, counter=counter, breaks=block_breaks(text))
 
 
 def blocks_of(text: str) -> list[str]:
-    """The blocks as they stand in the text."""
+    """Return the blocks of example dialogue in a text, each as written."""
     edges = [0, *block_breaks(text), len(text)]
     return [text[start:end] for start, end in pairwise(edges)]
 
@@ -87,7 +88,7 @@ def blocks_of(text: str) -> list[str]:
         ("<START>", ["<START>"]),
     ],
 )
-def test_block_of_examples_begins_at_a_start_marker_and_is_not_empty(
+def test_blocks_of_examples_begin_at_start_markers_and_are_not_empty(
     text: str, blocks: list[str]
 ) -> None:
     assert blocks_of(text) == blocks
@@ -103,7 +104,7 @@ def test_first_blocks_of_examples_that_fit_are_kept_whole() -> None:
     )
 
 
-def test_examples_that_fit_are_sent_as_the_card_wrote_them() -> None:
+def test_examples_are_sent_as_written_in_the_card_when_all_fit() -> None:
     prompt = the_prompt(examples(THREE + "\n"), limit=3 + 4 + 38)
     assert texts(prompt) == [THREE + "\n"]
     assert verdicts_of(prompt, ORIGIN)[0] == ("budget", True, "fits")
@@ -146,7 +147,7 @@ def test_no_history_message_is_cut_for_a_block_of_examples() -> None:
     assert verdicts_of(prompt, ORIGIN)[0][2].endswith("needs 15 tokens, 0 were left")
 
 
-def test_one_block_of_examples_is_left_out_for_each_message_without_room() -> None:
+def test_one_more_block_of_examples_is_left_out_for_each_further_history_message() -> None:
     kept = []
     for said_so_far in range(5):
         history = [said("user", f"m{i:05}") for i in range(said_so_far)]
@@ -155,7 +156,7 @@ def test_one_block_of_examples_is_left_out_for_each_message_without_room() -> No
     assert kept == [3, 3, 2, 1, 0]
 
 
-def test_blocks_of_examples_are_left_out_alike_inside_the_history_and_before_it() -> None:
+def test_blocks_of_examples_are_left_out_in_the_same_way_inside_and_before_the_history() -> None:
     contained = examples(THREE, role="user", placement="history", injection_depth=MAX_DEPTH)
     history = [said("user", "m00001"), said("assistant", "m00002")]
     prompt = the_prompt(contained, limit=3 + 20 + 4 + 23, history=history)
@@ -166,7 +167,7 @@ def test_blocks_of_examples_are_left_out_alike_inside_the_history_and_before_it(
     ]
 
 
-def test_examples_pay_for_a_shared_message_only_when_they_begin_it() -> None:
+def test_examples_add_the_cost_of_a_shared_message_only_as_its_first_text() -> None:
     shared = examples(THREE, volatile=True)
     alone = the_prompt(shared, limit=3 + 4 + 2 + 23 - 1)
     assert texts(alone) == ["<START>\none"]
@@ -200,7 +201,7 @@ def test_unused_value_with_a_start_marker_does_not_change_the_blocks() -> None:
     ]
 
 
-def test_kept_blocks_of_examples_are_counted_and_built_once() -> None:
+def test_kept_blocks_of_examples_are_reused_when_composed_again() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -226,7 +227,7 @@ TEXTS = st.lists(
 
 @quick
 @given(text=TEXTS)
-def test_blocks_of_examples_joined_are_the_whole_text(text: str) -> None:
+def test_joined_blocks_of_examples_equal_the_whole_text(text: str) -> None:
     blocks = blocks_of(text)
     assert "".join(blocks) == text
     assert all(block.lower().startswith("<start>") for block in blocks[1:])
@@ -240,11 +241,11 @@ def test_kept_blocks_of_examples_are_the_longest_run_that_fits(text: str, room: 
     whole = [text] if LETTERS.of_message(text) <= room else []
     shorter = ["".join(blocks[:count]).rstrip() for count in range(len(blocks) - 1, 0, -1)]
     fitting = [*whole, *(t for t in shorter if LETTERS.of_message(t) <= room), None]
-    kept = leading_blocks(a_piece(text), room, counter=LETTERS)
+    kept = leading_blocks(a_fragment(text), room, counter=LETTERS)
     assert (kept and kept.message.content) == fitting[0]
 
 
-# Counts a longer text as less, now and then.
+# A counter that gives some longer texts fewer tokens than shorter ones.
 UNSTEADY = TokenCounter("unsteady", "1", lambda text: len(text) * 7 % 41)
 
 
@@ -254,7 +255,7 @@ UNSTEADY = TokenCounter("unsteady", "1", lambda text: len(text) * 7 % 41)
 def test_more_room_never_keeps_fewer_blocks_of_examples(
     counter: TokenCounter, text: str, room: int, more: int
 ) -> None:
-    fragment = a_piece(text, counter=counter)
+    fragment = a_fragment(text, counter=counter)
     less = leading_blocks(fragment, room, counter=counter)
     greater = leading_blocks(fragment, room + more, counter=counter)
     assert less is None or less.tokens <= room
@@ -263,7 +264,9 @@ def test_more_room_never_keeps_fewer_blocks_of_examples(
 
 @quick
 @given(text=TEXTS, length=st.integers(0, 4), limit=st.integers(3, 160))
-def test_no_example_displaces_a_message_at_any_limit(text: str, length: int, limit: int) -> None:
+def test_no_example_displaces_a_history_message_at_any_token_limit(
+    text: str, length: int, limit: int
+) -> None:
     history = [said("user", f"m{i:05}") for i in range(length)]
     prompt = the_prompt(examples(text), limit=limit, history=history)
     assert prompt.cut == the_prompt(limit=limit, history=history).cut

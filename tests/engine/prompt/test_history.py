@@ -1,4 +1,4 @@
-"""The history: views that share one list, the cut, and the slots injections stand in."""
+"""The history: views that share one list, its cut, and the slots of injected texts."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def contents(history: History) -> list[str]:
     return [message.content for message in history]
 
 
-def test_two_histories_that_extend_one_stay_separate() -> None:
+def test_two_histories_that_extend_the_same_history_stay_separate() -> None:
     start = History([said("user", "start")])
     one = start.appended(said("assistant", "one"))
     other = start.appended(said("assistant", "other"), said("user", "more"))
@@ -91,16 +91,16 @@ def test_older_history_view_has_no_later_persistent_text() -> None:
     assert start.newest_staying("dynamic", first=0) is None
 
 
-def test_messages_of_users_are_counted_from_an_index_on() -> None:
+def test_history_counts_user_messages_from_an_index_on() -> None:
     history = History([*a_history(3), a_staying()], earlier=4, earlier_users=9)
     assert [history.users_from(first) for first in (0, 4, 5, 6, 7)] == [2, 2, 1, 1, 0]
 
 
-def test_too_great_depth_is_placed_before_a_persistent_text_at_the_top() -> None:
+def test_text_with_a_too_great_depth_is_placed_before_a_persistent_text_at_the_top() -> None:
     history = History([a_staying(), *a_history(2)])
     assert [history.slot(depth, first=0) for depth in (1, 2, 3, 10**9)] == [2, 1, 0, 0]
 
 
-def test_newest_messages_are_counted_without_persistent_texts() -> None:
+def test_persistent_texts_do_not_count_as_newest_messages() -> None:
     history = History([*a_history(2), a_staying(), *a_history(1), a_staying()])
     assert [history.newest_from(count) for count in (0, 1, 2, 3, 9)] == [5, 3, 1, 0, 0]

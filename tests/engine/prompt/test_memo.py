@@ -1,4 +1,4 @@
-"""What is kept with a value: by slots that nobody shares by accident."""
+"""Memos: caches whose slots are distinct even if their names are equal."""
 
 from evennia_ai.engine.prompt.memo import Memo, Slot
 

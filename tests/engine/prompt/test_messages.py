@@ -1,4 +1,4 @@
-"""Messages: the bytes a hash covers, what they cost, and where they come from."""
+"""Messages: the bytes that a prompt's hash covers, their tokens, and the origins of their parts."""
 
 import json
 from dataclasses import replace
@@ -60,7 +60,7 @@ def test_message_bytes_equal_json_with_sorted_keys() -> None:
     assert full.wire() == text.encode()
 
 
-def test_message_tokens_are_text_name_and_calls() -> None:
+def test_message_tokens_include_text_name_and_tool_calls() -> None:
     letters = ratio_counter(1)
     assert said("user", "12345").tokens(letters) == 4 + 5
     assert said("user", "12345", name="Anna").tokens(letters) == 4 + 5 + 4 + 1

@@ -1,4 +1,4 @@
-"""Names: which are taken for one another, and what of them stands where in a prompt."""
+"""Names of characters: which ones look alike, and how prompts show and mark them."""
 
 import pytest
 from hypothesis import given
@@ -63,7 +63,7 @@ def test_different_names_fold_to_different_names(name: str, other: str) -> None:
         (2, True, "Ann (so called, 2)"),
     ],
 )
-def test_each_person_with_one_name_gets_a_different_mark(
+def test_people_with_the_same_name_get_different_marks(
     number: int, is_word: bool, label: str
 ) -> None:
     assert mark_name("Ann", number, is_word=is_word) == label
@@ -78,7 +78,7 @@ def test_names_that_are_words_of_the_game_are_recognised(name: str) -> None:
     assert is_word_of_the_game(name)
 
 
-def test_name_that_only_begins_like_a_word_of_the_game_is_a_name() -> None:
+def test_name_that_only_begins_with_a_word_of_the_game_is_an_ordinary_name() -> None:
     assert not any(map(is_word_of_the_game, ("Yousef", "Systema", "Aidan", "Presentia", "Bo")))
 
 
@@ -92,7 +92,7 @@ def test_name_that_only_begins_like_a_word_of_the_game_is_a_name() -> None:
         ('Anna", Ben', '"Anna\', Ben"'),
     ],
 )
-def test_name_in_quotes_shows_where_it_ends(label: str, line: str) -> None:
+def test_name_with_more_than_plain_words_is_quoted(label: str, line: str) -> None:
     assert quote_name(label) == line
 
 
@@ -113,7 +113,7 @@ def test_shortened_name_is_short_and_plain(label: str, plain: str) -> None:
 
 
 @given(name=ANY_NAME)
-def test_name_that_imitates_a_mark_loses_it(name: str) -> None:
+def test_bare_name_never_contains_a_mark(name: str) -> None:
     assert remove_mark(bare_name(name)) == bare_name(name)
     assert 0 < len(bare_name(name)) <= MOST_CHARACTERS
     assert fold_name(name)

@@ -1,4 +1,4 @@
-"""Texts that stay: facts on change, all facts, and notes at the tail of the history."""
+"""Persistent texts: facts and tail notes that one prompt sends and the history keeps."""
 
 from itertools import pairwise
 
@@ -41,21 +41,21 @@ def test_facts_already_in_the_history_have_a_verdict_and_no_tokens() -> None:
     assert "block:facts" not in prompt.by_origin
 
 
-def test_earlier_facts_are_sent_again_when_they_hold_again() -> None:
+def test_earlier_facts_are_sent_again_when_true_again() -> None:
     chat = Chat(blocks="on_change")
     for facts in ("rain", "sun", "rain"):
         prompt = chat.turn("and now?", facts=facts)
     assert [text for _, text in staying(prompt)] == ["rain", "sun", "rain"]
 
 
-def test_volatile_components_persist_in_one_message_with_the_facts() -> None:
+def test_volatile_components_persist_in_the_same_message_as_the_facts() -> None:
     mood = a_component("Calm.", key="mood", volatile=True)
     chat = Chat([RULES, mood], blocks="on_change")
     prompt = chat.turn("one", facts="It rains.")
     assert staying(prompt) == [("dynamic", "Calm.\n\nIt rains.")]
 
 
-def test_facts_of_every_prompt_persist_in_the_mode_all() -> None:
+def test_facts_of_every_prompt_persist_with_blocks_all() -> None:
     chat = Chat(blocks="all")
     first = chat.turn("one", facts="rain")
     second = chat.turn("two", facts="rain")
@@ -83,7 +83,7 @@ def test_persistent_text_is_no_message_of_the_conversation() -> None:
 TAIL = AuthorsNote(content="Stay in character.", mode="tail", every=3)
 
 
-def test_tail_note_is_sent_after_so_many_messages_and_persists() -> None:
+def test_tail_note_is_sent_after_its_number_of_messages_and_persists() -> None:
     chat = Chat(notes=[TAIL])
     prompts = [chat.turn(f"m{i}") for i in range(1, 6)]
     counts = [texts(prompt).count(TAIL.content) for prompt in prompts]
@@ -92,7 +92,7 @@ def test_tail_note_is_sent_after_so_many_messages_and_persists() -> None:
     assert index_of(prompts[4], TAIL.content) == index_of(prompts[2], TAIL.content)
 
 
-def test_tail_note_is_sent_again_after_as_many_messages() -> None:
+def test_tail_note_is_sent_again_after_its_number_of_messages() -> None:
     chat = Chat(notes=[TAIL])
     counts = [texts(chat.turn(f"m{i}")).count(TAIL.content) for i in range(1, 10)]
     assert counts == [0, 0, 1, 1, 1, 2, 2, 2, 3]
@@ -132,7 +132,7 @@ def test_edited_tail_note_is_sent_at_once() -> None:
 
 
 @pytest.mark.parametrize("every", [0, 1])
-def test_tail_note_is_never_sent_with_every_0_and_always_with_1(every: int) -> None:
+def test_tail_note_is_never_sent_when_every_is_0_and_always_when_every_is_1(every: int) -> None:
     note = AuthorsNote(content="A note.", mode="tail", every=every)
     chat = Chat(notes=[note])
     assert texts(chat.say(3)).count("A note.") == 3 * every

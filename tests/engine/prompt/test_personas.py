@@ -1,4 +1,4 @@
-"""Personas: whose words they are, and where they stand."""
+"""Personas in a prompt: their role, their words and their depth."""
 
 import pytest
 
@@ -35,8 +35,8 @@ def composed(*blocks: DynamicBlock, speaker: str = "Anna"):
     )
 
 
-def standing(prompt, origin: str = "block:persona:#7") -> tuple[int, Message]:
-    """Where the message stands that shows it, counted from the newest, and the message."""
+def depth_and_message(prompt, origin: str = "block:persona:#7") -> tuple[int, Message]:
+    """Return the message with this origin, and how many messages follow it."""
     for depth, message in enumerate(reversed(prompt.messages)):
         if any(part.origin == origin for part in message.parts) or message.origin == origin:
             return depth, message
@@ -44,7 +44,7 @@ def standing(prompt, origin: str = "block:persona:#7") -> tuple[int, Message]:
 
 
 def test_persona_is_data_after_the_history_in_the_players_words():
-    depth, message = standing(composed(a_block()))
+    depth, message = depth_and_message(composed(a_block()))
     assert (depth, message.role) == (1, "user")
     assert message.content == (
         "How Anna is described by their player, in the player's words: "
@@ -52,7 +52,7 @@ def test_persona_is_data_after_the_history_in_the_players_words():
     )
 
 
-def test_persona_of_another_speaker_changes_nothing_before_the_facts():
+def test_persona_of_another_speaker_changes_no_message_before_the_facts():
     annas = composed(a_block())
     other = persona_block(Persona(text="Short."), owner_ref="8", name="Bo", note=NotePlace())
     bos = composed(other, speaker="Bo")
@@ -64,7 +64,7 @@ def test_persona_of_another_speaker_changes_nothing_before_the_facts():
 @pytest.mark.parametrize("depth", [0, 1, 3, 4, 5, 100])
 def test_persona_depth_is_the_number_of_messages_after_it_up_to_four(depth):
     persona = Persona(text="Tall.", place="depth", depth=depth)
-    found, message = standing(composed(a_block(persona)))
+    found, message = depth_and_message(composed(a_block(persona)))
     assert (found, message.role) == (min(depth, 4) + 1, "user")
 
 

@@ -1,4 +1,4 @@
-"""Placement: two lists, one for IDs and one for the history."""
+"""Placement: outside the history by ID, inside it by depth."""
 
 import pytest
 
@@ -40,8 +40,7 @@ def test_injected_texts_are_only_in_the_history_block() -> None:
 
 
 @pytest.mark.req("S3-16", "S3-17")
-def test_depths_are_computed_on_the_history_before_any_injection() -> None:
-    """In-place insertion puts 4 and 2 wrong and turns equal depths around."""
+def test_depths_are_computed_on_the_history_without_injected_texts() -> None:
     components = [
         injected("four", 4, id=1201),
         injected("two-b", 2, id=1203),
@@ -57,7 +56,7 @@ def test_equal_depths_and_orders_are_sorted_by_id_then_key() -> None:
     assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
 
 
-def test_disabled_component_has_another_verdict_than_an_empty_one() -> None:
+def test_verdicts_distinguish_a_disabled_component_from_an_empty_component() -> None:
     components = [
         a_component("never", key="pending_event", id=6000, enabled=False),
         a_component("mood", id=1201, key="mood", enabled=False),
@@ -68,12 +67,12 @@ def test_disabled_component_has_another_verdict_than_an_empty_one() -> None:
 
 
 @pytest.mark.req("S3-12")
-def test_text_with_the_id_of_the_history_precedes_it() -> None:
+def test_text_with_the_id_of_the_history_is_placed_before_the_history() -> None:
     own = a_component("head", id=5000, key="conversation_history")
     assert first_words(the_prompt([own], history=a_history(1))) == ["head", "m1"]
 
 
-def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = False) -> Fragment:
+def a_fragment(name: str, depth: int, *, order: float = 100, from_oldest: bool = False) -> Fragment:
     claim = Claim(
         origin=f"lore:{name}",
         id=HISTORY_ID,
@@ -87,11 +86,11 @@ def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = Fa
 
 
 @pytest.mark.req("S3-18", "S3-26")
-def test_reverse_depth_equals_the_depth_at_the_same_place() -> None:
+def test_reverse_depth_is_sorted_like_the_depth_of_the_same_place() -> None:
     fragments = [
-        a_piece("late", 4, order=200),
-        a_piece("early", 0, order=50, from_oldest=True),
-        a_piece("deeper", 9, order=900),
+        a_fragment("late", 4, order=200),
+        a_fragment("early", 0, order=50, from_oldest=True),
+        a_fragment("deeper", 9, order=900),
     ]
     messages = interleave_fragments(fragments, History(a_history(4)), first=0)
     assert [message.content.split(" ")[0] for message in messages] == [
@@ -112,8 +111,8 @@ def test_shared_message_has_the_revision_of_each_part() -> None:
     ]
 
 
-def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
-    """A fragment that shares the message of a note."""
+def a_fragment_at_the_note(name: str, key: str, *, depth: int = 1) -> Fragment:
+    """Return a fragment that shares the message of the author's note."""
     shared = SharedMessage(key="note", id=HISTORY_ID, role="user", block="history", separator="\n")
     claim = Claim(
         origin=f"lore:{name}", id=HISTORY_ID, key=key, role="system", depth=depth, shared=shared
@@ -122,7 +121,11 @@ def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
 
 
 def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -> None:
-    fragments = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
+    fragments = [
+        a_fragment_at_the_note("below", "~0"),
+        a_fragment_at_the_note("above", "!0"),
+        a_fragment("alone", 1),
+    ]
     (kept,) = a_history(1)
     alone, shared, last = place_messages(fragments, History([kept]), first=0)
     assert (alone.content, shared.content, last.content) == ("alone", "above\nbelow", kept.content)
@@ -135,7 +138,7 @@ def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -
 
 def test_shared_message_with_a_great_depth_is_at_the_top_of_the_history() -> None:
     history = History(a_history(4))
-    messages = place_messages([a_noted_piece("note", "~0", depth=99)], history, first=2)
+    messages = place_messages([a_fragment_at_the_note("note", "~0", depth=99)], history, first=2)
     assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]
 
 

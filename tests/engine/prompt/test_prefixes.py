@@ -1,4 +1,4 @@
-"""What holds from prompt to prompt of any chat: each begins with the last one, or says why not."""
+"""Successive prompts of any chat: each begins with the previous one, or a reason is declared."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,12 +30,12 @@ NOTES = st.builds(
     every=st.sampled_from([1, 1, 3]),
     mode=st.sampled_from(NOTE_MODES),
 )
-# Breaks that nobody has to do anything for: the others are steps, edits or settings.
+# Reasons that may end the prefix in any turn. The others need a cut, an edit or a changed setting.
 EVERY_TURN = {"append", "dynamic", "moving"}
 
 
 class Talk(RuleBasedStateMachine):
-    """A chat with random texts, modes, edits, limits and a compaction now and then."""
+    """A chat with random texts and modes, and with edits, limits and compactions at times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ TestTalk = pytest.mark.req("S2-15", "S2-18")(Talk.TestCase)
 TestTalk.settings = settings(max_examples=up_to(40), stateful_step_count=25, deadline=None)
 
 
-def test_break_is_not_undeclared_when_a_tail_note_repeats_its_words() -> None:
+def test_prefix_break_is_declared_when_a_tail_note_is_sent_with_the_same_words_again() -> None:
     text = "{{mood}} and brief."
     talk = Talk()
     talk.begin(

@@ -1,4 +1,4 @@
-"""What holds for any prompt: bands, budget, clamping, order, and text that stays data."""
+"""Properties of any prompt: places, budget, clamped depths, order, and text that stays data."""
 
 import random
 from typing import Any
@@ -61,14 +61,14 @@ LAYOUTS = st.sampled_from(["cache", "classic"])
 EXAMPLES = "Examples of talk.\n<START>\nWhere is the rope?\n<START>\nThe tide is in."
 
 
-def band(prompt: Prompt) -> tuple[int, int]:
-    """First and last index of the history block; (0, -1) where there is none."""
+def history_range(prompt: Prompt) -> tuple[int, int]:
+    """Return the first and the last index of the history's messages; (0, -1) without a history."""
     spots = [i for i, message in enumerate(prompt.messages) if message.block == "history"]
     return (spots[0], spots[-1]) if spots else (0, -1)
 
 
 def ids_of(prompt: Prompt, components: list[PromptComponent]) -> list[tuple[int, int]]:
-    """Message index and ID of every component that stands at its ID."""
+    """Return the message index and the ID of every component that is placed by its ID."""
     ids = {f"component:{c.key}": c.id for c in components}
     return [
         (index, ids[part.origin])
@@ -92,7 +92,7 @@ def test_every_component_is_placed_by_its_id_or_inside_the_history(
         event="now" if event else None,
         blocks=(DynamicBlock(key="time", text="noon"),),
     )
-    first, last = band(prompt)
+    first, last = history_range(prompt)
     for index, message in enumerate(prompt.messages):
         assert (message.block == "history") == (first <= index <= last)
         assert not message.injected or message.block == "history"
@@ -154,7 +154,7 @@ def test_prompt_does_not_depend_on_the_order_of_the_given_components(
 @pytest.mark.req("S3-04", "S3-05", "S3-06", "S3-16")
 @quick
 @given(depth=DEPTHS, length=LENGTHS)
-def test_a_depth_is_clamped_to_the_history_for_any_length(depth: int, length: int) -> None:
+def test_depth_is_clamped_to_the_history_for_any_length(depth: int, length: int) -> None:
     prompt = the_prompt([injected("note", depth)], history=a_history(length))
     blocks = [message.injected for message in prompt.messages]
     assert blocks.index(True) == max(0, length - depth)
@@ -164,7 +164,9 @@ def test_a_depth_is_clamped_to_the_history_for_any_length(depth: int, length: in
 @pytest.mark.req("S3-31")
 @quick
 @given(depth=st.integers(0, 8), kinds=st.lists(st.booleans(), max_size=10))
-def test_depth_counts_the_conversation_and_no_bookkeeping(depth: int, kinds: list[bool]) -> None:
+def test_depth_counts_conversation_messages_and_no_bookkeeping_records(
+    depth: int, kinds: list[bool]
+) -> None:
     history = [
         said("user", f"m{i}") if said_aloud else a_record() for i, said_aloud in enumerate(kinds)
     ]
@@ -181,7 +183,7 @@ def test_depth_counts_the_conversation_and_no_bookkeeping(depth: int, kinds: lis
     kinds=st.lists(st.sampled_from(["said", "call"]), max_size=6),
     limit=st.integers(30, 400),
 )
-def test_a_tool_call_and_its_result_are_never_separated(
+def test_tool_call_and_its_result_are_never_separated(
     depths: list[int], kinds: list[str], limit: int
 ) -> None:
     history: list[Message] = []
@@ -227,7 +229,7 @@ ANY_TEXT = st.one_of(
 
 
 def shape(prompt: Prompt) -> list[tuple[Any, ...]]:
-    """Everything about the messages but what was said and by whom."""
+    """Return all properties of the messages except their texts and speakers."""
     return [
         (m.role, m.block, m.injected, [part.origin for part in m.parts]) for m in prompt.messages
     ]
@@ -246,7 +248,7 @@ def conversation(text: str, name: str) -> Inputs:
 @pytest.mark.req("S3-08")
 @quick
 @given(text=ANY_TEXT, name=ANY_TEXT.filter(str.strip))
-def test_player_text_changes_no_role_place_or_template(text: str, name: str) -> None:
+def test_player_text_changes_no_role_place_or_other_text(text: str, name: str) -> None:
     hostile = compose(conversation(text, name))
     neutral = compose(conversation("Good morning.", "Anna"))
     assert shape(hostile) == shape(neutral)

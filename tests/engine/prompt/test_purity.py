@@ -1,4 +1,4 @@
-"""The pure rooms start without Django, Evennia or Twisted."""
+"""The pure packages import neither Django, Evennia nor Twisted."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-ROOMS = (
+PACKAGES = (
     "evennia_ai.engine.prompt.report",
     "evennia_ai.engine.prompt.registry",
     "evennia_ai.engine.lorebook.activation.passes",
@@ -20,16 +20,16 @@ FRAMEWORKS = ("django", "evennia", "twisted", "rest_framework")
 PROGRAM = f"""
 import importlib, json, sys
 found = {{}}
-for room in {ROOMS}:
-    importlib.import_module(room)
-    found[room] = sorted(set({FRAMEWORKS}) & set(sys.modules))
+for name in {PACKAGES}:
+    importlib.import_module(name)
+    found[name] = sorted(set({FRAMEWORKS}) & set(sys.modules))
 print(json.dumps(found))
 """
 
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[str]]:
-    """The frameworks that are there after a room was imported, in the order of the rooms."""
+    """Return the frameworks that are loaded after each pure package was imported, in order."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=300
     )
@@ -37,6 +37,6 @@ def imported() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_pure_package_imports_no_framework(imported: dict[str, list[str]], room: str) -> None:
-    assert imported[room] == []
+@pytest.mark.parametrize("name", PACKAGES)
+def test_pure_package_imports_no_framework(imported: dict[str, list[str]], name: str) -> None:
+    assert imported[name] == []

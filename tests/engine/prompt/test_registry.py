@@ -1,4 +1,4 @@
-"""The registry: what may be changed, and which scope wins."""
+"""The registry of components: allowed changes, and the scope that wins."""
 
 import pytest
 
@@ -18,7 +18,7 @@ NPC = Scope(kind="npc", ref="3")
 
 
 @pytest.mark.req("S3-21")
-def test_a_created_component_is_found_by_key_and_by_id() -> None:
+def test_created_component_is_found_by_key_and_by_id() -> None:
     mood = a_component(id=1205, key="mood", injection_depth=2, injection_order=50)
     registry = with_statics([]).created(mood)
     assert registry.get("mood") is mood
@@ -36,7 +36,7 @@ def test_updated_component_keeps_fields_that_were_not_named() -> None:
 
 
 @pytest.mark.req("S3-21")
-def test_a_removed_component_is_gone_and_its_id_is_free_again() -> None:
+def test_removing_a_component_makes_its_id_free_again() -> None:
     registry = with_statics([]).created(a_component(id=1201, key="mood"))
     without = registry.removed("mood")
     assert without.created(a_component(id=1201, key="other")).get(1201).key == "other"
@@ -90,7 +90,7 @@ def test_component_that_is_a_place_for_texts_cannot_be_moved(
 
 @pytest.mark.req("S3-21")
 @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS if c.id not in PLACES])
-def test_other_static_components_can_get_and_lose_a_depth(key: str) -> None:
+def test_static_component_that_is_no_place_can_get_and_lose_a_depth(key: str) -> None:
     deep = with_statics([]).updated(key, injection_depth=2)
     assert (deep.get(key).placement, deep.get(key).injection_depth) == ("history", 2)
     back = deep.updated(key, injection_depth=0)
@@ -107,12 +107,12 @@ def test_free_component_id_follows_the_ids_of_builders_components() -> None:
 
 def test_free_component_id_is_free_in_its_own_scope() -> None:
     registry = with_statics([]).created(a_component("Text.", key="mood", id=1490))
-    assert registry.free_id() == 1510  # 1500 is the game's own
+    assert registry.free_id() == 1510  # 1500 is an ID of the game's scope
     assert registry.free_id(NPC) == 1500
 
 
 @pytest.mark.req("S3-21")
-def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None:
+def test_static_component_can_be_disabled_and_filled_but_not_removed() -> None:
     registry = with_statics([]).updated("goals", enabled=False, content="Sell rope.")
     assert not registry.get("goals").enabled
     assert registry.get(4000).content == "Sell rope."
@@ -121,7 +121,7 @@ def test_a_static_component_can_be_disabled_and_filled_but_not_removed() -> None
 
 
 @pytest.mark.req("S3-21")
-def test_component_of_the_narrowest_scope_that_applies_is_used() -> None:
+def test_component_of_the_narrowest_matching_scope_wins() -> None:
     registry = with_statics(
         [
             a_component("everywhere", id=1201, key="mood"),

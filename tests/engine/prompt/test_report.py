@@ -1,4 +1,4 @@
-"""The trace as text: complete, within its width, and harmless."""
+"""The report of a prompt as text: it is complete, fits its width, and is safe for a terminal."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def a_report(**options: object) -> Report:
     return make_report(prompt)
 
 
-def test_the_trace_shows_messages_in_order_with_injected_ones_marked() -> None:
+def test_trace_shows_messages_in_order_with_injected_ones_marked() -> None:
     lines = trace_lines(a_report())
     marked = [line for line in lines if "|>" in line]
     assert [line.split()[-1] for line in marked if "system" in line] == ["note:0", "component:mood"]
@@ -51,7 +51,7 @@ def test_the_trace_shows_messages_in_order_with_injected_ones_marked() -> None:
     assert history < [i for line, i in at.items() if "component:mood" in line][:1] < event
 
 
-def test_the_trace_shows_which_tools_were_called() -> None:
+def test_trace_shows_which_tools_were_called() -> None:
     call = ToolCall(id="t1", name="give", arguments='{"to": "Anna"}')
     asked = Message(role="assistant", content="", tool_calls=(call,), block="history")
     report = a_report(history=[*a_history(2), asked])
@@ -119,7 +119,7 @@ def test_control_characters_of_players_are_escaped_in_a_trace() -> None:
     assert "\\x1b[2J" in "".join(trace_lines(report))
 
 
-def test_every_kind_of_text_has_a_cell_of_the_token_bar() -> None:
+def test_every_kind_of_text_gets_at_least_one_cell_of_the_token_bar() -> None:
     report = a_report()
     parts = token_shares(report, cells=40)
     assert all(part.cells >= 1 for part in parts)

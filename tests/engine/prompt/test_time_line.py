@@ -1,4 +1,4 @@
-"""The line with the date and the minute: only the model reads it."""
+"""The time line at the end of a message, which only the model reads."""
 
 import pytest
 

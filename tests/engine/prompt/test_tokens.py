@@ -1,4 +1,4 @@
-"""Token counters: they never raise, and their estimates are near."""
+"""Token counters: they accept any text, and their estimates are close to exact counts."""
 
 import pytest
 from hypothesis import given
@@ -50,7 +50,7 @@ def test_ratio_counter_counts_utf_16_units_rounded_up() -> None:
     assert ratio_counter(3.35).name == "chars/3.35"
 
 
-def test_message_tokens_are_text_name_and_overhead() -> None:
+def test_message_tokens_include_text_name_and_overhead() -> None:
     counter = ratio_counter(1)
     assert said("user", "four").tokens(counter) == 8
     assert said("user", "four", name="Anna").tokens(counter) == 8 + 4 + 1

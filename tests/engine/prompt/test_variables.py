@@ -1,4 +1,4 @@
-"""Variables: one store for a composition, filled in the order of the list, the same every time."""
+"""Variables of templates: one text sets them, later texts of the same prompt read them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -41,7 +41,7 @@ COUNTER = ratio_counter(4)
 
 
 def preset(*contents: str, **fields: Any) -> list[PromptComponent]:
-    """Imported texts, one after the other."""
+    """Return one imported component for each text, with ascending IDs."""
     return [
         a_component(content, id=1201 + at, trust="imported", **fields)
         for at, content in enumerate(contents)
@@ -49,7 +49,7 @@ def preset(*contents: str, **fields: Any) -> list[PromptComponent]:
 
 
 def contained(content: str, number: int = 0, **fields: Any) -> PromptComponent:
-    """A text of a card without a grant."""
+    """Return a component for a card's text that has no grant."""
     return a_component(
         content,
         id=1201 + number,
@@ -67,7 +67,7 @@ def filling(*, turn: str = "1:0", state: MacroState | None = None, **values: str
     return Filling(dice=dice, counter=COUNTER, layout="cache", values=values, state=before)
 
 
-def read(made: Iterable[Fragment | Verdict]) -> list[str]:
+def texts_or_reasons(made: Iterable[Fragment | Verdict]) -> list[str]:
     return [one.message.content if isinstance(one, Fragment) else one.reason for one in made]
 
 
@@ -127,9 +127,9 @@ def test_disabled_text_sets_no_variable() -> None:
         ("{{addvar::n::0.0000001}}{{getvar::n}}", "1e-7"),
     ],
 )
-def test_variable_macro_expands_to_its_documented_text(text: str, result: str) -> None:
+def test_variable_macro_expands_to_the_documented_text(text: str, result: str) -> None:
     made = ComponentSet(preset(f"<{text}>")).compiled.expand(filling(user="Anna")).made
-    assert read(made) == [f"<{result}>"]
+    assert texts_or_reasons(made) == [f"<{result}>"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_macro_in_the_value_of_a_variable_is_not_expanded() -> None:
     prompt = the_prompt(
         preset("{{setvar::x::{{user}}}}", "{{getvar::x}}"), values={"user": "{{char}}"}
     )
-    # A name in a message of role system has letters alone.
+    # A name in a system message is reduced to letters, so the braces are removed.
     assert texts(prompt) == ["char"]
 
 
@@ -159,7 +159,7 @@ def test_verdict_names_the_variables_that_a_text_sets_and_reads() -> None:
     assert "reads a, c" in reason
 
 
-def test_text_that_cannot_be_expanded_sets_no_variable() -> None:
+def test_text_sets_no_variable_when_expanding_the_text_fails() -> None:
     failing = "{{setvar::x::1}}" + "{{setvar::" + "n" * (MAX_NAME + 1) + "::1}}"
     prompt = the_prompt(preset(failing, "[{{getvar::x}}]"))
     assert texts(prompt) == ["[]"]
@@ -186,7 +186,7 @@ def test_note_that_is_not_due_sets_no_variable() -> None:
     assert texts(the_prompt(notes=notes, event="Hello?")) == ["[]", "Hello?"]
 
 
-def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
+def test_cache_account_names_the_text_that_set_the_variable() -> None:
     parts = preset("{{setvar::n::{{roll:1000000}}}}", "Number {{getvar::n}}.")
     first, second = (
         compose(
@@ -201,7 +201,7 @@ def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
     assert (account.broken_by, account.reason) == ("component:component_1201", "variables")
 
 
-# Text that nobody vouches for.
+# Contained texts (imported, without a grant)
 
 
 def test_variable_of_a_contained_text_is_only_read_by_contained_texts() -> None:
@@ -221,7 +221,7 @@ def test_contained_text_reads_variables_of_the_game() -> None:
     assert texts(the_prompt(parts)) == ["ours"]
 
 
-def test_contained_text_uses_no_work_of_the_games_texts() -> None:
+def test_contained_texts_cannot_use_up_the_work_of_the_games_texts() -> None:
     hungry = "{{setvar::x::" + "x" * 1_000 + "}}" + "{{getvar::x}}" * 1_000
     parts = [
         *(contained(hungry, number) for number in range(20)),
@@ -233,7 +233,7 @@ def test_contained_text_uses_no_work_of_the_games_texts() -> None:
     assert "more work than is left" in reason
 
 
-# What is remembered from turn to turn.
+# Results that are cached from turn to turn
 
 NAMES = st.sampled_from(["a", "b", "c"])
 MACROS = st.one_of(
@@ -299,7 +299,7 @@ def test_cached_texts_with_variables_equal_texts_rendered_again(
         asked = filling(turn=turn, state=state, tide=tide)
         fresh = ComponentSet(components).compiled.expand(asked)
         now = kept.expand(asked)
-        assert read(now.made) == read(fresh.made)
+        assert texts_or_reasons(now.made) == texts_or_reasons(fresh.made)
         assert [_told(one) for one in now.made] == [_told(one) for one in fresh.made]
         assert now.left == fresh.left
 
@@ -326,31 +326,31 @@ def test_only_texts_that_read_a_changed_variable_are_rendered_again() -> None:
     ).compiled
     first = members.expand(filling(tide="low")).made
     second = members.expand(filling(tide="high")).made
-    assert read(second)[2:] == ["high", "1"]
+    assert texts_or_reasons(second)[2:] == ["high", "1"]
     assert second[1] is first[1]
     assert second[3] is first[3]
 
 
-def test_variable_set_to_the_same_value_changes_no_later_text() -> None:
+def test_later_texts_are_not_rendered_again_when_a_variable_keeps_its_value() -> None:
     members = ComponentSet(
         preset("{{tide}}{{setvar::a::1}}", "{{getvar::a}}", "{{setvar::a::{{getvar::a}}}}")
     ).compiled
     first = members.expand(filling(tide="low")).made
     second = members.expand(filling(tide="high")).made
-    assert read(second)[0] == "high"
+    assert texts_or_reasons(second)[0] == "high"
     assert second[1] is first[1]
 
 
-def test_first_texts_get_the_work_in_each_turn_in_which_it_runs_out() -> None:
+def test_first_texts_are_expanded_in_each_turn_in_which_the_work_runs_out() -> None:
     big = "{{setvar::x{{tide}}::" + "x" * 150_000 + "}}"
     members = preset(*[big] * 80, "{{setvar::y::1}}{{getvar::y}}")
     kept = ComponentSet(members).compiled
     for tide in ("low", "high", "low"):
         now = kept.expand(filling(tide=tide))
         fresh = ComponentSet(members).compiled.expand(filling(tide=tide))
-        assert read(now.made) == read(fresh.made)
+        assert texts_or_reasons(now.made) == texts_or_reasons(fresh.made)
         assert now.left == fresh.left
-    done = [text.startswith("empty") for text in read(now.made[:80])]
+    done = [text.startswith("empty") for text in texts_or_reasons(now.made[:80])]
     assert done == sorted(done, reverse=True)
     assert 0 < sum(done) < 80
 
@@ -366,7 +366,7 @@ def test_work_of_unchanged_texts_counts_if_no_text_uses_variables() -> None:
         assert now.left == fresh.left
 
 
-# Hostile texts.
+# Hostile texts
 
 
 @pytest.mark.parametrize("trust", ["imported", "builder"])
@@ -386,7 +386,7 @@ def test_variable_that_doubles_its_value_stops_at_a_limit(trust: str) -> None:
 
 
 @pytest.mark.long
-def test_million_variables_stop_at_a_limit() -> None:
+def test_texts_that_set_a_million_variables_stop_at_a_limit() -> None:
     parts = preset(
         *("".join(f"{{{{setvar::v{at}_{n}::1}}}}" for n in range(400)) for at in range(20))
     )
@@ -404,7 +404,10 @@ def test_deeply_nested_variable_macros_take_linear_time(name: str) -> None:
 
 
 def work_to_read(characters: int) -> int:
-    """The work of a text that reads a variable: it is taken, put into the text, and counted."""
+    """Return the work of a text that reads a variable of this length.
+
+    Its characters are copied twice (read, then put into the text), and its tokens are counted once.
+    """
     return 2 * (characters // COPIED_A_UNIT) + characters // COUNTED_A_UNIT
 
 
@@ -412,9 +415,9 @@ def test_repeated_reading_of_a_long_variable_stops_at_a_limit() -> None:
     parts = preset("{{setvar::x::" + "x" * 100_000 + "}}", *["{{getvar::x}}"] * 500)
     with little_work(10.0):
         made = ComponentSet(parts).compiled.expand(filling()).made
-    full = [text for text in read(made) if len(text) == 100_000]
+    full = [text for text in texts_or_reasons(made) if len(text) == 100_000]
     assert len(full) == PLACED_WORK // work_to_read(100_000)
-    assert "need more work than is left for the texts of this turn" in read(made)[-1]
+    assert "need more work than is left for the texts of this turn" in texts_or_reasons(made)[-1]
 
 
 def test_contained_texts_have_a_limited_share_of_the_work() -> None:
@@ -423,9 +426,9 @@ def test_contained_texts_have_a_limited_share_of_the_work() -> None:
         *(contained("{{getvar::x}}", number) for number in range(1, 50)),
     ]
     made = ComponentSet(parts).compiled.expand(filling()).made
-    full = [text for text in read(made) if len(text) == 50_000]
+    full = [text for text in texts_or_reasons(made) if len(text) == 50_000]
     assert len(full) == CONTAINED_WORK // work_to_read(50_000)
 
 
-def test_expanding_no_texts_leaves_the_variables_unchanged() -> None:
+def test_variables_are_unchanged_when_there_are_no_texts_to_expand() -> None:
     assert ComponentSet([]).compiled.expand(filling()).left == MacroState()

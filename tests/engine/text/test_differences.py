@@ -3,7 +3,7 @@
 from evennia_ai.engine.text.differences import diff_texts
 
 
-def test_diff_shows_a_changed_sentence_with_its_neighbours():
+def test_diff_shows_a_changed_sentence_with_the_sentences_around_the_change():
     before = "One. Two. Three. Four. Five."
     after = "One. Two. Trois. Four. Five."
     assert list(diff_texts(before, after)) == [

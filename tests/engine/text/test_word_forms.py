@@ -1,4 +1,4 @@
-"""Searches find words in other forms, in knowledge pages and in memories."""
+"""Knowledge searches and memories find words in other inflected forms."""
 
 import pytest
 
@@ -113,7 +113,7 @@ def test_memory_is_recalled_by_another_form_of_a_word(code: str, asked: str, tex
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(OTHERS))
-def test_word_with_another_stem_is_not_found(code: str, asked: str, text: str) -> None:
+def test_search_does_not_find_a_word_with_another_stem(code: str, asked: str, text: str) -> None:
     assert not is_found(asked, text, code)
     assert not is_recalled(asked, text, code)
 
@@ -134,7 +134,7 @@ def test_each_language_has_ten_pairs_of_word_forms() -> None:
     assert min(len(told.split(",")) for told in FORMS.values()) >= 10
 
 
-def test_page_with_the_same_word_form_scores_higher_than_with_another() -> None:
+def test_page_with_the_searched_word_form_scores_higher_than_with_another_form() -> None:
     asked = query_weights("crossings", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("crossings", "crossed", "boats")]
     itself, other, none = (score_page(words, dict(asked)) for words in pages)
@@ -142,7 +142,7 @@ def test_page_with_the_same_word_form_scores_higher_than_with_another() -> None:
     assert other / itself == pytest.approx(0.6, abs=0.03)
 
 
-def test_page_score_does_not_depend_on_the_stem_being_a_word() -> None:
+def test_page_score_is_nearly_the_same_whether_the_stem_is_a_word_or_not() -> None:
     asked = query_weights("wolf crossing", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("wolf", "crossing")]
     one, other = (score_page(words, dict(asked)) for words in pages)
@@ -154,7 +154,7 @@ def test_word_forms_are_found_in_each_of_several_languages() -> None:
     assert both == {"hausern": 0.4, "haus": 1.0}
 
 
-def test_stems_are_only_of_languages_of_the_script() -> None:
+def test_word_has_stems_only_in_languages_that_use_its_script() -> None:
     assert stems_of("волков", ("en", "de", "ru")) == ("волк",)
     assert stems_of("wolves", ("ru",)) == stems_of("狼群", ("en", "ru")) == ()
 

@@ -27,18 +27,18 @@ def test_every_script_without_blanks_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("script", SAID)
-def test_each_letter_is_a_word_in_the_named_scripts(script: Script) -> None:
+def test_each_letter_is_a_word_in_the_given_scripts(script: Script) -> None:
     said = f"Oren_s {SAID[script]}, 12"
     assert word_pattern(script).findall(said) == ["Oren", "s", *SAID[script], "12"]
 
 
 @pytest.mark.parametrize("script", SAID)
-def test_run_of_letters_is_a_word_in_other_scripts(script: Script) -> None:
+def test_run_of_letters_is_one_word_in_scripts_other_than_the_given(script: Script) -> None:
     others = [one for one in SAID if one != script]
     assert word_pattern(*others).findall(f"a {SAID[script]}。") == ["a", SAID[script]]
 
 
-def test_query_pairs_have_single_characters_only_without_neighbours() -> None:
+def test_query_pairs_include_a_single_character_only_without_neighbours() -> None:
     assert indexed_pairs("渡船夫 и 水") == ["渡船", "船夫", "渡", "船", "夫", "水"]
     assert query_pairs("渡船夫 и 水") == ["渡船", "船夫", "水"]
 
@@ -56,7 +56,7 @@ def test_query_pairs_have_single_characters_only_without_neighbours() -> None:
         ("", []),
     ],
 )
-def test_words_are_compared_without_case_and_width(text, words):
+def test_words_are_split_in_lower_case_and_normal_width(text, words):
     assert split_signs(text) == words
 
 

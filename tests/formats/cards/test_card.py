@@ -36,18 +36,18 @@ def test_greetings_are_the_first_message_and_its_alternates():
     assert greetings(a_card(**GREETER)) == ("G0", "G1", "G2")
 
 
-def test_greetings_of_a_group_follow_the_others():
+def test_greetings_for_groups_follow_the_other_greetings():
     assert greetings(a_card(**GREETER), group=True) == ("G0", "G1", "G2", "X")
 
 
-def test_a_greeting_is_chosen_by_index():
+def test_greeting_is_chosen_by_index():
     card = a_card(**GREETER)
     assert [greeting(card, index=n) for n in range(3)] == ["G0", "G1", "G2"]
     assert greeting(card, index=3, group=True) == "X"
 
 
 @pytest.mark.parametrize("index", [-1, 3])
-def test_err_missing_greeting_is_named(index):
+def test_error_names_the_missing_greeting(index):
     with pytest.raises(FormatError) as caught:
         greeting(a_card(**GREETER), index=index)
     assert str(caught.value) == f"card Marta: has no greeting {index}; it has 0 to 2"
@@ -96,12 +96,12 @@ def test_macro_user_has_a_default_for_a_user_without_a_name():
         ({"de": "DEUTSCH"}, "fr", "PLAIN"),
     ],
 )
-def test_the_creator_s_notes_are_shown_in_the_reader_s_language(multilingual, language, shown):
+def test_creators_notes_are_shown_in_the_readers_language(multilingual, language, shown):
     card = a_card(creator_notes="PLAIN", creator_notes_multilingual=multilingual)
     assert creator_notes_for(card, language) == shown
 
 
-def test_a_faultless_v3_card_is_read_without_a_notice():
+def test_faultless_v3_card_is_read_without_a_notice():
     data = card_data(nickname="Mar", tags=["sea"], alternate_greetings=["Hey."], creator="us")
     card = read_card(data)
     assert card.notices == ()
@@ -119,7 +119,7 @@ def test_card_keeps_the_whole_json_of_its_file():
     assert json.dumps(card.source) == before
 
 
-def test_v2_card_is_read_from_data_not_from_stale_copies():
+def test_v2_card_is_read_from_data_and_not_from_outdated_copies_of_its_fields():
     data = card_data(description="New.")
     data |= {"spec": "chara_card_v2", "spec_version": "2.0", "description": "Stale.", "name": "Old"}
     card = read_card(data)
@@ -128,7 +128,7 @@ def test_v2_card_is_read_from_data_not_from_stale_copies():
     assert card.notices == ()
 
 
-def test_v1_card_has_its_six_texts():
+def test_v1_card_has_the_six_texts_of_its_file():
     card = read_card({name: f"{name} text" for name in V1_FIELDS})
     assert (card.spec, card.spec_version) == ("v1", "1.0")
     assert (card.name, card.first_mes, card.mes_example) == (
@@ -242,7 +242,7 @@ def test_duplicate_member_of_a_card_gives_a_notice():
     )
 
 
-def test_missing_assets_are_one_default_icon():
+def test_card_without_assets_has_one_default_icon():
     assert a_card().assets == DEFAULT_ASSETS
     asset = {"type": "icon", "uri": "https://nowhere.invalid/x", "name": "main", "ext": "png"}
     assert a_card(assets=[asset]).assets == (Asset(**asset),)
@@ -265,7 +265,7 @@ def test_missing_assets_are_one_default_icon():
         ({"name": 1, "description": "x"}, "card.name: must be text"),
     ],
 )
-def test_err_invalid_card_is_refused_in_one_line_with_the_path(data, message):
+def test_invalid_card_is_refused_in_one_line_with_the_path(data, message):
     with pytest.raises(FormatError) as caught:
         read_card(data)
     assert caught.value.kind == "card"
@@ -337,7 +337,7 @@ def test_card_field_of_a_wrong_type_gives_a_notice_and_is_kept(fields, said, not
     "book",
     [{"entries": {"0": {"key": ["bell"]}}}, {"spec": "lorebook_v3", "data": {"entries": []}}],
 )
-def test_err_lorebook_is_refused_as_a_lorebook(book):
+def test_lorebook_that_is_loaded_as_a_card_is_refused_as_a_lorebook(book):
     with pytest.raises(FormatError) as caught:
         read_card(book)
     assert "lorebook" in caught.value.message or "world file" in caught.value.message
@@ -355,13 +355,13 @@ def test_err_lorebook_is_refused_as_a_lorebook(book):
         (b'{"spec": NaN}', "card: is not valid JSON (NaN is not a JSON number)"),
     ],
 )
-def test_err_bytes_that_are_no_card_are_refused(content, problem):
+def test_bytes_that_are_no_card_are_refused(content, problem):
     with pytest.raises(FormatError) as caught:
         load_card(content)
     assert caught.value.message.startswith(problem)
 
 
-def test_err_deeply_nested_card_is_refused_at_once():
+def test_deeply_nested_card_is_refused_at_once():
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
@@ -395,6 +395,6 @@ def test_any_data_is_read_as_a_card_or_refused_in_one_line(fields):
 
 
 @given(st.text())
-def test_any_text_is_a_card_or_refused(text):
+def test_any_text_is_read_as_a_card_or_refused(text):
     with pytest.raises(FormatError):
         card_from_text(text)

@@ -21,7 +21,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_card_gives_the_prompt_of_its_case(case: dict[str, Any]):
+def test_card_gives_the_prompt_that_its_golden_case_expects(case: dict[str, Any]):
     given, expect = case["given"], case["expect"]
     entries = [lore(**entry) for entry in given.get("lore", [])]
     card = with_lore(*entries, **given.get("card", {}))

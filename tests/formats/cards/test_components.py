@@ -64,7 +64,7 @@ def test_field_before_the_history_that_repeats_speech_is_reported(field, name):
 
 
 @pytest.mark.parametrize("name", ["{{time}}", "{{Weekday}}", "{{datetimeformat HH}}"])
-def test_a_field_before_the_history_that_names_the_time_is_reported(name):
+def test_field_before_the_history_that_names_the_time_is_reported(name):
     (sentence,) = describe_changing_texts(a_card(description=f"It is {name}."))
     assert "in the layout cache it is placed after the history" in sentence
     assert "in the layout classic it stays where it is" in sentence
@@ -110,7 +110,7 @@ def test_post_history_instructions_without_the_grant_never_leave_a_short_history
 
 
 @pytest.mark.req("S3-10")
-def test_the_depth_of_post_history_instructions_without_the_grant_can_be_set():
+def test_depth_of_post_history_instructions_without_the_grant_can_be_set():
     card = a_card(description="", post_history_instructions="Be brief.")
     made = card_components(card, grants=NO_GRANTS, post_history_depth=1)
     assert [c.injection_depth for c in made] == [1]
@@ -171,11 +171,11 @@ def test_depth_prompt_without_text_gives_no_component(found):
         (r"\1 {{original}}", r"\g<0>", r"\1 \g<0>"),
     ],
 )
-def test_macro_original_is_replaced_once_by_the_games_text(text, default, whole):
+def test_macro_original_is_replaced_only_once_by_the_games_text(text, default, whole):
     assert with_original(text, default) == whole
 
 
-def test_missing_grants_give_notices():
+def test_card_without_grants_gives_a_notice_for_each_missing_one():
     card = a_card(system_prompt="Obey.")
     assert containment_notices(card, grants=ALL_GRANTS) == ()
     assert containment_notices(card, grants=NO_GRANTS) == (
@@ -184,7 +184,7 @@ def test_missing_grants_give_notices():
     )
 
 
-def test_the_card_s_book_is_attached_to_the_character_under_its_own_name():
+def test_book_of_a_card_is_attached_to_the_character_under_the_books_name():
     book = character_book(with_lore(lore("L.")), revision=3)
     assert book is not None
     assert (book.label, book.attach, book.revision) == ("Marta", "character", 3)

@@ -105,7 +105,7 @@ def in_a_picture(assets: tuple[Asset, ...]) -> tuple[Asset, ...]:
     )
 
 
-def test_round_trip_cards_exist() -> None:
+def test_there_are_enough_cards_for_the_round_trip_tests() -> None:
     assert len(_cards()) > 60
 
 
@@ -124,7 +124,7 @@ def test_card_is_unchanged_after_any_chain_of_export_formats(card, carrier):
 
 @pytest.mark.parametrize("first", FORMS)
 @pytest.mark.parametrize("second", FORMS)
-def test_a_faultless_card_keeps_every_value_and_its_order(first, second):
+def test_faultless_card_is_exported_with_every_value_in_the_same_order(first, second):
     content = dumped(dumped(as_json(IN_USE), first), second)
     found = load_card(content)
     assert json.dumps(found.raw) == json.dumps(dated(IN_USE))
@@ -138,14 +138,14 @@ def test_exported_json_is_strict_utf_8():
 
 
 @pytest.mark.long
-def test_large_card_is_exported_without_indentation_to_stay_readable():
+def test_large_card_is_exported_without_indentation_within_the_size_limit():
     card = card_data(extensions={"x": [[0]] * 300_000})
     content = dumped(as_json(card), "json")
     assert b"\n" not in content
     assert load_card(content).raw == dated(card)
 
 
-def test_an_older_card_gains_the_fields_that_v3_requires():
+def test_export_of_an_older_card_has_the_fields_that_v3_requires():
     book = {"entries": [{"keys": ["coin"], "content": "A coin.", "insertion_order": 5}]}
     v2 = {**V2, "data": {"name": "Marta", "description": None, "character_book": book}}
     made = json.loads(dumped(as_json(v2), "json"))
@@ -170,7 +170,7 @@ def test_v1_card_keeps_unknown_members():
     assert set(made) == {"spec", "spec_version", "data"}
 
 
-def test_exported_values_get_the_type_of_the_standard_when_convertible():
+def test_exported_values_are_converted_to_the_types_of_the_standard():
     entry = {"keys": ["a"], "content": "x", "enabled": 1, "insertion_order": "5", "constant": 0}
     entry |= {"secondary_keys": "b, c", "extensions": None, "case_sensitive": None}
     card = card_data(character_version=2, nickname=None, character_book={"entries": [entry]})
@@ -188,7 +188,7 @@ def test_sillytavern_entry_without_use_regex_keeps_its_regex_keys():
     assert made["data"]["character_book"]["entries"][0]["use_regex"] is True
 
 
-def test_a_book_of_named_entries_becomes_a_list():
+def test_book_of_named_entries_becomes_a_list():
     plain = {"keys": ["a"], "content": "x"}
     for entries, ids in (
         ({"10": plain, "2": {**plain, "id": None}, "b": {**plain, "id": 4}}, [2, 10, 4]),
@@ -249,19 +249,19 @@ def test_export_changes_only_edited_members():
     assert made == wanted
 
 
-def test_an_edit_of_a_v1_card_is_exported():
+def test_edit_of_a_v1_card_is_exported():
     card = replace(read_card(V1), description="New.")
     assert json.loads(dump_card(card, "json", modified_at=NOW))["data"]["description"] == "New."
 
 
-def test_a_card_that_was_made_without_a_file_is_exported_with_all_its_fields():
+def test_card_that_was_made_without_a_file_is_exported_with_all_its_fields():
     card = Card(name="Tilda", description="Lamps.", alternate_greetings=("Hey.",))
     found = load_card(dump_card(card, "png", modified_at=NOW))
     assert replace(found.card, source={}) == card
     assert found.raw["data"]["tags"] == []
 
 
-def test_a_creation_date_is_set_once_and_never_changed():
+def test_creation_date_is_set_once_and_never_changed():
     made = dump_card(Card(name="Tilda"), "json", modified_at=NOW)
     assert json.loads(made)["data"]["creation_date"] == NOW
     later = json.loads(dump_card(load_card(made), "json", modified_at=NOW + 9))["data"]
@@ -269,12 +269,12 @@ def test_a_creation_date_is_set_once_and_never_changed():
     assert "creation_date" not in json.loads(dumped(as_json(V2), "json"))["data"]
 
 
-def test_err_an_edit_that_no_card_can_have_is_refused():
+def test_edit_with_a_value_that_no_card_can_have_is_refused():
     with pytest.raises(FormatError, match=r"card.data.description: must have at most"):
         dump_card(replace(read_card(IN_USE), description="x" * 200_001), "json", modified_at=NOW)
 
 
-def test_exported_picture_keeps_its_other_chunks_and_loses_the_old_cards():
+def test_exported_picture_keeps_its_other_chunks_and_loses_its_old_cards():
     others = part(b"gAMA", b"\0\0\0\1"), text("Software", b"x"), part(b"tEXt", b"no keyword")
     stale = text("chara", as_json(V2)), packed("CCV3", b"{}"), text("Chara", b"x")
     content = picture(others[0], stale[0], text("ccv3", as_json(IN_USE)), behind=others[1:])
@@ -290,7 +290,7 @@ def test_exported_picture_keeps_its_other_chunks_and_loses_the_old_cards():
     assert with_stale.lower().count(b"chara\0") == 0
 
 
-def test_given_picture_replaces_the_cards_and_loses_its_own_card():
+def test_given_picture_replaces_the_cards_picture_and_any_card_inside_is_removed():
     given = picture(
         part(b"gAMA", b"\0\0\0\2"), text("ccv3", b"{}"), text("chara-ext-asset_:0", b"")
     )
@@ -300,25 +300,25 @@ def test_given_picture_replaces_the_cards_and_loses_its_own_card():
     assert load_card(made).raw == dated(IN_USE)
 
 
-def test_err_given_picture_that_is_no_png_is_refused():
+def test_given_picture_that_is_no_png_is_refused():
     with pytest.raises(FormatError, match="card: not a PNG picture"):
         dumped(as_json(IN_USE), "png", picture=b"GIF89a")
 
 
-def test_a_card_without_a_picture_gets_a_blank_one():
+def test_card_without_a_picture_gets_a_blank_one():
     made = dumped(as_json(IN_USE), "png")
     assert made.startswith(blank_picture()[:33])
     assert load_card(made).carrier == "png"
     assert list(archive(dumped(made, "charx"))) == ["card.json"]
 
 
-def test_truncated_picture_is_complete_after_the_export():
+def test_exported_picture_is_complete_when_the_imported_one_was_truncated():
     made = dumped(a_picture(IN_USE)[:-12], "png")
     assert made.endswith(b"IEND\xaeB`\x82")
     assert load_card(made).notices == ()
 
 
-def test_the_v2_copy_says_what_it_is_and_has_no_decorators():
+def test_v2_copy_has_a_note_that_names_it_a_copy_and_no_decorators():
     made = dumped(as_json(IN_USE), "png", with_v2=True)
     copy = card_in_chunk(made, "chara")
     assert (copy["spec"], copy["spec_version"]) == ("chara_card_v2", "2.0")
@@ -341,12 +341,12 @@ def test_v2_copy_keeps_the_creators_notes_and_is_rebuilt_at_each_export():
 
 
 @pytest.mark.parametrize("form", ["json", "charx"])
-def test_err_v2_copy_is_refused_outside_pictures(form):
+def test_v2_copy_is_refused_in_exports_other_than_pictures(form):
     with pytest.raises(FormatError, match="only PNG files can hold a V2 copy, not "):
         dumped(as_json(IN_USE), form, with_v2=True)
 
 
-def test_an_archive_keeps_its_files_and_addresses():
+def test_exported_archive_keeps_its_files_and_addresses():
     members = {
         "assets/icon/images/main.png": picture(),
         "module.risum": b"\0",
@@ -378,7 +378,7 @@ def test_archive_members_get_ascii_names_and_assets_their_addresses():
     assert found.assets[1].asset.uri == "embeded://a.png"
 
 
-def test_assets_of_a_picture_get_files_and_addresses_in_an_archive():
+def test_assets_of_a_picture_get_files_and_addresses_in_an_exported_archive():
     assets = [
         an_asset("__asset:0", type="emotion", name="S\u00e4d/..", ext=".PNG"),
         an_asset("__asset:1", type="emotion", name="S\u00fcd/..", ext="png"),
@@ -400,7 +400,7 @@ def test_assets_of_a_picture_get_files_and_addresses_in_an_archive():
     assert load_card(dumped(content, "png")).assets == load_card(content).assets
 
 
-def test_picture_is_unchanged_after_an_archive_and_back():
+def test_picture_is_unchanged_after_an_export_to_an_archive_and_back():
     content = a_picture(IN_USE, part(b"acTL", b"\0" * 8))
     made = dumped(content, "charx")
     assert list(archive(made)) == ["card.json", "assets/icon/images/main.png"]
@@ -411,14 +411,14 @@ def test_picture_is_unchanged_after_an_archive_and_back():
     assert load_card(dumped(an_archive(IN_USE, before=JPEG), "charx")).picture == JPEG
 
 
-def test_the_main_icon_of_an_archive_is_the_picture_of_its_png():
+def test_main_icon_of_an_archive_becomes_the_picture_when_exported_as_png():
     icon = picture(part(b"gAMA", b"\0\0\0\3"))
     assets = [an_asset("embeded://i.png")]
     made = dumped(an_archive(card_data(assets=assets), {"i.png": icon}), "png")
     assert part(b"gAMA", b"\0\0\0\3") in made
 
 
-def test_export_losses_are_listed_by_form():
+def test_export_losses_are_listed_for_each_file_format():
     sad = an_asset("embeded://s.png", type="emotion", name="sad")
     assets = [an_asset("embeded://i.png"), an_asset("data:,x", name="d"), sad]
     members = {"i.png": picture(), "s.png": b"sad", "module.risum": b"\0"}
@@ -492,7 +492,7 @@ FAULTLESS_ENTRY = st.fixed_dictionaries(
 
 
 @given(entries=st.lists(FAULTLESS_ENTRY, max_size=3), edited=st.booleans())
-def test_a_faultless_entry_is_exported_unchanged(
+def test_faultless_lore_entry_is_exported_unchanged(
     entries: list[dict[str, Any]], edited: bool
 ) -> None:
     card = read_card(card_data(character_book={"extensions": {}, "entries": entries}))
@@ -533,11 +533,13 @@ def test_any_card_is_exported_as_the_same_card_or_refused(book, fields, spec):
     assert card_in_chunk(dump_card(found, "png", with_v2=True, modified_at=NOW), "chara")
     again = load_card(made[0]).card
     books = [character_book(card) for card in (found.card, again)]
-    then, now = ([_told(entry) for entry in book.entries] if book else [] for book in books)
+    then, now = (
+        [_effective_values(entry) for entry in book.entries] if book else [] for book in books
+    )
     assert now == then
 
 
-def _told(entry: LoreEntry) -> dict[str, Any]:
+def _effective_values(entry: LoreEntry) -> dict[str, Any]:
     """Return all values of a lore entry that have an effect on the prompt."""
     told = {field.name: getattr(entry, field.name) for field in fields_of_class(entry)}
     return {**told, "template": entry.template.source}

@@ -28,7 +28,7 @@ CARD = a_card(
 )
 
 
-def stands(grants: Grants) -> dict[str, str]:
+def places_of_texts(grants: Grants) -> dict[str, str]:
     """Return the place of each text of a card in the prompt."""
     return {
         component.key: f"{component.role} depth {component.injection_depth}"
@@ -47,7 +47,7 @@ CONTAINED = {
 
 
 def test_all_texts_are_user_messages_in_the_history_without_grants() -> None:
-    assert stands(NO_GRANTS) == CONTAINED
+    assert places_of_texts(NO_GRANTS) == CONTAINED
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_all_texts_are_user_messages_in_the_history_without_grants() -> None:
         ("regex", {}),
     ],
 )
-def test_each_grant_moves_only_its_own_texts(grant, gives) -> None:
-    assert stands(frozenset({grant})) == {**CONTAINED, **gives}
+def test_each_grant_changes_only_the_places_of_the_texts_that_it_allows(grant, gives) -> None:
+    assert places_of_texts(frozenset({grant})) == {**CONTAINED, **gives}
 
 
 def test_no_grant_changes_the_games_own_rules() -> None:

@@ -148,7 +148,7 @@ def refusal(content: bytes, **limits: int) -> str:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_err_hostile_card_is_refused(what):
+def test_hostile_card_is_refused(what):
     content, words = REFUSED[what]
     assert words in refusal(content)
 
@@ -221,12 +221,12 @@ def test_numbers_as_text_in_a_book_are_read():
         ({}, an_archive(CARD, {"a": bytes(2_000_000)})),
     ],
 )
-def test_err_exceeded_card_limit_is_named(limits, content):
+def test_error_names_the_card_limit_that_is_exceeded(limits, content):
     name = next(iter(limits), "ratio")
     assert refusal(content, **limits).endswith(f"({name})")
 
 
-def test_err_too_long_card_text_is_named_by_its_path():
+def test_error_names_the_path_of_a_too_long_card_text():
     card = card_data(extensions={"app": [{}, {"code\n": "x" * 100}]})
     assert refusal(as_json(card), string_characters=99) == (
         "card: data.extensions.app[1].code  is too long; the limit is 99 (string_characters)"
@@ -253,7 +253,7 @@ def test_long_percent_encoded_address_is_kept_without_decoding():
     assert "more than 200000 characters without base64; the asset stays" in found.notices[0]
 
 
-def test_million_wrong_tags_are_counted_in_one_notice():
+def test_million_invalid_tags_are_counted_in_one_notice():
     found = load_card(as_json(card_data(tags=["a", *[0] * 700_000])))
     assert (found.card.tags, found.notices) == (
         ("a",),
@@ -272,11 +272,11 @@ HOSTILE = card_data(
 
 
 @pytest.fixture
-def shut(monkeypatch):
-    """Make every network access and every access to files fail."""
+def no_access(monkeypatch):
+    """Make every network access and every file access fail."""
 
     def refused(*_args, **_kwargs):
-        raise AssertionError("a card was let out")
+        raise AssertionError("loading a card used a file or the network")
 
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", refused)
@@ -286,7 +286,7 @@ def shut(monkeypatch):
     monkeypatch.setattr(Path, "open", refused)
 
 
-@pytest.mark.usefixtures("shut")
+@pytest.mark.usefixtures("no_access")
 @pytest.mark.parametrize(
     "content",
     [as_json(HOSTILE), a_picture(HOSTILE), an_archive(HOSTILE, {"assets/x.py": b"x"})],

@@ -42,7 +42,9 @@ def _in_a_picture(asset: Asset) -> Asset:
         ([an_asset("https://x.invalid/a.png")], [an_asset("https://x.invalid/a.png")]),
     ],
 )
-def test_picture_becomes_the_main_icon_of_an_archive_and_the_picture_again(before, after):
+def test_picture_becomes_the_main_icon_of_an_archive_and_is_the_picture_of_a_png_again(
+    before, after
+):
     card = card_data(**({} if before is None else {"assets": before}))
     made = load_card(dumped(a_picture(card), "charx"))
     assert (made.raw["data"]["assets"], made.picture) == (after, picture())
@@ -51,7 +53,7 @@ def test_picture_becomes_the_main_icon_of_an_archive_and_the_picture_again(befor
     assert (back.notices, export_losses(made, "png")) == ((), ())
 
 
-def test_a_picture_that_is_no_png_file_is_the_main_icon_of_its_archive_too():
+def test_picture_of_an_archive_that_is_no_png_file_is_exported_as_the_main_icon():
     found = load_card(dumped(an_archive(CARD, before=JPEG), "charx"))
     assert [(each.asset.uri, each.asset.ext, each.content) for each in found.assets] == [
         ("embeded://assets/icon/images/main.jpeg", "jpeg", JPEG)

@@ -14,21 +14,21 @@ def texts_of(card) -> str:
 
 
 @pytest.mark.parametrize("field", ["name", "id", "comment"])
-def test_a_label_of_an_entry_is_never_in_a_prompt(field):
+def test_label_fields_of_an_entry_are_never_in_a_prompt(field):
     text = texts_of(with_lore(lore("One coin is the toll.", **ENTRY, **{field: LABEL})))
     assert "One coin is the toll." in text
     assert LABEL not in text
 
 
 @pytest.mark.parametrize("field", ["name", "description"])
-def test_a_label_of_a_book_is_never_in_a_prompt(field):
+def test_label_fields_of_a_book_are_never_in_a_prompt(field):
     book = {"extensions": {}, "entries": [lore("One coin is the toll.", **ENTRY)], field: LABEL}
     text = texts_of(a_card(character_book=book))
     assert "One coin is the toll." in text
     assert LABEL not in text
 
 
-def test_an_asset_s_name_and_address_are_never_in_a_prompt():
+def test_names_and_addresses_of_assets_are_never_in_a_prompt():
     assets = [an_asset(f"https://nowhere.invalid/{LABEL}", name=LABEL)]
     assert LABEL not in texts_of(with_lore(assets=assets))
 

@@ -75,7 +75,7 @@ def test_file_format_does_not_depend_on_the_suffix(tmp_path):
     assert load_card(tmp_path / "card.txt").raw == CARD
 
 
-def test_err_unreadable_card_path_is_named(tmp_path):
+def test_error_names_the_reason_why_a_card_file_cannot_be_read(tmp_path):
     with pytest.raises(FormatError, match="card: cannot be read: No such file"):
         load_card(tmp_path / "gone")
     with pytest.raises(FormatError, match="card: cannot be read: "):
@@ -84,7 +84,7 @@ def test_err_unreadable_card_path_is_named(tmp_path):
         load_card(Path("a\0b"))
 
 
-def test_err_endless_device_is_refused_as_too_large():
+def test_endless_device_is_refused_as_too_large_for_a_card():
     with pytest.raises(FormatError, match=r"too many bytes; the limit is 1000 \(file_bytes\)"):
         load_card(Path("/dev/zero"), limits=CardLimits(file_bytes=1000))
 
@@ -139,13 +139,13 @@ def test_older_cards_are_read_from_their_chunk(keyword):
         assert (found.card.spec, found.raw, found.notices) == (spec, card, ())
 
 
-def test_v3_chunk_wins_and_the_older_one_is_not_read():
+def test_v3_chunk_of_a_picture_wins_and_the_older_chunk_is_not_read():
     for stale in (text("chara", b"rubbish"), text("chara", as_json(V2), crc=1)):
         found = load_card(picture(stale, text("ccv3", JSON), stale))
         assert (found.raw, found.notices) == (CARD, ())
 
 
-def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
+def test_older_card_in_the_v3_chunk_is_read_with_a_notice():
     found = load_card(a_picture(V2))
     assert found.notices == ("the chunk ccv3 holds a card of chara_card_v2; it is read as that",)
     archived = load_card(an_archive(V2))
@@ -199,7 +199,7 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         (picture(text("ccv3", b"[]")), "card: must be an object"),
     ],
 )
-def test_err_hostile_picture_is_refused(content, message):
+def test_hostile_picture_is_refused(content, message):
     assert refusal(content).startswith(message)
 
 
@@ -235,22 +235,22 @@ def test_err_hostile_picture_is_refused(content, message):
         (b"PK\x05\x06" + bytes(18), "card: the archive has no card.json"),
     ],
 )
-def test_err_hostile_archive_is_refused(content, message):
+def test_hostile_archive_is_refused(content, message):
     assert refusal(content).startswith(message)
 
 
-def test_err_empty_card_file_is_called_empty():
+def test_error_for_an_empty_card_file_says_that_the_file_is_empty():
     assert refusal(b" \n") == "card: the file is empty; download it again"
 
 
 @pytest.mark.parametrize(
     "start", [b"RIFF\x24\0\0\0WEBPVP8 ", b"GIF89a", b"BM6", b"\0\0\0\x20ftypavif"]
 )
-def test_err_picture_without_a_card_is_refused_as_a_picture(start):
+def test_picture_that_cannot_hold_a_card_is_refused_as_a_picture(start):
     assert refusal(start + bytes(40)).startswith("card: this kind of picture cannot hold a card")
 
 
-def test_err_duplicate_members_of_an_archive_are_refused():
+def test_archive_with_duplicate_members_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         twice = an_archive(CARD, [("card.json", as_json(V2))])
@@ -259,12 +259,12 @@ def test_err_duplicate_members_of_an_archive_are_refused():
     assert refusal(other) == "card: member 'a.png' is there 2 times; keep only one"
 
 
-def test_err_archive_member_name_with_a_zero_byte_is_not_the_card():
+def test_archive_member_with_a_zero_byte_in_its_name_is_refused():
     content = an_archive(False, {"card.jsonXevil": JSON}).replace(b"card.jsonX", b"card.json\0")
     assert refusal(content).startswith("card: member 'card.json' has control characters")
 
 
-def test_err_encrypted_archive_member_is_refused():
+def test_encrypted_archive_member_is_refused():
     content = bytearray(an_archive(CARD))
     content[content.index(b"PK\x01\x02") + 8] |= 1
     assert refusal(bytes(content)) == (
@@ -272,7 +272,7 @@ def test_err_encrypted_archive_member_is_refused():
     )
 
 
-def test_err_archive_member_with_changed_bytes_is_refused():
+def test_archive_member_with_changed_bytes_is_refused():
     content = an_archive(CARD, [(a_member(filename="a.bin"), b"sixteen bytes...")])
     assert "card: the archive cannot be read (Bad CRC-32" in refusal(
         content.replace(b"sixteen", b"SIXTEEN")
@@ -301,7 +301,7 @@ def test_err_archive_member_with_changed_bytes_is_refused():
         (as_json(card_data(description="{,[" * 900, first_mes='"{\\" {,')), {"objects": 5}, ""),
     ],
 )
-def test_err_file_over_a_limit_is_refused_with_the_name_of_the_limit(content, limits, limit):
+def test_card_file_over_a_limit_is_refused_with_the_name_of_the_limit(content, limits, limit):
     if limit:
         assert refusal(content, **limits).endswith(f"({limit})")
     else:
@@ -309,7 +309,7 @@ def test_err_file_over_a_limit_is_refused_with_the_name_of_the_limit(content, li
 
 
 @pytest.mark.parametrize("limits", [{"chunks": 0}, {"nesting": 65}, {"entries": 10**6}])
-def test_err_invalid_limit_is_refused(limits):
+def test_invalid_card_limit_is_refused(limits):
     with pytest.raises(FormatError, match=f"limit {next(iter(limits))} must be "):
         CardLimits(**limits)
 
@@ -376,7 +376,7 @@ def test_json_card_has_no_notice_about_missing_files():
     assert (found.assets[0].resolved, found.notices) == (False, ())
 
 
-def test_card_without_assets_has_its_file_as_icon():
+def test_card_without_assets_has_the_picture_of_its_file():
     content = a_picture(CARD)
     found = load_card(content)
     assert [each.asset for each in found.assets] == list(DEFAULT_ASSETS)

@@ -73,14 +73,14 @@ MEMBERS = st.sampled_from(
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", TARGETS)
-def test_the_fuzz_targets_own_seeds_pass(name):
+def test_starting_files_of_the_fuzz_targets_pass(name):
     seeds = list(TARGETS[name].seeds())
     for seed in seeds:
         TARGETS[name].check(seed)
     assert len(seeds) > 5
 
 
-def test_the_fuzz_targets_begin_with_files_that_are_cards():
+def test_fuzz_targets_start_with_readable_cards():
     for name in ("png", "charx"):
         for seed in TARGETS[name].seeds():
             assert load_card(seed).card.name
@@ -106,7 +106,7 @@ def test_card_file_with_flipped_bytes_is_a_card_or_a_one_line_error(content, cha
 
 
 @given(content=st.sampled_from(CARRIERS), start=PLACE, end=PLACE)
-def test_part_of_a_card_file_is_a_card_or_refused_in_one_line(content, start, end):
+def test_part_of_a_card_file_is_read_or_refused_in_one_line(content, start, end):
     _is_card_or_refused(content[: int(end * len(content))])
     _is_card_or_refused(content[int(start * len(content)) :])
 
@@ -135,7 +135,7 @@ def test_any_chunk_content_gives_a_card_or_a_one_line_error(kind, data):
         check_file(a_picture(CARD, part(kind, data)))
 
 
-@settings(deadline=None)  # generating the first text takes a second
+@settings(deadline=None)  # no deadline: generating the first text takes a second
 @given(names=st.lists(st.text(min_size=1, max_size=12), unique=True))
 def test_any_member_names_give_a_card_or_a_one_line_error(names):
     plain = [name for name in names if name.isprintable() and name != "card.json"]
@@ -151,7 +151,7 @@ def test_any_card_values_are_exported_unchanged_or_refused(given_fields, spec):
 
 
 @given(st.binary(max_size=60))
-def test_awkward_cards_are_exported_unchanged_or_refused(chosen):
+def test_cards_with_unusual_values_are_exported_unchanged_or_refused(chosen):
     check_file(as_json(chosen_card(Choices(chosen))))
 
 

@@ -112,7 +112,7 @@ def spoilt(draw: st.DrawFn, value: Any) -> Any:
 @pytest.mark.long
 @QUICK
 @given(spoilt(CARD["data"]))
-def test_card_with_unreadable_fields_is_reported_edited_exported_and_played(data):
+def test_card_with_unreadable_fields_can_be_reported_edited_exported_and_composed(data):
     try:
         card = read_card({**CARD, "data": data})
     except FormatError as error:
@@ -163,7 +163,7 @@ def test_book_with_unreadable_fields_is_converted_and_edited(name, data):
 
 
 @pytest.mark.parametrize("book", ["x", 5, [None], {"entries": [None, "x", {"id": 3}]}])
-def test_a_revision_of_a_card_with_an_odd_book_is_compared(book: Any) -> None:
+def test_revisions_of_a_card_with_an_odd_book_can_be_compared(book: Any) -> None:
     odd = json.dumps(card_data(character_book=book))
     for older, newer in ((json.dumps(CARD), odd), (odd, json.dumps(CARD))):
         assert list(card_differences(older, newer))

@@ -50,12 +50,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("typed", "field"), NAMED.items())
-def test_card_field_is_found_by_the_standards_name_or_a_shorter_word(typed, field):
+def test_card_field_is_found_by_its_name_in_the_standard_or_a_shorter_word(typed, field):
     assert field_named(typed) == field
 
 
 @pytest.mark.parametrize(("typed", "problem"), REFUSED.items())
-def test_unknown_card_field_is_refused_with_the_known_ones(typed, problem):
+def test_unknown_card_field_is_refused_with_the_list_of_known_fields(typed, problem):
     with pytest.raises(FormatError, match=problem):
         field_named(typed)
 
@@ -66,7 +66,7 @@ def test_every_listed_card_field_is_found_by_its_name():
     assert [str(field_named(one)) for one in listed] == listed
 
 
-def test_number_after_the_last_greeting_adds_a_greeting():
+def test_editing_the_number_after_the_last_greeting_adds_a_greeting():
     new = with_text(OREN, CardField("greeting", "3"), "Ahoy.")
     assert greetings(new) == ("", "Storm coming.", "Mind the rope.", "Ahoy.")
 
@@ -119,7 +119,7 @@ def test_tags_are_separated_by_commas():
         ("first_message", "Evening.", True),
         ("description", "Mends nets.", True),
         ("greeting/2", "", False),
-        ("greeting/3", "Ahoy.", False),  # the group greeting has another number in the new card
+        ("greeting/3", "Ahoy.", False),  # changes the number of the group greeting
         ("group_greeting/2", "All off.", True),
     ],
 )

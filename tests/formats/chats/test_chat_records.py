@@ -134,13 +134,13 @@ def test_corrected_line_is_exported_with_its_new_text():
     assert lines == [a_line(mes="Three.")]
 
 
-def test_npc_plays_the_character_with_its_own_or_its_cards_name():
+def test_npc_plays_the_character_with_the_name_of_the_npc_or_of_its_card():
     chat = a_chat(a_line("Mira"), a_line("OREN TALLOW"))
     assert find_played(chat, ["Oren", "Oren Tallow"]) == "OREN TALLOW"
     assert find_played(chat, ["Oren"], wanted="mira") == "Mira"
 
 
-def test_err_import_is_refused_when_no_character_has_the_npcs_name():
+def test_chat_import_is_refused_when_no_character_has_the_npcs_name():
     chat = a_chat(a_line("Mira"), a_line("Bo"))
     with pytest.raises(FormatError, match="'Oren' says nothing in this chat; there are 'Mira'"):
         find_played(chat, ["Oren"])
@@ -168,7 +168,7 @@ WELCOME = a_line("SillyTavern System", "Hi.", is_system=True)
         ((UNUSED, a_line("Unused"), a_line("Brand")), "", "Brand", 1),
     ],
 )
-def test_name_in_a_chat_header_is_ignored_when_nobody_speaks_under_it(lines, user, played, own):
+def test_name_in_a_chat_header_is_ignored_when_no_speaker_has_that_name(lines, user, played, own):
     chat = a_chat(*lines)
     names = ["Brand"] if "Brand" in chat.characters else ["Tilda"]
     assert (chat.user, find_played(chat, names)) == (user, played)
@@ -188,7 +188,7 @@ def test_name_in_a_chat_header_is_ignored_when_nobody_speaks_under_it(lines, use
         ((OLD, a_user_line(), a_line("Brandon")), "Anna", "there are 'Brandon'"),
     ],
 )
-def test_err_chat_is_refused_when_the_npcs_character_says_nothing(lines, wanted, problem):
+def test_chat_import_is_refused_when_the_npcs_character_says_nothing(lines, wanted, problem):
     with pytest.raises(FormatError, match=problem):
         find_played(a_chat(*lines), ["Tilda"], wanted=wanted)
 

@@ -69,7 +69,7 @@ def test_missing_settings_of_an_agnai_entry_get_the_usual_defaults():
         ({"excludeRecursion": True}, "recursion", Recursion(excluded=True)),
     ],
 )
-def test_fields_of_other_programs_in_an_agnai_entry_count(fields, name, value):
+def test_fields_of_other_programs_in_an_agnai_entry_are_read(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 
@@ -111,7 +111,7 @@ def test_agnai_book_keeps_its_v3_settings():
         ("a/b*", "a/b", True),
     ],
 )
-def test_star_in_a_keyword_matches_any_letters_and_question_mark_one(keyword, line, woken):
+def test_star_in_an_agnai_keyword_matches_any_letters_and_a_question_mark_one(keyword, line, woken):
     assert wakes(keyword, line) is woken
 
 
@@ -137,7 +137,7 @@ def test_wildcards_in_a_keyword_match_in_bounded_time(keyword):
         assert search_patterns("a" * 20_000, [found]).places == {}
 
 
-def test_keyword_over_the_limit_is_not_expanded_and_is_noticed():
+def test_too_long_agnai_keyword_becomes_no_regex_and_gives_a_notice():
     keyword = "?" * 1001
     made = as_v3(a_memory_book(a_memory(keywords=[keyword])))
     assert made["data"]["entries"][0]["keys"] == [keyword]
@@ -176,7 +176,7 @@ def test_translated_agnai_book_survives_conversion_to_a_world_file_and_back():
         (a_memory_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
     ],
 )
-def test_err_broken_agnai_book_is_refused_with_the_place_in_the_file(book, message):
+def test_broken_agnai_book_is_refused_with_the_path_in_the_file(book, message):
     with pytest.raises(FormatError) as caught:
         as_v3(book)
     assert caught.value.message.startswith(message)
@@ -230,7 +230,7 @@ def test_any_agnai_book_is_translated_or_refused_in_one_line(fields, keywords):
 
 @UNHURRIED
 @given(st.lists(st.text(max_size=8), max_size=4), st.text(max_size=20))
-def test_every_keyword_becomes_a_valid_key(keywords, line):
+def test_every_agnai_keyword_becomes_a_valid_key(keywords, line):
     book = as_v3(a_memory_book(a_memory(keywords=[*keywords, "x*"])))
     result = awake(read_book(book), scan=a_scan(event=line))
     assert all("is no regular expression" not in verdict.reason for verdict in result.verdicts)

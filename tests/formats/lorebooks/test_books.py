@@ -15,7 +15,7 @@ from tests.effort import little_work
 from tests.engine.lorebook.builders import a_book, a_world_entry, an_entry
 
 
-def test_a_v3_book_is_read():
+def test_v3_book_is_read():
     book = read_book(
         {
             "name": "Harbour",
@@ -44,7 +44,7 @@ def test_given_label_replaces_the_books_name():
     assert read_book({"name": "own", "entries": []}, label="given").label == "given"
 
 
-def test_an_object_of_v3_entries_is_read_too():
+def test_v3_book_with_an_object_of_entries_is_read():
     book = read_book({"entries": {"x": an_entry("Lore.")}})
     assert [(entry.uid, entry.keys) for entry in book.entries] == [("x", ("coin",))]
 
@@ -70,13 +70,13 @@ def test_entries_of_an_object_are_in_javascripts_order():
     assert [entry.index for entry in book.entries] == list(range(8))
 
 
-def test_entries_with_one_id_are_both_kept():
+def test_entries_with_the_same_id_are_both_kept():
     book = a_book(an_entry("A.", id=1), an_entry("B.", id=1))
     assert [entry.uid for entry in book.entries] == ["1", "1 (2)"]
     assert book.entries[1].origin == "lore:book#1 (2)"
 
 
-def test_book_with_too_many_keys_keeps_those_of_its_first_entries():
+def test_book_with_too_many_keys_keeps_the_keys_of_its_first_entries():
     entries = [an_entry(keys=["k"] * 1000) for _ in range(MAX_BOOK_KEYS // 1000)]
     book = a_book(*entries, an_entry("@@activate\nLore.", keys=["one"], constant=True))
     assert book.notices == (
@@ -87,7 +87,7 @@ def test_book_with_too_many_keys_keeps_those_of_its_first_entries():
     assert book.entries[-1].keys == ()
 
 
-def test_keys_in_decorators_count_for_the_key_limit():
+def test_keys_in_decorators_count_towards_the_key_limit_of_a_book():
     keys = ",".join(["k"] * 1000)
     content = f"@@additional_keys {keys}\n" * 40
     book = a_book(*[an_entry(content) for _ in range(8)])
@@ -110,7 +110,7 @@ def test_keys_in_decorators_count_for_the_key_limit():
         ({"entries": [{}] * (MAX_ENTRIES + 1)}, "book: has more than 100000 entries; split it"),
     ],
 )
-def test_err_broken_book_is_refused_in_one_line_with_the_path(data, message):
+def test_broken_book_is_refused_in_one_line_with_the_path(data, message):
     with pytest.raises(FormatError) as caught:
         read_book(data)
     assert caught.value.kind == "book"
@@ -164,7 +164,7 @@ def test_entry_field_of_a_wrong_type_gives_a_notice_and_the_rest_is_read(written
 
 @pytest.mark.parametrize("written", ["no entry", None, 7, [], True])
 @pytest.mark.parametrize("listed", [list, dict])
-def test_value_that_is_no_entry_is_refused_under_its_name(written, listed):
+def test_value_in_place_of_an_entry_is_refused_with_its_name_in_the_file(written, listed):
     entries: object = [an_entry(), written] if listed is list else {"0": an_entry(), "1": written}
     book = read_book({"entries": entries})
     assert [(one.uid, one.refused) for one in book.entries] == [
@@ -211,7 +211,7 @@ CARD_ONLY = {"keys": ["card"], "insertion_order": 2, "id": 8, "enabled": False}
         ("world", CARD_ONLY, ("card",), 2, "8"),
     ],
 )
-def test_spelling_of_the_file_wins_and_the_other_spelling_fills_gaps(
+def test_entry_spelling_of_the_file_wins_and_the_other_spelling_fills_gaps(
     frame, written, keys, order, uid
 ):
     entry = {"content": "Lore.", **written}
@@ -276,19 +276,19 @@ def test_spec_lorebook_v3_wins_over_members_of_other_programs():
     assert [entry.template.source for entry in book.entries] == ["V."]
 
 
-def test_err_an_unknown_attachment_is_refused():
+def test_book_with_an_unknown_attachment_is_refused():
     with pytest.raises(FormatError, match="unknown attach 'moon'; known: chat, "):
         read_book({"entries": []}, attach="moon")
 
 
-def test_err_endlessly_nested_book_is_refused():
+def test_endlessly_nested_book_is_refused():
     extensions: dict[str, object] = {}
     extensions["self"] = extensions
     with pytest.raises(FormatError, match="nested more than 64 deep"):
         a_book(an_entry(extensions=extensions))
 
 
-def test_shared_values_are_checked_in_linear_time():
+def test_values_that_occur_many_times_are_checked_in_linear_time():
     bomb: list[object] = []
     for _ in range(40):
         bomb = [bomb] * 10
@@ -354,7 +354,7 @@ def test_any_entry_is_read_or_refused_in_one_line(fields):
         ('{"a": 1} {"b": 2}', "is not valid JSON (Extra data at line 1, column 10)"),
     ],
 )
-def test_err_text_that_is_no_strict_json_is_refused(text, problem):
+def test_text_that_is_not_strict_json_is_refused(text, problem):
     with pytest.raises(FormatError) as caught:
         parse_json(text, kind="card", where="x.json")
     assert caught.value.message.startswith(f"x.json: {problem}")
@@ -369,7 +369,7 @@ def test_million_values_are_checked_in_linear_time(unit):
         assert len(value) == 300_001
 
 
-def test_value_that_contains_itself_is_refused_as_too_deep():
+def test_value_that_contains_itself_is_refused_as_nested_too_deeply():
     loop: list[object] = []
     loop.append({"again": loop})
     with pytest.raises(FormatError, match="nested more than 64 deep"):
@@ -382,14 +382,14 @@ def test_byte_order_mark_is_accepted_and_duplicate_members_give_notices():
     assert notices == ("member 'a' occurs twice; the last one counts",)
 
 
-def test_first_duplicate_members_are_named_and_the_others_counted():
+def test_notices_name_the_first_duplicate_members_and_count_the_others():
     twice = ", ".join(f'"{n}": 1, "{n}": 2' for n in range(50_000))
     _, notices = parse_json(f"[{{{twice}}}, {{{twice}}}]", kind="card", where="x")
     assert notices[9] == "member '9' occurs twice; the last one counts"
     assert notices[10:] == ("99980 more members occur twice; the last of each counts",)
 
 
-def test_entry_without_an_id_gets_its_name_on_one_line():
+def test_entry_without_an_id_gets_its_name_on_one_line_as_id():
     [entry] = read_book({"entries": {"a\x1b[2J\nb": {"key": ["coin"], "content": "A."}}}).entries
     assert entry.uid == "a [2J b"
 

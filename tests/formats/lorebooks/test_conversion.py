@@ -35,7 +35,7 @@ def test_book_already_in_the_wanted_format_is_unchanged_by_conversion():
     assert (as_v3(v3), as_world(world)) == (v3, world)
 
 
-def test_a_world_file_becomes_a_standalone_v3_lorebook():
+def test_world_file_becomes_a_standalone_v3_lorebook():
     book = as_v3(
         {
             "entries": {
@@ -55,7 +55,7 @@ def test_a_world_file_becomes_a_standalone_v3_lorebook():
     assert known.items() <= entry["extensions"].items()
 
 
-def test_a_v3_lorebook_becomes_a_world_file():
+def test_v3_lorebook_becomes_a_world_file():
     entry = an_entry("Lore.", id=5, name="toll", extensions={"position": 4, "depth": 2, "app": 1})
     world = as_world({"spec": "lorebook_v3", "data": {"name": "Harbour", "entries": [entry]}})
     made = world["entries"]["5"]
@@ -77,7 +77,7 @@ def test_entries_whose_ids_are_out_of_order_keep_their_order():
     assert as_v3(world) == v3
 
 
-def test_edit_between_conversions_wins_and_the_rest_is_restored():
+def test_book_is_restored_from_a_conversion_except_for_edited_members():
     world = {"entries": {"0": a_world_entry("A.", uid=0, order="20", strange=[1], vectorized=True)}}
     v3 = change_entry(as_v3(world), "0", {"content": "B.", "sticky": 2})
     back = as_world(v3)
@@ -130,7 +130,7 @@ def test_world_file_with_unreadable_fields_is_restored_from_v3(entries):
     ]
 
 
-def test_single_world_entries_in_a_book_of_a_card_become_v3_entries():
+def test_world_entries_among_those_of_a_cards_book_become_v3_entries():
     made = as_v3({"entries": [an_entry(id=3), a_world_entry(uid=4, key=["mill"])]})
     assert [(one["id"], one["keys"]) for one in made["entries"]] == [(3, ["coin"]), (4, ["mill"])]
 

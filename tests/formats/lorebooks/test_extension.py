@@ -39,7 +39,7 @@ def test_null_in_evennia_ai_data_counts_as_missing():
     assert (nothing.timing.clock, nothing.conditions, nothing.anchor) == (None, (), None)
 
 
-def test_anchor_is_a_place_next_to_a_component():
+def test_anchor_of_an_entry_is_a_place_next_to_a_component():
     entry = read(anchor={"component": "scenario", "side": "before"})
     assert (entry.position, entry.anchor) == ("anchor", Anchor(component="scenario", side="before"))
     assert read(anchor={"component": "scenario"}).anchor == Anchor(
@@ -47,7 +47,7 @@ def test_anchor_is_a_place_next_to_a_component():
     )
 
 
-def test_mention_has_a_side_and_a_message():
+def test_mention_of_an_entry_has_a_side_and_a_message():
     entry = read(place="at_mention", mention={"side": "after", "message": "oldest"})
     assert entry.position == "at_mention"
     assert entry.mention == Mention(side="after", message="oldest")
@@ -55,7 +55,7 @@ def test_mention_has_a_side_and_a_message():
     assert read(place="at_mention").mention == Mention(side="before", message="newest")
 
 
-def test_an_outlet_is_a_place_by_name():
+def test_outlet_of_an_entry_is_a_place_with_a_name():
     entry = read(outlet="moods")
     assert (entry.position, entry.outlet) == ("outlet", "moods")
 
@@ -96,7 +96,7 @@ def test_filter_values_with_an_exclamation_mark_exclude():
     )
 
 
-def test_filters_may_be_among_the_conditions():
+def test_short_filters_are_combined_with_the_conditions_of_an_entry():
     entry = read(when=[{"events": ["say"]}, {"speakers": ["player"]}])
     assert [condition.fact for condition in entry.conditions] == [EVENT_KIND, SPEAKER_KIND]
 
@@ -108,7 +108,7 @@ def test_filters_may_be_among_the_conditions():
         ({"clock": "days"}, ".clock: must be one of turns, messages, seconds, not 'days'"),
         ({"anchor": {"component": ""}}, ".anchor.component: must be a text of 1 to 100 characters"),
         ({"anchor": {"compnent": "x"}}, ".anchor: unknown member 'compnent'; it may be component"),
-        ({"place": "top"}, ".place: must be at_mention, the one place that it can name, not 'top'"),
+        ({"place": "top"}, ".place: must be at_mention, the only value of this member, not 'top'"),
         ({"place": "at_mention", "mention": {"of": 1}}, ".mention: unknown member 'of'; it may be"),
         (
             {"place": "at_mention", "mention": {"message": "first"}},
@@ -128,7 +128,7 @@ def test_filters_may_be_among_the_conditions():
         ({"sources": ["moon"]}, ".sources: must be one of persona, "),
     ],
 )
-def test_err_invalid_member_of_evennia_ai_data_is_named(members, message):
+def test_error_names_the_invalid_member_of_evennia_ai_data(members, message):
     told = message.removeprefix(".")
     assert told in read(members).refused
     with pytest.raises(FormatError) as caught:
@@ -136,7 +136,7 @@ def test_err_invalid_member_of_evennia_ai_data_is_named(members, message):
     assert caught.value.message.startswith("entry 1.extensions.evennia_ai.when[0]")
 
 
-def test_entry_is_never_active_when_its_evennia_ai_data_is_no_object():
+def test_entry_is_never_active_when_the_evennia_ai_data_is_not_an_object():
     assert read("turns").refused.startswith("must be an object of clock, when, anchor")
 
 

@@ -64,14 +64,14 @@ def test_translated_novelai_entry_has_the_same_settings_in_v3():
     assert (entry.position, entry.depth, entry.scan_depth) == ("after", None, None)
 
 
-def test_missing_settings_get_the_defaults_of_novelai():
+def test_missing_settings_of_a_novelai_entry_get_novelais_defaults():
     book = a_novel_book({"text": "Lore.", "contextConfig": None, "keys": None})
     [entry] = read_book(as_v3(book)).entries
     assert (entry.uid, entry.name, entry.keys) == ("0", "", ())
     assert (entry.order, entry.priority, entry.enabled) == (400, 400, True)
 
 
-def test_forced_novelai_entry_is_constant_even_with_regex_keys():
+def test_always_active_novelai_entry_is_constant_even_with_regex_keys():
     assert read(forceActivation=True).constant
     assert read(forceActivation=True, keys=["/a/"]).constant
 
@@ -159,7 +159,7 @@ def test_translated_novelai_book_survives_conversion_to_a_world_file_and_back():
         (a_novel_book(a_novel_entry("\ud800")), "book: a text has half a character"),
     ],
 )
-def test_err_broken_novelai_book_is_refused_with_the_place_in_the_file(book, message):
+def test_broken_novelai_book_is_refused_with_the_path_in_the_file(book, message):
     with pytest.raises(FormatError) as caught:
         as_v3(book)
     assert caught.value.message.startswith(message)
@@ -188,7 +188,7 @@ def test_unreadable_settings_of_a_novelai_book_give_notices(book, notice):
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
-def test_book_of_another_shape_is_not_taken_for_novelai():
+def test_book_of_another_structure_is_not_read_as_novelais():
     assert translate_book({"lorebookVersion": 5, "entries": {}}, limit_entries=9) is None
     framed = {"spec": "lorebook_v3", "lorebookVersion": 5, "entries": []}
     assert translate_book(framed, limit_entries=9) is None

@@ -31,7 +31,7 @@ def test_entry_without_decorators_has_no_gates():
         ("@@dont_activate_after_match", "never_after_match", True),
     ],
 )
-def test_a_decorator_becomes_a_gate(line, name, value):
+def test_decorator_becomes_a_gate(line, name, value):
     assert getattr(read(f"{line}\nLore.").gates, name) == value
 
 
@@ -44,7 +44,7 @@ def test_a_decorator_becomes_a_gate(line, name, value):
         ("scenario", "anchor", Anchor(component="scenario", side="after")),
     ],
 )
-def test_a_position_decorator_wins_over_the_field(place, position, anchor):
+def test_position_decorator_wins_over_the_field(place, position, anchor):
     entry = read(f"@@position {place}\nLore.", extensions={"position": 4})
     assert (entry.position, entry.anchor, entry.depth) == (position, anchor, None)
 
@@ -58,7 +58,7 @@ def test_a_position_decorator_wins_over_the_field(place, position, anchor):
         ("@@reverse_depth 1", 1, True),
     ],
 )
-def test_a_depth_decorator_wins_over_the_field_and_is_clamped(line, depth, from_oldest):
+def test_depth_decorator_wins_over_the_field_and_is_clamped(line, depth, from_oldest):
     entry = read(f"{line}\nLore.", extensions={"position": 1})
     assert (entry.position, entry.depth, entry.from_oldest) == ("depth", depth, from_oldest)
 
@@ -69,7 +69,7 @@ def test_role_scan_depth_and_budget_rank_are_read_from_decorators():
     assert entry.template.source == "Lore."
 
 
-def test_decorators_count_in_world_files_too():
+def test_decorators_are_read_in_entries_of_world_files():
     [entry] = a_book(a_world_entry("@@depth 3\n@@activate\nLore.", position=1)).entries
     assert (entry.position, entry.depth, entry.gates.forced) == ("depth", 3, True)
 
@@ -91,14 +91,14 @@ def test_long_regex_key_is_not_shortened():
     assert (book.entries[0].keys, book.notices) == ((pattern,), ())
 
 
-def test_first_keys_count_when_there_are_too_many():
+def test_first_keys_of_an_entry_are_used_when_there_are_too_many():
     book = a_book(an_entry(keys=[f"k{n}" for n in range(1001)]))
     assert book.entries[0].keys[-1] == "k999"
     assert len(book.entries[0].keys) == 1000
-    assert book.notices == ("entry 0: has 1001 keys: the first 1000 count",)
+    assert book.notices == ("entry 0: has 1001 keys: only the first 1000 are used",)
 
 
-def test_fallback_of_is_user_icon_counts_when_no_icon_is_known():
+def test_fallback_decorator_is_used_when_the_users_icon_is_unknown():
     book = a_book(an_entry("@@is_user_icon red cap\n@@@depth 2\nLore."))
     [entry] = book.entries
     assert (entry.gates, entry.depth) == (NO_GATES, 2)

@@ -151,7 +151,10 @@ def test_exclude_keys_all_needs_every_key_to_keep_an_entry_inactive():
         ("@@inject_at main\nT.", "@@inject_at is unknown; it is ignored"),
         ("@@position pt_x\nT.", "@@position needs one of before_desc"),
         ("@@probability often\nT.", "@@probability is unknown; it is ignored"),
-        ("@@priority 1\n@@priority 2\nT.", "@@priority is ignored: a line before it says"),
+        (
+            "@@priority 1\n@@priority 2\nT.",
+            "@@priority is ignored: an earlier line sets the same field",
+        ),
         ("@@match_full_word\n@@match_partial_word\nT.", "@@match_partial_word is ignored: a"),
         ("@@@probability 5\nT.", "@@probability 5 has no decorator above it"),
     ],
@@ -213,7 +216,7 @@ def test_translated_risuai_book_survives_conversion_to_a_world_file_and_back():
         (a_risu_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
     ],
 )
-def test_err_broken_risuai_book_is_refused_with_the_place_in_the_file(book, message):
+def test_broken_risuai_book_is_refused_with_the_path_in_the_file(book, message):
     with pytest.raises(FormatError) as caught:
         as_v3(book)
     assert caught.value.message.startswith(message)
@@ -234,7 +237,7 @@ def test_unreadable_settings_of_a_risuai_book_give_notices(book, notice):
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
-def test_other_risuai_export_is_no_book():
+def test_risuai_export_other_than_a_lorebook_is_no_book():
     assert translate_book({"type": "risu", "data": {}}, limit_entries=9) is None
 
 

@@ -40,7 +40,7 @@ def test_v2_entry_with_fewer_fields_is_read():
     )
 
 
-def test_keys_are_kept_as_they_are_written():
+def test_keys_of_a_v3_entry_are_kept_as_written():
     keys = ["", "  ", " coin ", "{{user}}", "coin,purse", "coin", "coin"]
     entry = read(keys=keys, selective=True, secondary_keys=keys)
     assert entry.keys == tuple(keys)
@@ -51,7 +51,7 @@ def test_keys_are_kept_as_they_are_written():
     ("selective", "secondary", "counts"),
     [(True, ["sea"], True), (True, [], False), (False, ["sea"], False), (None, ["sea"], False)],
 )
-def test_secondary_keys_count_when_selective(selective, secondary, counts):
+def test_secondary_keys_of_a_v3_entry_are_used_only_when_selective(selective, secondary, counts):
     entry = read(selective=selective, secondary_keys=secondary)
     assert entry.selective is counts
     assert entry.secondary_keys == tuple(secondary)
@@ -69,7 +69,7 @@ def test_unknown_position_gives_a_notice_and_the_default():
     assert book.notices == ("entry 0: position 'moon' is unknown: after_char is used",)
 
 
-def test_missing_priority_equals_the_order():
+def test_missing_priority_of_an_entry_equals_the_order():
     assert (read(insertion_order=7).order, read(insertion_order=7).priority) == (7, 7)
     assert (read(priority=3).order, read(priority=3).priority) == (100, 3)
 
@@ -108,7 +108,7 @@ def test_constant_secondary_and_excluded_keys_are_ignored_with_use_regex():
     assert book.notices == ("entry 0: constant is ignored next to use_regex (Card V3)",)
 
 
-def test_use_regex_of_sillytavern_means_keys_by_form():
+def test_use_regex_from_sillytavern_makes_only_keys_between_slashes_regexes():
     book = a_book(an_entry(use_regex=True, constant=True, extensions={"position": 1}))
     [entry] = book.entries
     assert (entry.patterns, entry.constant) == ("by_form", True)
@@ -205,7 +205,7 @@ def test_unknown_position_in_extension_data_gives_a_notice_and_is_ignored():
         ({"vectorized": True, "automation_id": "x", "display_index": 3}, "refused", None),
     ],
 )
-def test_extension_data_is_read_in_both_spellings(extensions, name, value):
+def test_sillytaverns_extension_data_is_read_in_both_spellings(extensions, name, value):
     assert getattr(extended(**extensions), name) == value
 
 
@@ -261,6 +261,6 @@ def test_risuais_decorators_work_in_an_entry_of_a_card(lines, name, value):
     assert unwrap_book(as_v3(world))["entries"] == [an_entry(f"{lines}\nLore.", id=0)]
 
 
-def test_risuai_line_does_not_make_plain_keys_regexes():
+def test_risuai_decorator_line_does_not_make_plain_keys_regexes():
     entry = an_entry("@@probability 30\nLore.", use_regex=True, keys=["a+"])
     assert a_book(entry).entries[0].patterns == "all"

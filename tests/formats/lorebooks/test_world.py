@@ -25,7 +25,7 @@ def read(**fields: Any) -> LoreEntry:
     return entry
 
 
-def test_a_world_file_is_read():
+def test_world_file_is_read():
     book = read_book(
         {
             "entries": {
@@ -60,7 +60,7 @@ def test_almost_empty_entry_gets_the_defaults_of_sillytavern():
 @pytest.mark.parametrize(
     ("fields", "counts"), [({}, False), ({"selective": True}, True), ({"selective": False}, False)]
 )
-def test_secondary_keys_count_only_when_selective(fields, counts):
+def test_secondary_keys_of_a_world_entry_are_used_only_when_selective(fields, counts):
     entry = read(keysecondary=["sea"], **fields)
     assert (entry.selective, entry.secondary_keys) == (counts, ("sea",))
 
@@ -76,7 +76,7 @@ def test_secondary_keys_count_only_when_selective(fields, counts):
         ({"probability": 0, "useProbability": True}, 0),
     ],
 )
-def test_chance_counts_only_with_use_probability(fields, chance):
+def test_chance_of_a_world_entry_is_used_only_with_use_probability(fields, chance):
     assert read(**fields).chance == chance
 
 
@@ -112,7 +112,7 @@ def test_chance_counts_only_with_use_probability(fields, chance):
         ({"vectorized": True}, "refused", None),
     ],
 )
-def test_sillytavern_fields_are_read(fields, name, value):
+def test_sillytaverns_fields_of_a_world_entry_are_read(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 

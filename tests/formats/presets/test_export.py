@@ -35,13 +35,13 @@ def component(preset: Preset, key: str, *, grants: Grants = ALL_GRANTS) -> Promp
     return next(one for one in preset_components(preset, grants=grants) if one.key == key)
 
 
-def test_an_untouched_preset_is_exported_with_equal_values() -> None:
+def test_preset_without_edits_is_exported_with_equal_values() -> None:
     file = a_full_file()
     text = dump_preset(read(file))
     assert json.dumps(json.loads(text)) == json.dumps(file)
 
 
-def test_switched_prompt_changes_one_value_of_the_exported_order() -> None:
+def test_switching_a_prompt_changes_one_value_of_the_exported_order() -> None:
     file = a_full_file()
     made = json.loads(dump_preset(switch_prompt(read(file), "mine", False)))
     assert differences(file, made) == [".prompt_order[1].order[1].enabled"]
@@ -75,7 +75,7 @@ def test_component_moved_into_the_chat_changes_position_depth_and_order() -> Non
     assert prompt["injection_order"] == 50
 
 
-def test_edited_new_chat_line_changes_its_member() -> None:
+def test_editing_the_new_chat_line_changes_only_the_member_of_that_line() -> None:
     file = a_full_file() | {"new_chat_prompt": "[Start]"}
     preset = read(file)
     edited = component(preset, "new_chat").changed(content="[Begin]")
@@ -90,7 +90,7 @@ def test_moved_component_moves_in_the_order_and_unknown_lines_follow() -> None:
     assert order == ["mine", "gone", "charDescription", "main", "chatHistory", "jailbreak"]
 
 
-def test_a_new_component_becomes_a_prompt_at_its_place() -> None:
+def test_new_component_becomes_a_prompt_at_its_place() -> None:
     preset = read(a_full_file())
     new = PromptComponent(id=12, key="weather", name="Weather", content="It rains.", role="user")
     text = dump_preset(preset, [new])
@@ -103,7 +103,7 @@ def test_a_new_component_becomes_a_prompt_at_its_place() -> None:
     assert order.index(prompt["identifier"]) < order.index("charDescription")
 
 
-def test_removed_component_is_deleted_or_switched_off_if_it_is_sillytaverns_own() -> None:
+def test_prompt_of_a_removed_component_is_deleted_or_switched_off_if_sillytaverns_own() -> None:
     preset = read(a_full_file())
     made = json.loads(dump_preset(preset, removed=["st_mine", "post_history_instructions"]))
     order = {one["identifier"]: one["enabled"] for one in made["prompt_order"][1]["order"]}
@@ -119,7 +119,7 @@ def test_edited_prompt_text_is_written_to_the_outdated_member() -> None:
     assert differences(file, json.loads(dump_preset(preset, [edited]))) == [".main_prompt"]
 
 
-def test_preset_file_without_an_order_gets_one() -> None:
+def test_preset_file_without_an_order_is_exported_with_an_order() -> None:
     made = json.loads(dump_preset(switch_prompt(read({"prompts": []}), "nsfw", False)))
     [written] = made["prompt_order"]
     assert written["character_id"] == 100001
@@ -136,7 +136,7 @@ def test_prompt_manager_export_keeps_its_format() -> None:
     assert differences(file, made) == [".data.prompt_order[0].enabled"]
 
 
-def test_secrets_are_not_exported() -> None:
+def test_preset_is_exported_without_its_secrets() -> None:
     text = dump_preset(read(a_file(proxy_password="hunter2", temperature=0.5)))
     assert "hunter2" not in text
     assert json.loads(text) == a_file(temperature=0.5)

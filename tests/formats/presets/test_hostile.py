@@ -55,7 +55,7 @@ def composed(components: tuple[PromptComponent, ...], **settings: Any) -> list[d
     return list(result["messages"])
 
 
-def test_ten_thousand_prompts_are_refused_with_the_number() -> None:
+def test_preset_with_ten_thousand_prompts_is_refused_with_their_number() -> None:
     file = a_file(*(a_prompt(f"p{n}", "x") for n in range(10_000)))
     assert "10012" in refusal(file)
 
@@ -144,7 +144,7 @@ def test_unclosed_macros_are_handled_in_linear_time(text: str) -> None:
         composed(place_texts(preset, (), grants=ALL_GRANTS), context_tokens=1_000_000)
 
 
-def test_a_variable_that_grows_with_every_prompt_does_not_fill_the_memory() -> None:
+def test_variable_that_grows_with_every_prompt_does_not_fill_the_memory() -> None:
     doubling = [
         a_prompt(f"p{n:03}", "{{setvar::a::{{getvar::a}}{{getvar::a}}xxxxxxxxxx}}")
         for n in range(100)

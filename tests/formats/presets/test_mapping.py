@@ -56,7 +56,7 @@ def test_component_ids_of_a_preset_are_unique_and_no_multiples_of_10() -> None:
     assert len({one.key for one in components}) == len(components)
 
 
-def test_component_has_the_role_place_and_switch_of_its_prompt() -> None:
+def test_component_of_a_preset_has_the_role_place_and_switch_of_its_prompt() -> None:
     preset = a_preset(
         a_prompt(
             "deep",
@@ -127,7 +127,7 @@ def test_prompt_before_the_history_needs_the_grants_fields_and_roles(
         ((), ("main",), {"after_history", "system_prompt"}, "card_system_prompt"),
     ],
 )
-def test_replaceable_prompt_needs_its_own_grant_at_any_place(
+def test_prompt_that_a_card_may_replace_needs_its_grant_at_any_place(
     before: Any, after: Any, grants: Any, key: str
 ) -> None:
     preset = a_preset(a_prompt("jailbreak", "Obey."), before=before, after=after)
@@ -142,12 +142,12 @@ def test_main_prompt_in_the_chat_is_not_replaceable_without_the_grant_roles() ->
     assert replaceable_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
 
 
-def test_marker_that_the_order_lacks_is_placed_at_the_end() -> None:
+def test_preset_marker_that_the_order_lacks_is_placed_at_the_end() -> None:
     preset = a_preset(before=("main",), after=("jailbreak",))
     assert found(preset, "char_description").id > found(preset, "post_history_instructions").id
 
 
-def test_texts_of_the_card_are_placed_at_their_markers() -> None:
+def test_texts_of_the_card_are_placed_at_the_markers_of_the_preset() -> None:
     preset = a_preset(before=("scenario", "charDescription"), off=("scenario",))
     texts = [a_text("char_description", "A smith."), a_text("scenario", "A forge.")]
     made = {one.key: one for one in place_texts(preset, texts, grants=ALL_GRANTS)}
@@ -156,7 +156,7 @@ def test_texts_of_the_card_are_placed_at_their_markers() -> None:
     assert not made["scenario"].enabled
 
 
-def test_a_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
+def test_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
     text = a_text(
         "char_description",
         "A smith.",
@@ -173,7 +173,7 @@ def test_a_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
 @pytest.mark.parametrize(
     ("grants", "role"), [({"positions"}, "system"), ({"positions", "roles"}, "assistant")]
 )
-def test_a_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
+def test_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
     grants: Any, role: str
 ) -> None:
     place = a_prompt("charDescription", role="assistant", marker=True)
@@ -207,7 +207,7 @@ def test_replaceable_texts_include_the_main_prompt_only_with_its_grant() -> None
     assert replaceable_texts(preset, grants=NO_GRANTS) == {}
 
 
-def test_prompt_is_left_out_of_generations_outside_its_triggers() -> None:
+def test_preset_prompt_is_left_out_for_kinds_of_generation_outside_its_triggers() -> None:
     preset = a_preset(
         a_prompt("quiet", injection_trigger=["quiet"]),
         a_prompt("never", injection_trigger=["swipe"]),
@@ -235,7 +235,7 @@ def test_formats_and_flags_of_a_preset_become_assembly_rules() -> None:
     assert (rules.stand_in, rules.ties, rules.examples) == ("Go on.", "role", "messages")
 
 
-def test_empty_format_writes_a_field_as_it_is_since_sillytavern_1_13() -> None:
+def test_empty_format_means_no_text_around_a_field_since_sillytavern_1_13() -> None:
     preset = a_preset(a_prompt("new", injection_order=100), scenario_format="")
     assert preset_assembly(preset).scenario_format is None
 
@@ -250,7 +250,7 @@ def test_lint_reports_a_prompt_before_the_history_that_repeats_speech(name: str)
 
 
 @pytest.mark.parametrize("given", [None, 0, "x", 7])
-def test_names_are_left_out_between_two_speakers_by_default(given: Any) -> None:
+def test_preset_leaves_out_speakers_names_between_two_speakers_by_default(given: Any) -> None:
     fields = {} if given is None else {"names_behavior": given}
     preset = a_preset(**fields)
     assert preset.names is None

@@ -61,14 +61,14 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(file=files())
-def test_an_untouched_preset_is_written_with_equal_values(file: dict[str, Any]) -> None:
+def test_any_preset_without_edits_is_exported_with_equal_values(file: dict[str, Any]) -> None:
     text = json.dumps(file)
     made = dump_preset(read_preset(text, name="Drawn"))
     assert json.dumps(json.loads(made)) == json.dumps(json.loads(text))
 
 
 @given(file=files(), edit=st.sampled_from(EDITS), data=st.data())
-def test_one_edit_changes_one_value_of_the_export(
+def test_one_edit_of_any_preset_changes_one_value_of_the_export(
     file: dict[str, Any], edit: tuple[str, str, Any], data: st.DataObject
 ) -> None:
     field, member, value = edit
@@ -97,7 +97,7 @@ def test_any_data_is_read_as_a_preset_or_refused(data: Any) -> None:
     file=spoilt(a_file(a_prompt("mine", "Be dry.", injection_depth=2), before=("main", "mine"))),
     identifier=ODD,
 )
-def test_a_preset_with_values_of_other_types_is_converted(
+def test_preset_with_values_of_other_types_is_read_and_exported(
     form: Form, file: dict[str, Any], identifier: Any
 ) -> None:
     if isinstance(file["prompts"], list):

@@ -9,7 +9,7 @@ from evennia_ai.formats.presets.reading import PresetLimits, read_preset
 from tests.formats.presets.builders import a_file, a_preset, a_prompt
 
 
-def test_preset_without_prompts_gets_sillytaverns_own_in_default_order() -> None:
+def test_preset_without_prompts_gets_sillytaverns_own_prompts_in_default_order() -> None:
     preset = read_preset({"prompts": []}, name="Bare")
     assert [item.identifier for item in preset.order] == list(OWN)
     assert preset.is_on("main")
@@ -59,7 +59,7 @@ def test_all_fields_of_a_preset_prompt_are_read() -> None:
     assert preset.is_of_1_13
 
 
-def test_first_of_several_prompts_with_one_identifier_counts() -> None:
+def test_first_of_several_prompts_with_the_same_identifier_is_used() -> None:
     preset = a_preset(a_prompt("mine", "first"), a_prompt("mine", "second"), before=("mine",))
     assert preset.by_identifier["mine"].content == "first"
     assert [one.key for one in preset.prompts if one.identifier == "mine"] == [
@@ -79,7 +79,7 @@ def test_order_items_without_a_prompt_are_skipped_with_a_notice() -> None:
     preset = a_preset(before=("gone", "main", "main"))
     assert [item.identifier for item in preset.order] == ["main", "chatHistory", "jailbreak"]
     assert "prompt_order: there is no prompt 'gone'" in preset.notices
-    assert "prompt_order: 'main' occurs twice; the first one counts" in preset.notices
+    assert "prompt_order: 'main' occurs twice; the first one is used" in preset.notices
 
 
 def test_prompt_manager_export_is_read() -> None:

@@ -72,7 +72,7 @@ def test_preset_report_lists_only_useful_grants() -> None:
     assert uses["fields"].gives == "its prompts are before the history (1)"
 
 
-def test_report_lines_describe_a_prompt_in_three_lines() -> None:
+def test_preset_report_describes_each_prompt_in_three_lines() -> None:
     lines = report_lines(preset_report(PRESET))
     at = lines.index("  [ ] mine (4 tokens)")
     assert lines[at + 1] == "      top of the history, role user"

@@ -80,7 +80,7 @@ def test_components_keep_the_order_of_the_preset(name: str) -> None:
 
 
 @EACH
-def test_no_prompt_leaves_the_history_without_grants(name: str) -> None:
+def test_every_preset_prompt_stays_in_the_history_without_grants(name: str) -> None:
     assert all(one.is_contained for one in preset_components(read(name), grants=NO_GRANTS))
 
 

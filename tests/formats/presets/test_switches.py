@@ -9,7 +9,7 @@ from evennia_ai.formats.presets.switches import (
 from tests.formats.presets.builders import a_preset, a_prompt
 
 
-def test_a_prompt_is_switched_by_identifier_name_or_key() -> None:
+def test_prompt_is_switched_by_identifier_name_or_key() -> None:
     preset = a_preset(a_prompt("id-1", name="No Poetry"), before=("id-1",))
     for called in ("id-1", "no poetry", "st_id_1"):
         off = switch_prompt(preset, called, False)
@@ -17,7 +17,7 @@ def test_a_prompt_is_switched_by_identifier_name_or_key() -> None:
         assert switch_prompt(off, called, True) == preset
 
 
-def test_a_prompt_outside_the_order_is_added_at_its_end() -> None:
+def test_prompt_outside_the_order_is_added_at_the_end_when_switched_on() -> None:
     preset = a_preset(a_prompt("loose"))
     assert switch_prompt(preset, "loose", False) is preset
     assert switch_prompt(preset, "loose", True).order[-1] == ("loose", True)

@@ -23,7 +23,9 @@ def shown(given: dict[str, Any]) -> dict[str, Any]:
 def _shown(result: dict[str, Any]) -> dict[str, Any]:
     expected = {
         "messages": [_message(message) for message in result["messages"]],
-        "verdicts": [_verdict(v) for v in result["verdicts"] if not _says_nothing(v)],
+        "verdicts": [
+            _verdict(v) for v in result["verdicts"] if not _is_about_an_empty_component(v)
+        ],
     }
     if result["notices"]:
         expected["notices"] = result["notices"]
@@ -42,7 +44,7 @@ def _verdict(verdict: dict[str, Any]) -> str:
     return f"{verdict['stage']} {verdict['item']}: {decided}: {verdict['reason']}"
 
 
-def _says_nothing(verdict: dict[str, Any]) -> bool:
-    """True if a verdict is about a static component without content, as most cases have."""
+def _is_about_an_empty_component(verdict: dict[str, Any]) -> bool:
+    """True if a verdict says that a static component is empty, as in most cases."""
     is_static = verdict["item"].removeprefix("component:") in STATIC_IDS
     return is_static and verdict["reason"] == "empty"

@@ -28,24 +28,24 @@ def a_row(attach: str, *, name: str = "town", content: str = "A town.") -> dict[
         ("sillytavern", ["character", "room"], "room"),
     ],
 )
-def test_lorebook_attached_several_times_counts_once(
+def test_lorebook_that_is_attached_several_times_is_used_once(
     rules: str, places: list[str], kept: str
 ) -> None:
     scenario = read(*map(a_row, places), rules=rules)
     assert [(book.label, book.attach) for book in scenario.books] == [("town", kept)]
     notice = (
-        "lorebook town: is listed more than once with the same content; it counts once, attached"
+        "lorebook town: is listed more than once with the same content; it is used once, attached"
         f" to {kept}"
     )
     assert scenario.notices == (notice,) * (len(places) - 1)
 
 
-def test_books_with_one_name_and_different_content_both_count() -> None:
+def test_books_with_the_same_name_and_different_content_are_both_used() -> None:
     books = read(a_row("global"), a_row("character", content="Another town.")).books
     assert [book.label for book in books] == ["town", "town (2)"]
 
 
-def test_books_with_one_content_and_different_names_both_count() -> None:
+def test_books_with_the_same_content_and_different_names_are_both_used() -> None:
     books = read(a_row("global"), a_row("global", name="city")).books
     assert [book.label for book in books] == ["town", "city"]
 
@@ -55,7 +55,7 @@ def test_books_keep_the_order_of_the_list_without_repeated_ones() -> None:
     assert [book.label for book in read(*rows).books] == ["sea", "town", "sky"]
 
 
-def test_cards_book_and_a_listed_book_both_count() -> None:
+def test_cards_book_and_a_listed_book_are_both_used() -> None:
     own = a_book(an_entry("Lamps."), name="lamps")
     rows = [{"book": own, "attach": "global"}]
     books = read(*rows, card=a_card(an_entry("Other lamps."))).books
@@ -68,7 +68,7 @@ def test_cards_book_and_a_listed_book_both_count() -> None:
 @pytest.mark.parametrize("rules", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("attach", ["global", "npc", "character", "chat"])
 @pytest.mark.parametrize("extensions", [{}, {"world": "lamps"}])
-def test_cards_book_counts_once_when_it_is_listed_too(
+def test_cards_book_is_used_once_when_the_scenario_also_lists_the_book(
     attach: str, rules: str, extensions: dict[str, Any]
 ) -> None:
     own = a_book(an_entry("Lamps."), name="lamps")

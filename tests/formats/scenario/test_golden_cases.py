@@ -66,7 +66,7 @@ def test_scenario_gives_the_golden_result(name: str) -> None:
     assert shown(case["given"]) == case["expect"]
 
 
-def test_case_names_are_unique() -> None:
+def test_names_of_golden_cases_are_unique() -> None:
     listed = [case for path in FOLDER.glob("*.yaml") for case in read_document(path, kind="case")]
     assert len(listed) == len(CASES) > 60
 

@@ -51,7 +51,7 @@ def replaced(value: Any, path: tuple[Any, ...], junk: Any) -> Any:
 
 @settings(max_examples=up_to(400), deadline=None)
 @given(path=st.sampled_from(PATHS), junk=JUNK)
-def test_junk_in_any_field_gives_a_result_or_a_one_line_error(
+def test_random_values_in_any_scenario_field_give_a_result_or_a_one_line_error(
     path: tuple[Any, ...], junk: Any
 ) -> None:
     scenario = replaced(a_rich_scenario(), path, junk)
@@ -65,13 +65,13 @@ def test_junk_in_any_field_gives_a_result_or_a_one_line_error(
 
 @settings(max_examples=up_to(100), deadline=None)
 @given(JUNK)
-def test_junk_in_place_of_a_scenario_is_refused(junk: Any) -> None:
+def test_random_value_in_place_of_a_scenario_is_refused(junk: Any) -> None:
     if junk != {}:
         with pytest.raises(EvenniaAIError):
             run_scenario(junk)
 
 
-def test_deep_nesting_is_refused() -> None:
+def test_scenario_that_is_nested_too_deeply_is_refused() -> None:
     deep: Any = {}
     for _ in range(5000):
         deep = {"card": deep}
@@ -79,7 +79,7 @@ def test_deep_nesting_is_refused() -> None:
         run_scenario(deep)
 
 
-def test_a_scenario_is_not_changed_by_running_it() -> None:
+def test_running_a_scenario_does_not_change_its_data() -> None:
     scenario = a_rich_scenario()
     run_scenario(scenario)
     assert scenario == a_rich_scenario()

@@ -37,7 +37,7 @@ def test_preset_is_read_from_a_file_next_to_the_scenario(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("given", [5, ["a"], True])
-def test_a_preset_is_a_path_or_an_object(given: Any) -> None:
+def test_preset_of_a_scenario_must_be_a_path_or_an_object(given: Any) -> None:
     with pytest.raises(FormatError, match="must be a path or a preset's object"):
         read_scenario({"preset": given})
 
@@ -69,7 +69,7 @@ def test_listed_component_gets_an_id_that_the_preset_does_not_use() -> None:
     assert contents(scenario) == ["Mine.", "[Start a new Chat]"]
 
 
-def test_a_prompt_for_other_kinds_of_generation_is_left_out() -> None:
+def test_preset_prompt_for_other_kinds_of_generation_is_left_out() -> None:
     scenario = {
         "preset": a_file(
             a_prompt("main", "First."),
@@ -81,7 +81,7 @@ def test_a_prompt_for_other_kinds_of_generation_is_left_out() -> None:
     assert contents(scenario) == ["First.", "When asked.", "[Start a new Chat]"]
 
 
-def test_cards_system_prompt_replaces_the_main_prompt_and_original_names_it() -> None:
+def test_cards_system_prompt_replaces_the_main_prompt_which_original_names() -> None:
     card = {
         "spec": "chara_card_v2",
         "spec_version": "2.0",

@@ -73,7 +73,7 @@ def test_result_lists_lore_around_the_examples_in_prompt_order(
     assert places == sorted(places)
 
 
-def test_result_lists_entries_of_one_depth_and_role_together() -> None:
+def test_result_lists_entries_with_the_same_depth_and_role_together() -> None:
     entries = [
         at("depth", order=1, depth=2, role=0),
         at("depth", order=2, depth=2, role=1),
@@ -152,7 +152,7 @@ def test_result_lists_sticky_and_cooldown_entries_after_each_turn() -> None:
     assert timed[0] == {"sticky": ["quay#0"], "cooldown": ["quay#1"]}
 
 
-def test_dry_run_starts_no_timer_of_lore_entries() -> None:
+def test_dry_run_of_a_scenario_starts_no_timers_of_lore_entries() -> None:
     settings = {"lore": {"dry_run": True}}
     entry = {"key": ["oil"], "sticky": 5}
     result = run(entry, turns=turns_of("Oil?", "Hm."), settings=settings)
@@ -160,7 +160,7 @@ def test_dry_run_starts_no_timer_of_lore_entries() -> None:
     assert [turn["timed"] for turn in result["turns"]] == [{"sticky": [], "cooldown": []}] * 2
 
 
-def test_message_clock_counts_the_event() -> None:
+def test_timers_in_messages_count_the_event_as_a_message() -> None:
     settings = {"lore": {"clock": "messages"}}
     histories = [[], said(2), said(4)]
     turns = [{"history": history, "event": {"content": "Hm."}} for history in histories]
@@ -168,7 +168,7 @@ def test_message_clock_counts_the_event() -> None:
     assert [len(turn["activated"]) for turn in result["turns"]] == [0, 1, 1]
 
 
-def test_fact_decides_about_an_entry_with_a_condition() -> None:
+def test_entry_with_a_condition_is_active_only_with_the_matching_fact() -> None:
     asks = {"evennia_ai": {"when": [{"fact": "weather", "test": "is_any", "values": ["rain"]}]}}
     for weather, active in (("Rain", 1), ("sun", 0)):
         settings = {"facts": {"weather": weather}}
@@ -181,7 +181,7 @@ def test_character_filter_is_compared_with_the_cards_name() -> None:
         assert len(run({**entry, "constant": True}, card=a_card())["activated"]) == active
 
 
-def test_keys_are_found_in_card_and_persona_when_an_entry_asks() -> None:
+def test_keys_are_found_in_card_and_persona_when_the_entry_scans_these_texts() -> None:
     more = {"card": a_card(), "persona": {"name": "Anna", "description": "Anna draws maps."}}
     for fields, active in (
         ({"key": ["lamps"], "matchCharacterDescription": True}, 1),
@@ -192,7 +192,7 @@ def test_keys_are_found_in_card_and_persona_when_an_entry_asks() -> None:
         assert len(run(fields, **more)["activated"]) == active
 
 
-def a_talk(count: int, **settings: Any) -> dict[str, Any]:
+def a_conversation(count: int, **settings: Any) -> dict[str, Any]:
     """Return the turns of a conversation, each with other facts."""
     talk = said(2 * count)
     turns = [
@@ -208,19 +208,19 @@ def a_talk(count: int, **settings: Any) -> dict[str, Any]:
 
 
 def test_first_turn_has_no_shared_prefix() -> None:
-    first = run_scenario(a_talk(1))["turns"][0]["cache"]
+    first = run_scenario(a_conversation(1))["turns"][0]["cache"]
     assert first["breakpoints"] == [0]
     assert (first["shared_tokens"], first["broken_by"], first["reason"]) == (None, None, None)
 
 
 def test_result_names_the_text_that_broke_the_prefix_and_the_reason() -> None:
-    _, second = run_scenario(a_talk(2))["turns"]
+    _, second = run_scenario(a_conversation(2))["turns"]
     cache = second["cache"]
     assert (cache["broken_by"], cache["reason"]) == ("block:0", "dynamic")
     assert 0 < cache["shared_tokens"] < cache["stable_tokens"]
 
 
 def test_persistent_facts_do_not_break_the_prefix() -> None:
-    turns = run_scenario(a_talk(4, blocks="all"))["turns"]
+    turns = run_scenario(a_conversation(4, blocks="all"))["turns"]
     assert [turn["cache"]["reason"] for turn in turns] == [None, "append", "append", "append"]
     assert turns[3]["cache"]["shared_tokens"] < turns[3]["cache"]["stable_tokens"]

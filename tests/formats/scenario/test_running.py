@@ -82,7 +82,7 @@ def test_prompt_does_not_depend_on_the_order_of_components() -> None:
     assert all(result["messages"] == results[0]["messages"] for result in results)
 
 
-def test_a_component_gets_a_free_id_that_is_no_multiple_of_ten() -> None:
+def test_component_gets_a_free_id_that_is_no_multiple_of_ten() -> None:
     taken = [{"id": n, "key": f"k{n}", "content": "x"} for n in range(1201, 1209)]
     free = [{"content": f"text {n}"} for n in range(3)]
     components = read_scenario({"components": [*taken, *free]}).components
@@ -93,7 +93,7 @@ def test_a_component_gets_a_free_id_that_is_no_multiple_of_ten() -> None:
     ]
 
 
-def test_a_static_component_is_filled_by_its_key_or_its_id() -> None:
+def test_static_component_is_filled_by_its_key_or_its_id() -> None:
     rows = [{"key": "goals", "content": "Goals."}, {"id": 1000, "content": "Character."}]
     assert contents(run_scenario({"components": rows})) == ["Character.", "Goals."]
 
@@ -206,7 +206,7 @@ def test_macro_random_differs_between_turns_and_pick_does_not() -> None:
     assert len(set(picks)) == 1
 
 
-def test_shorter_history_is_accepted_in_a_later_turn() -> None:
+def test_later_turn_of_a_scenario_may_have_a_shorter_history() -> None:
     settings = {"tokenizer": "chars/1", "context_tokens": 40, "reply_tokens": 0}
     turns = [{"history": said(9)}, {"history": said(2)}]
     result = run_scenario({"settings": settings, "turns": turns})
@@ -242,7 +242,7 @@ def test_result_counts_a_reverse_depth_from_the_newest_message() -> None:
     assert result["placed"]["depth"] == [{"depth": 3, "role": "system", "entries": ["lamps#0"]}]
 
 
-def test_book_of_a_card_with_the_name_of_another_is_labelled_as_in_the_game() -> None:
+def test_cards_book_with_the_name_of_a_listed_book_gets_its_own_label() -> None:
     card = a_card(an_entry("A."))
     card["data"]["character_book"]["name"] = "lamps"
     result = run_scenario({"card": card, "lorebooks": [{"book": a_book(an_entry("B."))}]})
@@ -251,14 +251,14 @@ def test_book_of_a_card_with_the_name_of_another_is_labelled_as_in_the_game() ->
     assert notice == "two lorebooks are called 'lamps': the card's is shown as 'lamps (card)'"
 
 
-def test_books_with_one_name_get_different_labels() -> None:
+def test_books_with_the_same_name_get_different_labels() -> None:
     books = [{"book": a_book(an_entry("A."))}, {"book": a_book(an_entry("B."))}]
     result = run_scenario({"lorebooks": books})
     assert [entry["book"] for entry in result["activated"]] == ["lamps", "lamps (2)"]
     assert result["notices"] == ["two lorebooks are called 'lamps': one is shown as 'lamps (2)'"]
 
 
-def test_label_replaces_the_books_name() -> None:
+def test_label_in_a_scenario_replaces_the_books_name() -> None:
     result = run_scenario({"lorebooks": [{"name": "town", "book": a_book(an_entry("A."))}]})
     assert [v["item"] for v in result["verdicts"] if v["stage"] == "activate"] == ["lore:town#0"]
 
@@ -276,7 +276,7 @@ def test_scanned_note_activates_lore_at_any_depth() -> None:
         assert bool(run_scenario({"lorebooks": book, "notes": notes})["activated"]) is scanned
 
 
-def test_absolute_paths_are_accepted(tmp_path: Path) -> None:
+def test_absolute_paths_in_a_scenario_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "tilda.json"
     path.write_text(json.dumps(a_card()), encoding="utf-8")
     result = run_scenario({"card": str(path)}, folder=Path("elsewhere"))
@@ -351,7 +351,7 @@ def test_static_text_that_names_the_last_message_is_refused(
             run_scenario({**scenario, "settings": settings, "event": {"content": "Hm."}})
 
 
-def test_entries_with_one_id_have_separate_places_and_decorators() -> None:
+def test_entries_with_the_same_id_have_separate_places_and_decorators() -> None:
     entries = [an_entry("@@depth 1\nA.", id=7), an_entry("B.", id=7)]
     result = run_scenario({"lorebooks": [{"book": a_book(*entries)}]})
     assert result["placed"]["depth"] == [{"depth": 1, "role": "system", "entries": ["lamps#7"]}]
@@ -402,7 +402,7 @@ def test_invalid_scenario_time_or_zone_is_refused_with_valid_forms(settings, wan
 @pytest.mark.parametrize(
     "name", ["description", "persona", "mesExamples", "charJailbreak", "scenario"]
 )
-def test_empty_card_field_is_empty_in_other_texts(name, with_card):
+def test_macro_of_an_empty_card_field_expands_to_an_empty_text(name, with_card):
     given = {"components": [{"key": "mood", "content": f"[{{{{{name}}}}}]"}]}
     made = run_scenario({**given, **({"card": a_card(description="")} if with_card else {})})
     assert "[]" in [message["content"] for message in made["messages"]]

@@ -1,4 +1,4 @@
-"""The bytes before the history do not depend on what people say (S0-03, S0-28, S1-08)."""
+"""The messages before the history do not depend on what people say (S0-03, S0-28, S1-08)."""
 
 import json
 from typing import Any
@@ -141,7 +141,7 @@ BY_KEY: dict[str, dict[str, Any]] = {
     },
 }
 ROUTES = {**REPEATING, **BY_KEY}
-# Names of scenarios that are also tested with the time in place of what people say.
+# The scenarios that are tested a second time, with the time in place of what people say.
 TIMED = sorted(route for route in REPEATING if "{{lastMessage}}" in str(REPEATING[route]))
 
 
@@ -199,7 +199,9 @@ def test_constant_lore_stays_before_the_history_when_it_tests_a_persistent_fact(
 
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("route", REPEATING)
-def test_text_that_repeats_speech_is_left_out_before_the_history_in_classic(route: str) -> None:
+def test_text_that_repeats_speech_is_left_out_before_the_history_in_the_layout_classic(
+    route: str,
+) -> None:
     placed = before_history(REPEATING[route], OVERRIDE, layout="classic", name="Bob")
     assert "OVERRIDE" not in str(placed)
     assert "Bob" not in str(placed)
@@ -225,7 +227,7 @@ def timed(route: str, macro: str, *, now: str, layout: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("macro", ["{{time}}", "{{ Isodate }}", "{{datetimeformat LLLL}}"])
 @pytest.mark.parametrize("route", TIMED)
-def test_the_time_changes_no_bytes_before_the_history_in_the_layout_cache(
+def test_time_changes_no_bytes_before_the_history_in_the_layout_cache(
     route: str, macro: str
 ) -> None:
     made = []
@@ -239,7 +241,7 @@ def test_the_time_changes_no_bytes_before_the_history_in_the_layout_cache(
 
 
 @pytest.mark.parametrize("route", sorted(set(TIMED) - {"preset lore format", "card with logic"}))
-def test_a_text_with_the_time_keeps_its_place_in_the_layout_classic(route: str) -> None:
+def test_text_with_the_time_keeps_its_place_in_the_layout_classic(route: str) -> None:
     given = timed(
         route, "{{datetimeformat [clock] HH:mm}}", now="2026-11-28T15:04", layout="classic"
     )

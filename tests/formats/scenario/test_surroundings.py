@@ -21,7 +21,7 @@ def sources_of(**fields: Any) -> dict[str, str]:
     return dict(made.expanded({"user": "Anna", "char": "Tilda"}, DICE))
 
 
-def test_the_texts_of_a_card_can_be_scanned_with_their_macros_expanded() -> None:
+def test_texts_of_a_card_can_be_scanned_with_their_macros_expanded() -> None:
     note = {"prompt": "{{char}} limps.", "depth": 4, "role": "system"}
     assert sources_of(
         description="Knows {{user}}.",
@@ -43,7 +43,7 @@ def test_empty_card_field_is_not_scanned_for_lore_keys() -> None:
     assert ScannedSources((), None).expanded({}, DICE) == {}
 
 
-def test_the_cards_name_and_tags_are_facts() -> None:
+def test_cards_name_and_tags_are_facts() -> None:
     card = read_card(a_card(tags=["harbour", "old"]))
     assert facts_of(card, given={"weather": "rain"}) == {
         "character.name": "Tilda",
@@ -76,6 +76,6 @@ def test_facts_of_a_scenario_keep_their_types() -> None:
         ({"sky": {"is": "grey"}}, r"settings\.facts\.sky: .* or a list of texts"),
     ],
 )
-def test_fact_of_an_invalid_type_is_refused(facts: object, problem: str) -> None:
+def test_scenario_fact_of_an_invalid_type_is_refused(facts: object, problem: str) -> None:
     with pytest.raises(FormatError, match=problem):
         read_scenario({"settings": {"facts": facts}})

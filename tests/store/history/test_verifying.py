@@ -261,7 +261,7 @@ class TestImported:
         told[-1]["turns"] -= 1
         lines = [json.dumps(one) for one in told if one.get("turn") != 3]
 
-        with pytest.raises(FormatError, match="holds the seal of turn 3, but the line of it is"):
+        with pytest.raises(FormatError, match="holds the seal of turn 3, but the line of that turn is"):
             import_lines(lines, npc_ref="99", by=trusted("Ada"))
 
     def test_a_turn_that_ends_while_it_is_exported_is_written_as_its_records_have_it(self, quay):

@@ -108,7 +108,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a name on one line without the signs that end a label or open a frame.
+    """Return a name on one line without characters that end a label or begin a tag.
 
     The result may be "".
     """

@@ -214,7 +214,7 @@ def _describe_older(
         kept = (
             f"the newest {rules.keep_messages} messages, up to {rules.keep_tokens} tokens of them"
         )
-        return f"{kept}, always stay as they are"
+        return f"{kept}, are always kept unchanged"
     counted = "1 older message" if len(older) == 1 else f"{len(older)} older messages"
     return f"{counted} of {tokens} tokens, and a summary may take {wanted}"
 
@@ -245,7 +245,7 @@ def _split_points(history: History) -> Iterator[int]:
     """
     messages = list(history)
     ends = _ends_of_calls(messages)
-    bound = 0  # the largest index of a result of the tool calls so far
+    bound = 0  # the index of the last result of the tool calls before `index`
     yield history.earlier
     for index, message in enumerate(messages, start=1):
         bound = max(bound, ends.get(index - 1, 0))
@@ -255,13 +255,14 @@ def _split_points(history: History) -> Iterator[int]:
 
 
 def _ends_of_calls(messages: list[Message]) -> dict[int, int]:
-    """Return by index of each message with tool calls the index of its last tool result.
+    """Map the index of each message with tool calls to the index of its last tool result.
 
-    For a call without a result it is the index after the newest message. If the NPC has spoken
+    A call without a result is mapped to the index after the newest message. If the NPC has spoken
     since, no result will come, so the call is left out.
     """
     ends: dict[int, int] = {}
-    called: dict[str, int] = {}  # by id of the call, the index of its newest message
+    # Maps the id of a call to the index of the newest message with that call.
+    called: dict[str, int] = {}
     unanswered: dict[str, int] = {}
     for index, message in enumerate(messages):
         if message.tool_calls:
@@ -303,7 +304,7 @@ def read_compaction_settings(given: Any, *, where: str) -> CompactionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """Counts failed summaries, and stops further attempts for some turns after too many.
+    """A circuit breaker for summaries: after too many failures it stops attempts for some turns.
 
     The breaker is open while attempts are stopped. After that, one attempt is allowed. A success
     closes the breaker; a failure opens it again for the same number of turns.

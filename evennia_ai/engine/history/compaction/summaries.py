@@ -106,7 +106,7 @@ def summary_request(
     needed = 0
     for most_characters in (max((len(one.text) for one in said), default=0), *_SHOWN_CHARACTERS):
         lines = "\n".join(
-            label_message(number, one, _shortened(one.text, most_characters))
+            label_message(number, one, _shorten_text(one.text, most_characters))
             for number, one in enumerate(said, start=1)
         )
         content = f"<transcript>\n{lines}\n</transcript>\n\n{task}"
@@ -144,7 +144,9 @@ def check_summary(
         raise SummaryRefused(RefusalReason.NOT_TEXT, detail)
     lost = summary.count("\ufffd")
     if lost > 2 + len(summary) // 100:
-        raise SummaryRefused(RefusalReason.NOT_TEXT, f"{lost} of its characters are U+FFFD")
+        raise SummaryRefused(
+            RefusalReason.NOT_TEXT, f"{lost} of its characters are unreadable (U+FFFD)"
+        )
 
     summary = _LINES_APART.sub("\n\n", _BLANKS.sub(" ", summary))
     markup = find_role_markup(summary)
@@ -166,7 +168,7 @@ def check_summary(
     return summary
 
 
-def _shortened(text: str, most_characters: int) -> str:
+def _shorten_text(text: str, most_characters: int) -> str:
     """Return the beginning and the end of a long text, and how many characters are left out."""
     if len(text) <= most_characters:
         return text
@@ -182,13 +184,13 @@ def _refuse_echo(summary: str, plan: CompactionPlan) -> None:
     repeated.
     """
     given = [m.content for m in plan.summarised if m.counted and m.record not in plan.summaries]
-    runs = {run for text in (INSTRUCTIONS, *given) for run in _runs(_words(text))}
+    runs = {run for text in (INSTRUCTIONS, *given) for run in _word_runs(_words(text))}
     words = copied = 0
     for line in _NUMBERED.split(summary):
         said = _words(line)
         words += len(said)
         unlabelled = _words(_LABEL.sub("", line, count=1))
-        is_copied = bool(unlabelled) and all(run in runs for run in _runs(unlabelled))
+        is_copied = bool(unlabelled) and all(run in runs for run in _word_runs(unlabelled))
         if is_copied and not is_quote(line):
             copied += len(said)
     if 2 * copied > words:
@@ -199,7 +201,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
+def _word_runs(words: list[str]) -> Iterator[tuple[str, ...]]:
     """Yield each run of `_RUN` words in a row; a shorter text is yielded as one run."""
     for start in range(max(1, len(words) - _RUN + 1)):
         yield tuple(words[start : start + _RUN])

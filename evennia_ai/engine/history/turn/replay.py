@@ -158,7 +158,7 @@ class SharedPrefix(NamedTuple):
     messages: int
     tokens: int
     is_whole: bool
-    """True if they are all messages of the previous prompt."""
+    """True if the equal messages are the whole previous prompt."""
 
 
 def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
@@ -207,7 +207,7 @@ def message_differences(
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag != "equal":
-            found += _stretch(older[a:b], newer[c:d], a, c)
+            found += _differences_between(older[a:b], newer[c:d], a, c)
     return tuple(found)
 
 
@@ -221,7 +221,7 @@ def shared_messages(older: Sequence[Message], newer: Sequence[Message]) -> int:
     return count
 
 
-def _stretch(
+def _differences_between(
     older: Sequence[Message], newer: Sequence[Message], at: int, newer_at: int
 ) -> Iterator[Difference]:
     """Yield the differences between two ranges of messages that have none in common.
@@ -239,7 +239,7 @@ def _stretch(
 
 def _difference(change: Change, at: int, before: Message | None, now: Message | None) -> Difference:
     one = now or before
-    assert one is not None  # one of both messages exists
+    assert one is not None  # at most one of the two messages is None
     old, new = before.content if before else "", now.content if now else ""
     # The first two lines of a diff would name files, so skip them.
     diff = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]

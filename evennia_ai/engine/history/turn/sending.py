@@ -68,7 +68,7 @@ class TextKey(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A text made for a prompt, with the record as which it will be stored."""
+    """A text made for a prompt: its key, and the new record in which it will be stored."""
 
     new: NewRecord
     key: TextKey
@@ -86,8 +86,8 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
         if not isinstance(handle, Handle):
             raise TypeError(
                 "a prompt is made of handles of stored records, not of"
-                f" {type(handle).__name__}; append what shall be sent to the history and give"
-                " its handle"
+                f" {type(handle).__name__}; append the text to the history, and pass the"
+                " handle of its record"
             )
     for record in [handle.record for handle in shown if not handle.record.body]:
         if record.is_erased:
@@ -239,7 +239,7 @@ class Draft:
         return said if self.tools is None else (*said, self.tools)
 
     def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
-        """Return the stored record for each message, with the part of the prompt it is in.
+        """Return a handle for each message of the prompt, in order.
 
         `stored` has the records of the new texts by their keys.
         """
@@ -259,7 +259,7 @@ class Draft:
     def commit_manifest(
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
-        """Return the complete manifest of the prompt, whose messages are these records."""
+        """Return the complete manifest of the prompt, whose messages are these handles."""
         shown = zip(handles, self.tokens, strict=True)
         messages = tuple([handle.as_recorded(tokens) for handle, tokens in shown])
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
@@ -342,7 +342,7 @@ def _make_line(message: Message, event: Record | None) -> Handle | NewLine:
     if record is None:
         raise TypeError(
             f"a message of the prompt names record {message.record} and was not made from it;"
-            " make it with `message_of`, or take its record away"
+            " make it with `message_of`, or set its record to None"
         )
     return _handle(record, block=message.block, injected=message.injected)
 

@@ -44,7 +44,7 @@ class _Speakers(NamedTuple):
     heading: str
 
 
-# Cached with a message: the values by which its examples were split, and the split fragment.
+# A cache in a message's memo: the values by which its examples were split, and the split fragment
 _APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Fragment]]("examples apart")
 
 
@@ -62,9 +62,9 @@ def split_examples(
     message.
     """
     speakers = _speakers(rules, filling, store)
-    numbers = dict(_beside(made, components))
+    numbers = dict(_lore_next_to_examples(made, components))
     return [
-        _apart(one, speakers, numbers.get(id(one), ""), filling.counter)
+        _split_fragment(one, speakers, numbers.get(id(one), ""), filling.counter)
         if isinstance(one, Fragment) and (id(one) in numbers or _is_of_the_card(one))
         else one
         for one in made
@@ -76,10 +76,10 @@ def _is_of_the_card(fragment: Fragment) -> bool:
     return claim.origin == _ORIGIN and claim.depth is None and claim.shared is not DYNAMIC
 
 
-def _beside(
+def _lore_next_to_examples(
     made: Iterable[Fragment | Verdict], components: ComponentSet
 ) -> Iterator[tuple[int, str]]:
-    """Yield the `id()` of each lore fragment next to the card's examples, with its sort key."""
+    """Yield the `id()` and the sort key of each lore fragment next to the card's examples."""
     fragments = [one for one in made if isinstance(one, Fragment) and one.claim.shared is not None]
     if not fragments:
         return
@@ -88,14 +88,16 @@ def _beside(
         for shared in (components.next_to(EXAMPLES, side=side) for side in ("before", "after"))
         if shared is not None
     }
-    shared_messages = {one.claim.shared for one in fragments if _key(one).partition(":")[0] in keys}
+    shared_messages = {
+        one.claim.shared for one in fragments if _shared_key(one).partition(":")[0] in keys
+    }
     for shared in shared_messages:
         assert shared is not None
         for number, fragment in enumerate(fragments_sharing(shared, fragments)):
             yield id(fragment), f"{shared.key} {number:06}"
 
 
-def _key(fragment: Fragment) -> str:
+def _shared_key(fragment: Fragment) -> str:
     return fragment.claim.shared.key if fragment.claim.shared else ""
 
 
@@ -103,12 +105,16 @@ def _speakers(rules: AssemblyRules, filling: Filling, store: MacroStore) -> _Spe
     values = stable_values(filling.values_for("system"))
     heading = rules.example_heading
     if "{" in heading or "<" in heading:
-        heading = store.fill(compile_template(heading, trust="imported"), values, filling.dice)
+        heading = store.expand_or_keep(
+            compile_template(heading, trust="imported"), values, filling.dice
+        )
     return _Speakers(values.get("user", ""), values.get("char", ""), heading)
 
 
-def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCounter) -> Fragment:
-    """Return a fragment of examples split into messages, one for each turn of a speaker.
+def _split_fragment(
+    fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCounter
+) -> Fragment:
+    """Return a fragment of examples with its text split into messages, one for each speaker's turn.
 
     Args:
         fragment: The examples of the card, or lore next to them.
@@ -126,7 +132,9 @@ def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCoun
         claim = replace(claim, id=claim.shared.id, key=key, role=claim.shared.role, shared=None)
         message = replace(message, role=claim.role)
     lines = tuple(
-        tuple(_lines(block, message, speakers)) for block in blocks_of(fragment) if block.strip()
+        tuple(_block_messages(block, message, speakers))
+        for block in blocks_of(fragment)
+        if block.strip()
     )
     tokens = sum(sum(message_tokens(block, counter)) for block in lines)
     made = fragment._replace(
@@ -141,10 +149,10 @@ def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCoun
     return made
 
 
-def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Message]:
+def _block_messages(block: str, message: Message, speakers: _Speakers) -> Iterator[Message]:
     """Yield the messages of one block of examples: its heading, then one for each turn."""
     begins = _START.match(block)
-    turns = list(_turns((block[begins.end() :] if begins else block).strip(), speakers))
+    turns = list(_split_turns((block[begins.end() :] if begins else block).strip(), speakers))
     if speakers.heading.strip() and any(name for name, _ in turns):
         yield Message(message.role, speakers.heading, origin=EXAMPLE_HEADING, block="ordered")
     for name, text in turns:
@@ -158,8 +166,8 @@ def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Messag
         )
 
 
-def _turns(text: str, speakers: _Speakers) -> Iterator[tuple[str | None, str]]:
-    """Yield the turns in a block of examples: the name for the message, and the text."""
+def _split_turns(text: str, speakers: _Speakers) -> Iterator[tuple[str | None, str]]:
+    """Yield the turns in a block of examples, each as the name of its message and its text."""
     labels = {f"{speakers.user}:": "example_user", f"{speakers.char}:": "example_assistant"}
     begun: list[str] = []
     speaking = ""

@@ -21,8 +21,8 @@ from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict
 
-# By key of a component: the name of the rule that has its format, and the macro in that format
-# that is replaced by the component's text.
+# Maps the key of a component to the rule that has its format, and to a pattern for the macro in
+# that format which the component's text replaces.
 _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
     {
         key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))
@@ -52,7 +52,7 @@ def apply_formats(
 
     An empty format disables its component.
     """
-    return tuple(_formatted(component, rules) for component in components)
+    return tuple(_apply_format(component, rules) for component in components)
 
 
 def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
@@ -73,7 +73,7 @@ def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[
         yield Verdict(stage="expand", item=f"component:{key}", kept=kept, reason=reason)
 
 
-def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptComponent:
+def _apply_format(component: PromptComponent, rules: AssemblyRules) -> PromptComponent:
     if component.key not in _FORMATS or not component.content.strip():
         return component
     rule, called = _FORMATS[component.key]
@@ -83,11 +83,14 @@ def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptCompon
     if not form.strip():
         return component.changed(enabled=False)
     text = called.sub(lambda _: component.content, form)
-    return component.changed(content=text) if _may_stand(form, component, text) else component
+    return component.changed(content=text) if _is_safe_format(form, component, text) else component
 
 
-def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
-    """True if a format, which is imported and not trusted, may surround this text."""
+def _is_safe_format(form: str, component: PromptComponent, text: str) -> bool:
+    """True if it is safe to put this format around the component's text.
+
+    Formats are imported and not trusted. Their macros could use the text of a trusted component.
+    """
     if len(text) > MAX_CONTENT:
         return False
     return component.trust == "imported" or _ONLY_NAMES.fullmatch(form) is not None
@@ -107,15 +110,15 @@ def format_lore_messages(
     return {
         key: replace(
             shared,
-            head=_expanded(head, shared, filling, store),
-            tail=_expanded(tail, shared, filling, store),
+            head=_expand_format(head, shared, filling, store),
+            tail=_expand_format(tail, shared, filling, store),
         )
         for key, shared in shared_messages.items()
     }
 
 
-def _expanded(text: str, shared: SharedMessage, filling: Filling, store: MacroStore) -> str:
+def _expand_format(text: str, shared: SharedMessage, filling: Filling, store: MacroStore) -> str:
     if "{" not in text and "<" not in text:
         return text
     values = stable_values(filling.values_for(shared.role))
-    return store.fill(compile_template(text, trust="imported"), values, filling.dice)
+    return store.expand_or_keep(compile_template(text, trust="imported"), values, filling.dice)

@@ -16,39 +16,39 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
 
 STAND_IN: Final = "assembly:stand_in"
-"""The origin of the message that replaces a missing user message."""
+"""The origin of the user message that is added if the character spoke last."""
 
 _SPEAKING: Final = ("user", "assistant")
 
 
-class _Way(NamedTuple):
-    """How messages of the history appear: where names go, and whether quotes are added."""
+class _MessageFormat(NamedTuple):
+    """The format of messages in the history: where names go, and whether quotes are added."""
 
     names: Names
     quote_user: bool
 
 
-class _Shown(NamedTuple):
+class _FormattedHistory(NamedTuple):
     """A formatted history, together with the format that it was made for."""
 
-    way: _Way
+    way: _MessageFormat
     history: History
 
 
-# Caches: a message caches its formatted form, and a conversation its formatted history.
-_SHOWN: Final = Slot[tuple[_Way, Message]]("shown")
-_SHOWN_HISTORY: Final = Slot[_Shown]("shown history")
+# Caches in memos: the formatted form of a message, and the formatted history of a conversation
+_SHOWN: Final = Slot[tuple[_MessageFormat, Message]]("shown")
+_SHOWN_HISTORY: Final = Slot[_FormattedHistory]("shown history")
 
 
 def format_history(history: History, rules: AssemblyRules) -> History:
     """Return the history in the format of the rules; the given object if nothing changes."""
     if rules.names == "field" and not rules.quote_user:
         return history
-    way = _Way(rules.names, rules.quote_user)
+    way = _MessageFormat(rules.names, rules.quote_user)
     known = history.memo.get(_SHOWN_HISTORY)
     if known is None or known.way != way or len(known.history) > len(history):
         shown = History(
-            (_shown(message, way) for message in history),
+            (_format_message(message, way) for message in history),
             earlier=history.earlier,
             earlier_users=history.earlier_users,
             earlier_replies=history.earlier_replies,
@@ -56,8 +56,8 @@ def format_history(history: History, rules: AssemblyRules) -> History:
         )
     else:
         new = history.between(known.history.stop, history.stop)
-        shown = known.history.appended(*(_shown(message, way) for message in new))
-    history.memo[_SHOWN_HISTORY] = _Shown(way, shown)
+        shown = known.history.appended(*(_format_message(message, way) for message in new))
+    history.memo[_SHOWN_HISTORY] = _FormattedHistory(way, shown)
     return shown
 
 
@@ -65,11 +65,11 @@ def format_event(event: Message | None, rules: AssemblyRules) -> Message | None:
     """Return the event that the NPC answers, in the format of the rules."""
     if event is None or (rules.names == "field" and not rules.quote_user):
         return event
-    return _shown(event, _Way(rules.names, rules.quote_user))
+    return _format_message(event, _MessageFormat(rules.names, rules.quote_user))
 
 
-def _shown(message: Message, way: _Way) -> Message:
-    """Return a message in this format; the given object if nothing changes."""
+def _format_message(message: Message, way: _MessageFormat) -> Message:
+    """Return a message in this format; return the given object if nothing changes."""
     if not message.counted or message.role == "tool":
         return message
     known = message.memo.get(_SHOWN)

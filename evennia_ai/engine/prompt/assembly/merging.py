@@ -28,7 +28,7 @@ RoleRank = tuple[float, int, int, Rank]
 
 _ROLES: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 _COMPONENT, _SUMMARY, _NOTE, _DEPTH_PROMPT, _PERSONA, _LORE, _OTHER = range(7)
-# Origins of components and notes that are sorted as another kind than their prefix says
+# Origins of components and notes that are sorted as another kind than the prefix of the origin says
 _KINDS: Final[Mapping[str, int]] = {
     "note:summary": _SUMMARY,
     "component:card_depth_prompt": _DEPTH_PROMPT,
@@ -62,7 +62,7 @@ class RoleTies(NamedTuple):
         return fragment.claim.order, role, self.kind(fragment), fragment.rank
 
     def kind(self, fragment: Fragment) -> int:
-        """Return a number for the kind of a text. It sorts the texts of one role."""
+        """Return the number of a text's kind, by which the texts of one role are sorted."""
         claim = fragment.claim
         if (
             claim.shared is not None
@@ -75,27 +75,27 @@ class RoleTies(NamedTuple):
             return _NOTE if claim.origin == self.note else _OTHER
         return _LORE if kind == "lore" else _COMPONENT
 
-    def shared(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
-        """Merge sorted fragments of equal place, depth, order and role; yield all fragments."""
-        for _, group in groupby(slotted, key=self._shares):
+    def merge(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
+        """Merge sorted fragments with equal place, depth, order and role, and yield the results."""
+        for _, group in groupby(slotted, key=self._merge_key):
             members = list(group)
             fragments = [one[4] for one in members]
-            yield (*members[0][:4], fragments[0]._replace(message=self._message(fragments)))
+            yield (*members[0][:4], fragments[0]._replace(message=self._merge_messages(fragments)))
 
-    def _shares(self, slotted: Slotted) -> tuple[int, float, float, int, int]:
+    def _merge_key(self, slotted: Slotted) -> tuple[int, float, float, int, int]:
         slot, depth, (order, role, _, _), index, fragment = slotted
         alone = fragment.message.stays or fragment.claim.origin in self.apart
         return slot, depth, order, role, index if alone else -1
 
-    def _message(self, fragments: Sequence[Fragment]) -> Message:
-        """Return one message for these fragments. The same fragments reuse the cached message."""
+    def _merge_messages(self, fragments: Sequence[Fragment]) -> Message:
+        """Return one message for all of these fragments; equal fragments get the cached message."""
         given = [fragment.message for fragment in fragments]
         if given[0].stays:
             return given[0]
         known = given[0].memo.get(_JOINED)
         if known is not None and _are_the_same(known[0], given):
             return known[1]
-        made = _joined(
+        made = _join_messages(
             given, first_other=sum(self.kind(fragment) == _COMPONENT for fragment in fragments)
         )
         if made is not given[0]:
@@ -109,8 +109,8 @@ def _are_the_same(known: Sequence[Message], given: Sequence[Message]) -> bool:
     )
 
 
-def _joined(given: Sequence[Message], *, first_other: int) -> Message:
-    """Return several messages of one role merged into one.
+def _join_messages(given: Sequence[Message], *, first_other: int) -> Message:
+    """Merge several messages of one role into one message.
 
     Texts of components keep the blanks around them. The other texts, and finally the whole
     message, lose the blanks at their start and end.
@@ -127,7 +127,9 @@ def _joined(given: Sequence[Message], *, first_other: int) -> Message:
         is_other = index >= first_other
         begins = text.lstrip() if is_other or index == 0 else text
         kept = begins.rstrip() if is_other or index == first_other - 1 else begins
-        parts += _moved(message, by=at - (len(text) - len(begins)), begin=at, end=at + len(kept))
+        parts += _shift_parts(
+            message, by=at - (len(text) - len(begins)), begin=at, end=at + len(kept)
+        )
         texts.append(kept)
         at += len(kept) + len(_SEPARATOR)
     content = _SEPARATOR.join(texts)
@@ -142,7 +144,7 @@ def _joined(given: Sequence[Message], *, first_other: int) -> Message:
     )
 
 
-def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
+def _shift_parts(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
     """Return the parts of a message, cut to the range of kept text and shifted by `by`."""
 
     def inside(at: int) -> int:
@@ -161,7 +163,7 @@ def squash_system_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     for together, group in groupby(messages, key=_is_squashed):
         members = tuple(group)
         if together and len(members) > 1:
-            made.append(_squashed(members))
+            made.append(_squash_messages(members))
         else:
             made += members
     return tuple(made)
@@ -178,7 +180,7 @@ def _is_squashed(message: Message) -> bool:
     return _ALONE.isdisjoint(message.origins)
 
 
-def _squashed(members: tuple[Message, ...]) -> Message:
+def _squash_messages(members: tuple[Message, ...]) -> Message:
     """Return several system messages as one. The same messages reuse the cached result."""
     known = members[0].memo.get(_SQUASHED)
     if known is not None and _are_the_same(known[0], members):
@@ -187,7 +189,7 @@ def _squashed(members: tuple[Message, ...]) -> Message:
     at = 0
     for message in members:
         end = at + len(message.content)
-        parts += _moved(message, by=at, begin=at, end=end)
+        parts += _shift_parts(message, by=at, begin=at, end=end)
         at = end + len(_SEPARATOR)
     made = Message(
         role="system",

@@ -97,7 +97,7 @@ class Computed:
             if isinstance(chunk, TimeMacro) and CLOCK not in run.values:
                 return self.written
             if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
-                continue  # an outlet without entries is an empty text
+                continue  # unlike other values, an outlet without entries gives an empty text
             if chunk.name not in run.values:
                 return self.written
         argument = join_chunks(self.argument, run)
@@ -215,7 +215,7 @@ def trim_line_breaks(
     """
     trimming, holding = frozenset(trims), frozenset(noops)
     made: list[str] = []
-    held = 0  # how many texts before a `noop` keep their line breaks
+    held = 0  # the number of texts before each `noop` whose line breaks are kept
     is_trimming = False
     for at, text in enumerate(texts):
         if at in trimming:
@@ -255,13 +255,13 @@ _VALUE_WORK: Final = 2
 _TRIM_WORK: Final = 5
 _MOMENT_WORK: Final = 30
 _FORMATTED_WORK: Final = (
-    10  # work for each character of a time format, which may expand to forty characters
+    10  # the work for each character of a time format, which may expand to forty characters
 )
-_CHOICE_WORK: Final = 60  # for each `random`, `pick` or throw of dice
-_DIE_WORK: Final = 7  # work for each further die of a throw
+_CHOICE_WORK: Final = 60  # the work for each `random`, `pick` or throw of dice
+_DIE_WORK: Final = 7  # the work for each further die of a throw
 _REMARK_WORK: Final = 3
 _CHOSEN_FROM_A_UNIT: Final = (
-    4  # the characters of a list of values that are split for one unit of work
+    4  # the number of characters of a list of values that one unit of work can split
 )
 _REVERSED_A_UNIT: Final = 20
 _CHANGE_WORK: Final[Mapping[Operation, int]] = {

@@ -79,8 +79,8 @@ def _is_in(sought: object, found_in: Container[object]) -> bool:
 
 
 def _make_environment() -> ImmutableSandboxedEnvironment:
-    # Jinja2's optimizer is off: it needs a tenth of a second to find that a chain of filters is
-    # not constant.
+    # Jinja2's optimizer is off, because it needs a tenth of a second to find that a chain of
+    # filters is not constant.
     environment = ImmutableSandboxedEnvironment(
         keep_trailing_newline=True, undefined=StrictUndefined, optimized=False
     )
@@ -94,7 +94,7 @@ _ENVIRONMENT: Final = _make_environment()
 
 
 class _BoundSearches(NodeTransformer):
-    """Replaces each `in` of a template by the test `_is_in`, which limits its work."""
+    """A visitor that replaces each `in` of a template by `_is_in`, which limits its work."""
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802 - Jinja2 defines the name
         self.generic_visit(node)
@@ -143,7 +143,8 @@ class CheckedLogic:
             for text in texts:
                 made.texts.append(text)
                 made.length += len(text)
-                if made.length > MAX_FILLED:  # the error gets its line number there
+                # raised inside the template's code, so that the traceback shows the line
+                if made.length > MAX_FILLED:
                     texts.throw(TemplateError(f"makes more than {MAX_FILLED} characters"))
         except OutOfWorkError as error:
             raise OutOfWorkError(line=self._line_of(error)) from error
@@ -209,18 +210,18 @@ def compile_logic(source: str) -> CheckedLogic:
         _check_size(named)
         return CheckedLogic(_ENVIRONMENT.parse(named), placed)
     except TemplateSyntaxError as error:
-        problem = _meant(named) or (error.message or "bad syntax")[:_MAX_PROBLEM]
+        problem = _suggest_form(named) or (error.message or "bad syntax")[:_MAX_PROBLEM]
         raise TemplateError(problem, line=error.lineno) from error
     except TemplateError as error:
-        if meant := _meant(named):
+        if meant := _suggest_form(named):
             raise TemplateError(meant, line=error.line) from error
         raise
     except RecursionError as error:
         raise TemplateError("is nested too deeply; take some of it out") from error
 
 
-# The start of a range in which no macros are searched (raw text, comment, statement), with one
-# group for each kind, and the end of each kind
+# A pattern for the start of a range in which no macros are searched (raw text, comment, statement),
+# with one group for each kind, and patterns for the end of each kind
 _OPENING: Final = re.compile(r"(\{%-?\s*raw\s*-?%\})|(\{#)|(\{%)")
 _CLOSINGS: Final = (
     (1, re.compile(r"\{%-?\s*endraw\s*-?%\}")),
@@ -230,7 +231,10 @@ _CLOSINGS: Final = (
 
 
 def _statements(source: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each statement, comment and raw text of Jinja2.
+    """Yield the start and the end of each raw text, comment and statement of Jinja2.
+
+    If no end of one kind is found once, that kind is not searched again. So thousands of openings
+    without an end take only one pass through the text.
 
     If no end of a kind is found once, that kind is not searched again. So thousands of openings
     without an end take only one pass through the text.
@@ -283,15 +287,15 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
     done = 0
     for start, end in [*_statements(source), (len(source),) * 2]:
         for written, chunk in split_chunks(source[done:start], place=done):
-            made.append(_named(written, chunk, placed, name))
+            made.append(_jinja_source(written, chunk, placed, name))
         made.append(source[start:end])
         done = end
     return "".join(made), placed
 
 
-def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
+def _jinja_source(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
     """Return the text that Jinja2 parses in place of a chunk, and add its macro to `placed`."""
-    if chunk == written:  # text or expression that Jinja2 can parse
+    if chunk == written:  # a text or an expression that Jinja2 can parse
         return written
     if isinstance(chunk, Value) and not chunk.name.startswith(OUTLET):
         return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
@@ -318,18 +322,18 @@ _FORMS: Final = {
     "outlet": "{{outlet::name}}",
     "reverse": "{{reverse:text}}",
 }
-# The start of a macro of another program, such as Handlebars. No expression of Jinja2 starts like
-# this, so the error message can suggest the right form.
+# Matches the start of a macro of another program, such as Handlebars. No expression of Jinja2
+# starts like this, so the error message can suggest the right form.
 _FOREIGN: Final = re.compile(
     r"\{\{\s*(?:([#/^>])\s*(\w*)|(\w+)(?:\s*::?|[ \t]+(?!is\b|in\b|if\b|not\b|and\b|or\b)[\w'\"]))"
 )
 _CONDITIONS: Final = frozenset({"if", "else", "unless", "each", "with"})
 
 
-def _meant(named: str) -> str:
-    """Suggest for an error message how to write a wrong macro; "" without a suggestion.
+def _suggest_form(named: str) -> str:
+    """Return advice for an error message on how to write a wrong macro; "" without advice.
 
-    In `named`, all known macros are already replaced by names.
+    In `named`, generated names already replace all known macros.
     """
     done, outside = 0, []
     for start, end in _statements(named):
@@ -346,7 +350,7 @@ def _meant(named: str) -> str:
     elif name in _FORMS:
         way = f"it is written {_FORMS[name]}, with its braces closed"
     else:
-        way = "to send it as it stands, put it between {% raw %} and {% endraw %}"
+        way = "to send it as written, put it between {% raw %} and {% endraw %}"
     return f"'{written}' is neither a macro that is known here nor an expression of Jinja2: {way}"
 
 

@@ -101,7 +101,7 @@ def check_macros(
             )
 
 
-# Macros that are one word but not the name of a value
+# Macros that consist of one word, like named values, but have a function of their own
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
 
 
@@ -146,12 +146,14 @@ def split_chunks(
     """
     made: list[tuple[str, Chunk]] = []
     done = 0
-    for macro in _outermost(text, v1_names=how.v1_names):
+    for macro in _outermost_spans(text, v1_names=how.v1_names):
         if macro.start > done:
             literal = text[done : macro.start]
             made.append((literal, literal))
         written = text[macro.start : macro.end]
-        made.append((written, _chunk(written, macro, how, place=place + macro.start, level=level)))
+        made.append(
+            (written, _parse_chunk(written, macro, how, place=place + macro.start, level=level))
+        )
         done = macro.end
     if done < len(text):
         made.append((text[done:], text[done:]))
@@ -169,7 +171,7 @@ class _Span(NamedTuple):
     """True if the range is a block remark: `{{//}} ... {{///}}`."""
 
 
-def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
+def _outermost_spans(text: str, *, v1_names: bool) -> list[_Span]:
     """Return the ranges of all macros that are not inside another macro, in one pass."""
     has_names = v1_names and "<" in text
     # Most texts have no nested macros. For them, one regular expression finds all macros in half
@@ -202,7 +204,7 @@ def _outermost_of_nested(text: str, *, v1_names: bool) -> list[_Span]:
 
 def block_remarks(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each block remark, `{{//}} ... {{///}}`."""
-    spans = _outermost(text, v1_names=False)
+    spans = _outermost_spans(text, v1_names=False)
     return [(span.start, span.end) for span in spans if span.is_block]
 
 
@@ -210,7 +212,8 @@ def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
     """Return the ranges of macros, each block remark as one (SillyTavern, Macros 2.0)."""
     made: list[_Span] = []
     bare: list[int] = []
-    texts: list[int] = []  # remarks with text, which open a block only if no bare one is open
+    # the starts of remarks with text, which open a block only if no remark without text is open
+    texts: list[int] = []
     for span in spans:
         opened = bare or texts
         is_end = _REMARK_END.fullmatch(text, span.start, span.end)
@@ -226,24 +229,25 @@ def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
     return made
 
 
-def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int) -> Chunk:
+def _parse_chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int) -> Chunk:
     """Return the chunk of a macro, or its written form if the macro is unknown."""
     if span.is_block:
         return Roll("//", "", place)
     if not span.holds:
-        named = (_value if len(written) > _LONG_NAME else _known_value)(written)
+        named = (_parse_value if len(written) > _LONG_NAME else _known_value)(written)
         if named is not None:
             return named
-    called = _function(written[2:-2])
-    if called is not None and called[0] in REMARKS:  # always empty, so skip what is inside
+    called = _parse_function(written[2:-2])
+    # a comment is always empty, so skip the macros inside it
+    if called is not None and called[0] in REMARKS:
         return Roll(*called, place)
     chunk: Chunk | None = None
     if not span.holds:
-        chunk = Roll(*called, place) if called is not None else _of_words(written)
+        chunk = Roll(*called, place) if called is not None else _parse_words(written)
     elif level < MAX_LEVELS and called is not None:
-        chunk = _computed(written, *called, how, place=place, level=level + 1)
+        chunk = _parse_computed(written, *called, how, place=place, level=level + 1)
     if chunk is None and (variable := _VARIABLE.fullmatch(written[2:-2])):
-        chunk = _change(variable, how, place=place + 2, level=level + 1)
+        chunk = _parse_variable_macro(variable, how, place=place + 2, level=level + 1)
     if chunk is None:
         if how.foreign is not None:
             how.foreign.append(written)
@@ -251,8 +255,8 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
     return chunk
 
 
-def _of_words(written: str) -> Value | TimeMacro | None:
-    """Parse a macro of several words as an outlet or a time format; None if it is neither."""
+def _parse_words(written: str) -> Value | TimeMacro | None:
+    """Return the chunk of an outlet or a time format, which have several words; else None."""
     body = written[2:-2]
     if outlet := _OUTLET.fullmatch(body):
         name = outlet[1].strip()
@@ -265,7 +269,7 @@ def _of_words(written: str) -> Value | TimeMacro | None:
     return None
 
 
-def _computed(
+def _parse_computed(
     written: str, name: str, argument: str, how: _Splitting, *, place: int, level: int
 ) -> Choice | Computed | None:
     """Return the chunk of a `random`, `pick`, `reverse` or `roll` that contains other macros.
@@ -275,9 +279,9 @@ def _computed(
     """
     begin = place + len(written) - 2 - len(argument)
     if name in CHOOSING:
-        parts = list(_apart(argument, most=MAX_CHOICES))
+        parts = list(_split_argument(argument, most=MAX_CHOICES))
         if len(parts) == 1:
-            apart = _apart(argument, most=MAX_CHOICES, separator=",")
+            apart = _split_argument(argument, most=MAX_CHOICES, separator=",")
             parts = [(at + len(t) - len(t.lstrip()), t.strip()) for at, t in apart]
         choices = (_chunks(t, how, place=begin + offset, level=level) for offset, t in parts)
         return Choice(name, tuple(map(_without_escapes, choices)), place)
@@ -290,7 +294,7 @@ def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
     return tuple(chunk for _, chunk in split_chunks(text, how, place=place, level=level))
 
 
-def _value(written: str) -> Chunk | None:
+def _parse_value(written: str) -> Chunk | None:
     """Return the chunk for a name in braces or a V1 name; None for anything else."""
     if not _NAME.fullmatch(written):
         return None
@@ -303,10 +307,11 @@ def _value(written: str) -> Chunk | None:
 
 
 _LONG_NAME: Final = 100
-_known_value: Final = lru_cache(maxsize=1024)(_value)  # texts use the same few names
+# texts use the same few names, so cache the chunks
+_known_value: Final = lru_cache(maxsize=1024)(_parse_value)
 
 
-def _function(body: str) -> tuple[str, str] | None:
+def _parse_function(body: str) -> tuple[str, str] | None:
     """Return the name and the argument of a macro that takes an argument; None otherwise."""
     if body.lstrip().startswith("//"):
         return "//", ""
@@ -332,7 +337,7 @@ _VARIABLE: Final = re.compile(
 )
 
 
-def _change(
+def _parse_variable_macro(
     found: re.Match[str], how: _Splitting, *, place: int, level: int
 ) -> VariableMacro | None:
     """Return the chunk of a variable macro; None if it is incomplete or nested too deeply."""
@@ -340,7 +345,7 @@ def _change(
         return None
     operation, is_global = _OPERATIONS[found[1].lower()], found[2] is not None
     takes_value = operation in ("set", "add")
-    parts = list(_apart(found[3], most=2 if takes_value else 1))
+    parts = list(_split_argument(found[3], most=2 if takes_value else 1))
     if len(parts) < 1 + takes_value or not parts[0][1].strip():
         return None
     begin = place + found.start(3)
@@ -357,14 +362,14 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 }
 
 
-def _apart(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
+def _split_argument(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
     """Split a macro's argument at separators; yield the offset and the text of each part.
 
     Separators inside inner macros are ignored, and so is a comma after a backslash. After `most` -
     1 separators, the last part has the rest of the text.
     """
     begin = count = done = 0
-    for span in [*_outermost(text, v1_names=False), _Span(len(text), len(text))]:
+    for span in [*_outermost_spans(text, v1_names=False), _Span(len(text), len(text))]:
         for found in _SEPARATING[separator].finditer(text, done, span.start):
             if count == most - 1:
                 break

@@ -46,8 +46,8 @@ from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, T
 
 K = TypeVar("K")
 _LOGIC: Final = re.compile(r"\{[%#]")
-# Up to this many chunks are joined first and their length is checked afterwards, which is faster.
-# With more chunks the joined text could be too large, so their lengths are added up first.
+# A text of up to this many chunks is joined first and its length is checked afterwards, which is
+# faster. More chunks could make a huge text, so their lengths are added up before joining.
 _FEW: Final = 16
 
 
@@ -68,10 +68,10 @@ def fill_chunks(
         for chunk in chunks
     ]
     if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
-        raise TooLongError(_within(chunks, texts))
+        raise TooLongError(_fill_within_limit(chunks, texts))
     text = "".join(texts)
     if len(text) > MAX_FILLED:
-        raise TooLongError(_within(chunks, texts))
+        raise TooLongError(_fill_within_limit(chunks, texts))
     return text
 
 
@@ -86,7 +86,7 @@ class TooLongError(Exception):
         super().__init__(f"makes more than {MAX_FILLED} characters")
 
 
-def _within(chunks: tuple[Plain, ...], texts: list[str]) -> str:
+def _fill_within_limit(chunks: tuple[Plain, ...], texts: list[str]) -> str:
     """Return the text with only the values that fit. The other names stay as written."""
     written = [p.written if isinstance(p, Value) else t for p, t in zip(chunks, texts, strict=True)]
     room = MAX_FILLED - sum(map(len, written))
@@ -128,7 +128,7 @@ _NAMES_ALONE: Final = frozenset({str, Value})
 
 def uses_of(chunks: Sequence[Chunk]) -> Uses:
     """Return the values, random macros and variables that these chunks and inner chunks use."""
-    if _NAMES_ALONE.issuperset(map(type, chunks)):  # most texts
+    if _NAMES_ALONE.issuperset(map(type, chunks)):  # most texts have no macros
         named = [chunk.name for chunk in chunks if isinstance(chunk, Value)]
         return Uses(tuple(dict.fromkeys(named)))
     names: dict[str, None] = {}
@@ -271,7 +271,7 @@ class Template:
 def fill_each(
     templates: Mapping[K, Template], values: Mapping[str, str], dice: Dice, meter: Meter
 ) -> dict[K, str]:
-    """Expand several texts for key search. If no work is left, texts stay as written."""
+    """Expand texts in which lore searches keys. If no work is left, they stay as written."""
     made: dict[K, str] = {}
     for key, template in templates.items():
         try:

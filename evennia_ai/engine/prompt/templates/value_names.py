@@ -12,13 +12,13 @@ SPELT: Final[Mapping[str, str]] = {
 }
 """The spelling of each value's name that has capital letters, by the name in lower case."""
 SAID_LAST: Final = frozenset(SPELT)
-"""The values for the newest message, and for the newest of a user and of the character."""
+"""The values with the newest message, the newest one of a user, and that of the character."""
 CLOCK: Final = "datetimeformat::"
 """The name of the value that is the time of the turn, which `{{datetimeformat}}` formats."""
 CLOCKED: Final = frozenset({"time", "date", "weekday", "isotime", "isodate", CLOCK})
 """The values that depend on the time, so they differ in each turn."""
 OF_THE_MOMENT: Final = SAID_LAST | CLOCKED
-"""The values that a turn only computes if some text may name one of them."""
+"""The values that are computed only in turns in which some text may name one of them."""
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "description": ("char_description",),
     "personality": ("char_personality",),
@@ -31,8 +31,8 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "charinstruction": ("card_post_history", "post_history_instructions"),
     "chardepthprompt": ("card_depth_prompt",),
 }
-"""By the name of each card field's value: the keys of the components that may have the field, in
-order of precedence.
+"""Maps the name of each card field's value to the keys of the components that may have the field,
+in order of precedence.
 """
 ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
 """The values that every prompt has."""
@@ -41,6 +41,6 @@ KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, CLOCKED, FIELDS)
 
 
 def name_of(written: str) -> str:
-    """Return the name of a value as values spell it. Known names are recognised in any case."""
+    """Return a name in the spelling of the values. Known names are recognised in any case."""
     folded = written.lower()
     return folded if folded in KNOWN_NAMES else written

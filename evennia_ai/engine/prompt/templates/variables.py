@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, Meter
 
-MAX_NAME: Final = 200  # in characters
+MAX_NAME: Final = 200  # limits in characters
 MAX_VALUE: Final = 200_000
 
 Operation = Literal["set", "add", "inc", "dec", "get"]

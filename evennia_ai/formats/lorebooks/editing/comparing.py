@@ -110,7 +110,7 @@ def _typed_values(entry: _Entry | None) -> dict[str, Any]:
         "keys": list(read.keys),
         "secondary keys": list(read.secondary_keys),
         "logic": read.logic.replace("_", " ") if read.secondary_keys else "",
-        "stands": place_in_words(read),
+        "position": place_in_words(read),
         "order": f"{read.order:g}",
         **typed,
         "content": str(raw.get("content") or "") if isinstance(raw, dict) else json.dumps(raw),

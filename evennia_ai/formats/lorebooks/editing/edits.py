@@ -109,7 +109,7 @@ def add_entry(
     blank = {**_NEW_WORLD, "uid": number} if is_world else {**_NEW_V3, "id": number}
     entry = _change_entry(deepcopy(blank), fields, uid=str(number), in_world=in_world)
     changed = {**listed, str(number): entry} if isinstance(listed, dict) else [*listed, entry]
-    return _checked(_with_entries(book, changed)), str(number)
+    return _check_book(_with_entries(book, changed)), str(number)
 
 
 def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
     else:
         changed = [*listed]
         changed[int(name)] = entry
-    return _checked(_with_entries(book, changed))
+    return _check_book(_with_entries(book, changed))
 
 
 def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     listed = _listed(book)
     name, _ = _find_entry(listed, uid, is_world_file(book))
     in_world = is_world_file(book)
-    ids = [entry.uid for entry in _named(listed, in_world) if entry.name != name]
+    ids = [entry.uid for entry in _named_entries(listed, in_world) if entry.name != name]
     left: list[Any] | dict[str, Any]
     if isinstance(listed, dict):
         left = {key: entry for key, entry in listed.items() if key != name}
@@ -155,8 +155,8 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     last = max(_last_id(listed, in_world), last_id_in(unwrap_book(book)))
     whole = _with_entries(book, _with_ids(left, ids, in_world))
     if "entries" in whole:
-        return _checked(with_last_id(whole, last))
-    return _checked({**whole, "data": with_last_id(whole["data"], last)})
+        return _check_book(with_last_id(whole, last))
+    return _check_book({**whole, "data": with_last_id(whole["data"], last)})
 
 
 def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> frozenset[str]:
@@ -166,7 +166,7 @@ def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> fro
         FormatError: one of the books cannot be read.
     """
     before, after = (
-        {one.uid: one.raw for one in _named(_listed(_editable(book)), is_world_file(book))}
+        {one.uid: one.raw for one in _named_entries(_listed(_editable(book)), is_world_file(book))}
         for book in (older, newer)
     )
     both = before.keys() | after.keys()
@@ -183,8 +183,8 @@ def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
     """Return a lorebook's JSON with a different activation mode."""
     book = _editable(book)
     if "entries" in book:
-        return _checked(with_mode(book, mode))
-    return _checked({**book, "data": with_mode(book["data"], mode)})
+        return _check_book(with_mode(book, mode))
+    return _check_book({**book, "data": with_mode(book["data"], mode)})
 
 
 def entry_settings(entry: LoreEntry) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _with_entries(book: Mapping[str, Any], listed: list[Any] | dict[str, Any]) -
     return {**book, "data": {**book["data"], "entries": listed}}
 
 
-def _checked(book: dict[str, Any]) -> dict[str, Any]:
+def _check_book(book: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON of a book if the book can be read.
 
     Raises:
@@ -241,7 +241,7 @@ def _is_world(listed: list[Any] | dict[str, Any], *, in_world: bool) -> bool:
     return is_one and (bool(listed) or isinstance(listed, dict))
 
 
-def _named(listed: list[Any] | dict[str, Any], in_world: bool) -> Iterator[_Named]:
+def _named_entries(listed: list[Any] | dict[str, Any], in_world: bool) -> Iterator[_Named]:
     """Yield raw entries with the ids that they get when their book is read."""
     times: Counter[str] = Counter()
     for name, raw in entries_in_order(listed):
@@ -256,7 +256,7 @@ def _with_ids(
 
     An id is written only into an entry that would otherwise get another id.
     """
-    named = list(_named(listed, in_world))
+    named = list(_named_entries(listed, in_world))
     if all(entry.uid == uid for entry, uid in zip(named, ids, strict=True)):
         return listed
     raws: dict[str, Any] = {}
@@ -283,7 +283,7 @@ def _own_id(name: str, raw: Any, in_world: bool) -> str:
 
 def _find_entry(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) -> tuple[str, Any]:
     known: list[str] = []
-    for entry in _named(listed, in_world):
+    for entry in _named_entries(listed, in_world):
         if entry.uid == uid:
             return entry.name, entry.raw
         known.append(entry.uid)
@@ -294,12 +294,12 @@ def _find_entry(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) ->
 
 def _last_id(listed: list[Any] | dict[str, Any], in_world: bool) -> int:
     """Return the highest number among the ids and names of a book's entries, -1 if none."""
-    names = (text for entry in _named(listed, in_world) for text in (entry.name, entry.uid))
+    names = (text for entry in _named_entries(listed, in_world) for text in (entry.name, entry.uid))
     return max(len(listed) - 1, *_numbers(names))
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    """Return a list of -1 and those of the names that are whole numbers."""
+    """Return -1 and, after it, those of the names that are whole numbers."""
     numbers = [
         int(text) for text in names if text.isascii() and text.isdecimal() and len(text) <= 15
     ]
@@ -463,7 +463,7 @@ def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
             continue
         shown = one_line(repr(now))[:60]
         raise (Where("entry") / name).refused(
-            f"would still be {shown}: something else in the entry overrules it"
+            f"would still be {shown}: something else in the entry overrides it"
             " (a decorator of its content, its position, or its regex keys); change that too"
         )
 

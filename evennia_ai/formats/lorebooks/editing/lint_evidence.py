@@ -59,7 +59,7 @@ class Evidence:
 
     @property
     def recurses(self) -> bool:
-        """True if the texts of active entries are searched for keys of other entries."""
+        """True if recursion is on, so the texts of active entries are searched for keys."""
         own = self.book.recursive
         return self.rules.recursive if own is None else own
 
@@ -87,7 +87,7 @@ class Evidence:
 
     @property
     def reached_levels(self) -> int:
-        """The maximum number of delay levels that recursion can reach."""
+        """The number of delay levels that recursion can reach at most."""
         limit = self.rules.max_recursion_steps
         if not limit:
             return _WITHOUT_END
@@ -102,7 +102,7 @@ class Evidence:
         )
 
     def passes_on(self, index: int) -> bool:
-        """True if recursion searches the text of any entry other than this one."""
+        """True if recursion searches the text of at least one entry other than this one."""
         return any(other != index for other in self._feeders)
 
     def is_unfed(self, index: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 
-MOST_TOLD: Final = 8
+MOST_LISTED: Final = 8
 """The number of unknown macros that are listed for a book, the most frequent ones first."""
 
 # Fields of entries without effect. Each row is the name in world files, the name under `extensions`
@@ -94,7 +94,7 @@ def list_unknown_macros(book: Any) -> tuple[str, ...]:
             found.update(unknown_macros(content))
     return tuple(
         f"{one_line(written)} is an unknown macro and is sent as written ({_whose(count)})"
-        for written, count in found.most_common(MOST_TOLD)
+        for written, count in found.most_common(MOST_LISTED)
     )
 
 

@@ -1,4 +1,4 @@
-"""Histories and plans for the tests of compaction; each shows only what matters."""
+"""Builders of histories and compaction plans for the tests of compaction."""
 
 from evennia_ai.engine.history.compaction.planning import (
     CompactionPlan,
@@ -11,13 +11,13 @@ from evennia_ai.engine.prompt.messages import Message, ToolCall, said
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
 WORDS = TokenCounter("words", "1", lambda text: len(text.split()), per_message=0, per_prompt=0)
-"""A token is a word, so that tests can count."""
+"""A token counter that counts each word as one token, so that tests can compute token counts."""
 
 RULES = CompactionRules()
 
 
 def a_line(number: int, words: int = 10) -> Message:
-    """A player's line with `words` words, all of them its own."""
+    """Return a player's line of `words` words that occur in no other line."""
     text = " ".join(f"w{number}x{at}" for at in range(words))
     return said("user", text, name="Anna", record=f"r{number}")
 
@@ -44,7 +44,7 @@ def a_history(*messages: Message) -> History:
 def plan_of(
     history: History, *, limit_tokens: int = 1000, rules: CompactionRules = RULES, **given
 ) -> CompactionPlan:
-    """The plan for a history that has one."""
+    """Return the compaction plan for a history; fail if it has none."""
     found = plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens, **given)
     assert isinstance(found, CompactionPlan), found
     return found
@@ -53,14 +53,14 @@ def plan_of(
 def no_plan_of(
     history: History, *, limit_tokens: int = 1000, rules: CompactionRules = RULES, **given
 ) -> NoPlan:
-    """Why a history has no plan."""
+    """Return the decision not to compact a history; fail if it has a plan."""
     found = plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens, **given)
     assert isinstance(found, NoPlan), found
     return found
 
 
 def an_evening(exchanges: int = 40) -> History:
-    """A talk on the quay in words that people use; some of it matters later."""
+    """Return a long conversation in ordinary words, with one promise and one open question."""
     messages = []
     for number in range(exchanges):
         line = f"The weather at the quay was grey on day {number}, and the nets were wet."

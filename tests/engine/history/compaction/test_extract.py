@@ -1,4 +1,4 @@
-"""Extracts: summaries of quoted sentences, the same on every machine."""
+"""Extracts: summaries made of quoted sentences, the same on every machine."""
 
 import re
 from itertools import combinations
@@ -38,14 +38,14 @@ def extracted(made: CompactionPlan, **given) -> list[str]:
 
 
 def everything_of(*messages) -> list[str]:
-    """The extract of these messages and nothing else, with room for all of them."""
+    """Return the lines of an extract of these messages that has room for all of them."""
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     made = plan_of(a_history(*messages), limit_tokens=9000, rules=rules)
     return extracted(made, most_tokens=4000)
 
 
 def recurring_talk() -> list[Message]:
-    """Sentences of words that recur, without anything that is more telling than another."""
+    """Return messages of recurring words, of which none is more important than another."""
     things = ("ropes", "nets", "sails", "oars", "masts", "hulls")
     return [
         said("user", f"{one} and {other}.", name="Anna") for one, other in combinations(things, 2)
@@ -53,7 +53,7 @@ def recurring_talk() -> list[Message]:
 
 
 def best_of(talk: list[Message], *, most_tokens: int, **given) -> list[str]:
-    """The extract of `talk` in few tokens."""
+    """Return the lines of an extract of `talk` with at most `most_tokens` tokens."""
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     made = plan_of(a_history(*talk), limit_tokens=9000, rules=rules, **given)
     return extracted(made, most_tokens=most_tokens)
@@ -87,7 +87,7 @@ def test_extract_keeps_promises_and_questions(needed):
     assert needed in extracted(EVENING, most_tokens=120)
 
 
-def test_extract_of_an_evening_equals_the_golden_file():
+def test_extract_of_a_long_conversation_equals_the_golden_file():
     assert extracted(EVENING, most_tokens=60) == [
         'Anna said "The weather at the quay was grey on day 0, and the nets were wet."',
         'Oren said "So it was, on day 0."',
@@ -131,7 +131,7 @@ def test_extract_prefers_promises_and_names_to_recurring_words(telling):
     assert f'Anna said "{telling}"' in best_of(talk, most_tokens=15)
 
 
-def test_extract_prefers_an_earlier_summary():
+def test_extract_prefers_lines_of_an_earlier_summary():
     earlier = said("system", "met here.\nparted angry.\nwent apart.", record="s1")
     lines = best_of([earlier, *recurring_talk()], most_tokens=28, summaries={"s1"})
 
@@ -169,7 +169,7 @@ def test_earlier_extract_is_kept_line_by_line():
     assert extracted(made, most_tokens=99) == [*earlier.split("\n"), 'Anna said "w1x0 w1x1 w1x2"']
 
 
-def test_line_of_a_models_summary_is_quoted_as_summary():
+def test_line_of_a_models_summary_is_quoted_as_part_of_the_summary():
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     made = plan_of(
         a_history(said("system", "Anna owes Oren a boat.", record="s1"), a_line(1, 3)),
@@ -279,7 +279,7 @@ def test_extract_passes_the_checks_of_a_summary(spoken, npc_name, limit_tokens, 
 
 @settings(deadline=None)
 @given(spoken=TALKS, most_tokens=st.integers(0, 300))
-def test_any_extract_is_within_its_length_and_names_speakers(spoken, most_tokens):
+def test_any_extract_keeps_its_token_limit_and_names_speakers(spoken, most_tokens):
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     made = plan_compaction(a_talk(spoken), rules=rules, counter=ESTIMATE, limit_tokens=100_000)
     if isinstance(made, CompactionPlan):
@@ -305,7 +305,7 @@ def test_extract_is_deterministic(spoken):
 
 
 @pytest.mark.parametrize("most_tokens", [50, 100, 200])
-def test_extract_of_an_evening_is_accepted(most_tokens):
+def test_extract_of_a_long_conversation_passes_the_summary_checks(most_tokens):
     text = extract_summary(EVENING, npc_name="Oren", counter=WORDS, most_tokens=most_tokens)
 
     assert check_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == text

@@ -1,4 +1,4 @@
-"""docs/build/history.md on compaction: its example runs, and its tables match the code."""
+"""The page docs/build/history.md: its example of compaction runs, its tables match the code."""
 
 import re
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""The part of a history that may be summarised."""
+"""The part of a history that a summary may cover."""
 
 from evennia_ai.engine.history.compaction.summaries import (
     FRAME,
@@ -31,13 +31,13 @@ def test_summarisable_history_ends_before_an_unanswered_record():
     assert shown(found) == ["Line 0.", "Line 1."]
 
 
-def test_summarisable_history_has_summaries_without_their_first_line():
+def test_summarisable_history_has_summaries_without_their_fixed_first_line():
     found = summarisable_history(History([SUMMARY, LINES[0]]), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0."]
 
 
-def test_summarisable_history_includes_a_summary_that_left_the_window():
+def test_summarisable_history_includes_a_summary_that_is_not_loaded_anymore():
     found = summarisable_history(History(LINES[:2], earlier=500), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0.", "Line 1."]

@@ -1,4 +1,4 @@
-"""Differences between two prompts."""
+"""The list of differences between the messages of two prompts."""
 
 from evennia_ai.engine.history.turn.replay import (
     MOST_DIFF_LINES,
@@ -16,7 +16,7 @@ def told(older, newer):
     return [(one.change, one.at, one.lines) for one in message_differences(older, newer)]
 
 
-def test_equal_prompts_have_no_difference():
+def test_equal_prompts_have_no_differences():
     assert message_differences(messages("a", "b"), messages("a", "b")) == ()
     assert message_differences([], []) == ()
 
@@ -50,7 +50,7 @@ def test_long_diff_of_a_message_is_cut():
     assert one.lines[-1] == f"... and {101 - MOST_DIFF_LINES} more lines"
 
 
-def test_messages_of_two_prompts_are_shared_up_to_the_first_difference():
+def test_prompts_share_their_messages_before_the_first_difference():
     assert shared_messages(messages("a", "b", "c"), messages("a", "x", "c")) == 1
     assert shared_messages(messages("a"), messages("a", "b")) == 1
     assert shared_messages([], messages("a")) == 0

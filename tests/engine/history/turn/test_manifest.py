@@ -1,4 +1,4 @@
-"""Manifests: a past prompt is rebuilt byte for byte after any edit."""
+"""Manifests: a past prompt can be rebuilt byte for byte after any later edit."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ def test_past_prompt_is_rebuilt_byte_for_byte():
 
 
 @pytest.mark.req("S2-30")
-def test_past_prompt_is_unchanged_after_an_edit():
+def test_past_prompt_is_rebuilt_unchanged_after_an_edit():
     said = a_conversation(7)
     manifest, _, records = sent(a_prompt(said, mood="Oren is tired."), said)
     sent(a_prompt(said, mood="Oren is merry.", mood_revision=4), said)
@@ -86,7 +86,7 @@ def test_manifest_has_the_revisions_of_the_texts_in_the_prompt():
     }
 
 
-def test_manifest_lists_the_event_in_its_own_block():
+def test_manifest_lists_the_event_in_the_block_event():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -154,7 +154,7 @@ def test_manifest_of_another_format_is_refused():
         TurnManifest.from_json(json.dumps(told))
 
 
-def test_lore_entries_without_own_verdict_are_stored_in_groups_and_reported_singly():
+def test_lore_entries_in_groups_of_a_manifest_are_reported_one_by_one():
     said = a_conversation(3)
     silent = [
         Unmatched("harbour", "none of its keys is there", '0-2;["gate"]'),
@@ -175,7 +175,7 @@ def test_lore_entries_without_own_verdict_are_stored_in_groups_and_reported_sing
     assert not any(v.kept for v in told if v.stage == "activate")
 
 
-def test_lore_entry_with_its_own_verdict_is_not_stored_in_a_group():
+def test_lore_entry_with_an_individual_verdict_is_not_stored_in_a_group():
     said = a_conversation(3)
     own = Verdict(stage="activate", item="lore:harbour#1", kept=True, reason="its key is there")
     manifest, _, records = sent(
@@ -196,7 +196,7 @@ def test_report_of_a_past_turn_is_unchanged():
     again = TurnManifest.from_json(manifest.to_json())
 
     told = turn_report(again, records)
-    # Which record is behind a text made for this prompt is known when it is committed.
+    # A text that was made for this prompt gets its record only when the prompt is committed.
     made = replace(told, messages=tuple(replace(one, record=None) for one in told.messages))
     asked = make_report(prompt, older=older.sent)
     assert made == replace(

@@ -1,4 +1,4 @@
-"""Replay: a past prompt from its records, and the errors if they are gone."""
+"""Replay: a past prompt is rebuilt from its records, or an error names the damaged record."""
 
 from dataclasses import replace
 
@@ -59,10 +59,10 @@ def a_manifest(*records):
     return replace(manifest_of(a_prompt(said), said), messages=messages)
 
 
-def test_prompts_share_the_messages_of_their_equal_first_records():
+def test_prompts_share_the_messages_of_equal_records_at_their_beginning():
     older, newer = a_manifest("1", "2", "9"), a_manifest("1", "2", "3", "4")
     assert shared_prefix(older, newer) == (2, 10, False)
 
 
-def test_shared_prefix_is_the_whole_prompt_when_the_next_only_appends():
+def test_shared_prefix_is_the_whole_prompt_when_the_next_prompt_only_appends():
     assert shared_prefix(a_manifest("1", "2"), a_manifest("1", "2", "3")).is_whole

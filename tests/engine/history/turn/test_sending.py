@@ -1,4 +1,4 @@
-"""Sending: only stored records become messages, and equal texts share a record."""
+"""Sending: only stored records become sent messages, and equal texts share a record."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def a_text(content, **fields) -> Message:
 
 @pytest.mark.req("S2-01")
 @pytest.mark.req("S2-09")
-def test_sent_messages_equal_the_prompt():
+def test_sent_messages_equal_the_messages_of_the_prompt():
     said = a_conversation(7)
     prompt = a_prompt(said)
     _, handles, records = sent(prompt, said)
@@ -86,7 +86,7 @@ def test_draft_fails_for_a_message_not_made_from_its_record():
 
 
 @pytest.mark.req("S2-16")
-def test_changed_copy_of_a_message_is_sent_as_recorded():
+def test_changed_copy_of_a_message_is_sent_with_its_recorded_text():
     said = a_conversation(3)
     prompt = a_prompt(said)
     changed = replace(message_of(said[0]), content="Something else.", memo={RECORD: said[0]})
@@ -111,7 +111,7 @@ class TestText:
         assert text.new.meta == {"parts": [["lore:a#1", 0, 3, 2], ["block:x", 5, 8, 0]]}
 
     @pytest.mark.req("S2-30")
-    def test_record_of_a_prompt_text_gives_back_its_message(self):
+    def test_record_of_a_prompt_text_becomes_the_same_message_again(self):
         parts = (Part(origin="lore:a#1", start=0, end=3, revision=2),)
         message = Message(role="user", content="One", block="dynamic", joined=parts)
         (record,) = stored([make_text(message).new])
@@ -119,7 +119,7 @@ class TestText:
 
         assert (again.wire(), again.parts, again.block) == (message.wire(), parts, "dynamic")
 
-    def test_equal_prompt_texts_have_one_key(self):
+    def test_equal_prompt_texts_have_the_same_key(self):
         assert (
             make_text(a_text("Stay in character.")).key
             == make_text(a_text("Stay in character.")).key
@@ -147,13 +147,13 @@ class TestText:
 
 
 class TestStorableMessages:
-    def test_storable_messages_are_unchanged_objects(self):
+    def test_storable_messages_returns_the_same_objects_when_all_can_be_stored(self):
         messages = (a_text("Grüß Gott, 霧."), event_message("Hello \x07"))
 
         assert storable_messages(messages) is messages
 
     @pytest.mark.parametrize("text", ["null \x00.", "half \ud83d pair"])
-    def test_storable_messages_have_only_unstorable_characters_replaced(self, text):
+    def test_storable_messages_replaces_only_characters_that_cannot_be_stored(self, text):
         message = a_text(text, revision=4)
         message.wire()
         (made,) = storable_messages([message])
@@ -163,7 +163,7 @@ class TestStorableMessages:
         assert (made.origin, made.revision, made.block) == ("component:x", 4, "ordered")
 
     @pytest.mark.req("S2-16")
-    def test_prompt_with_unstorable_text_is_sent_as_stored(self):
+    def test_prompt_with_unstorable_characters_is_sent_in_its_stored_form(self):
         said = a_conversation(3)
         manifest, handles, _ = sent(a_prompt(said, mood="Oren \x00 is tired."), said)
 

@@ -1,4 +1,4 @@
-"""Example dialogue as messages, block by block."""
+"""Example dialogue that is split into messages, block by block."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def lines(prompt: Prompt) -> list[tuple[str | None, str]]:
     return [(message.name, message.content) for message in prompt.messages]
 
 
-def test_speakers_name_is_removed_only_from_the_first_line_of_an_example() -> None:
+def test_speakers_name_is_removed_only_from_the_first_line_of_a_turn_in_examples() -> None:
     prompt = examples("<START>\nAnna: Who are you? Anna: me.\nAnna: Say.\nOren: A ferryman.")
     assert lines(prompt) == [
         (None, "[Example]"),
@@ -41,7 +41,7 @@ def test_empty_heading_of_examples_gives_no_message() -> None:
     assert lines(prompt) == [("example_user", "Why?")]
 
 
-def test_only_whole_blocks_of_examples_are_kept_when_room_is_short() -> None:
+def test_only_whole_blocks_of_examples_are_kept_when_tokens_are_short() -> None:
     text = "<START>\nAnna: One?\nOren: One.\n<START>\nAnna: Two?\nOren: Two."
     whole = examples(text)
     assert len(whole.messages) == 6
@@ -49,7 +49,7 @@ def test_only_whole_blocks_of_examples_are_kept_when_room_is_short() -> None:
     assert lines(examples(text, limit=3)) == []
 
 
-def test_examples_inside_the_history_stay_one_message() -> None:
+def test_examples_inside_the_history_are_not_split_into_messages() -> None:
     component = a_component(
         "<START>\nAnna: Why?", id=1060, key="dialogue_examples", injection_depth=2
     )

@@ -1,4 +1,4 @@
-"""What was said, as the rules of an assembly show it; its records stay as they are."""
+"""The format of history messages under assembly rules; the records stay unchanged."""
 
 from evennia_ai.engine.prompt.assembly.history_format import format_history
 from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules
@@ -10,7 +10,7 @@ QUOTED = AssemblyRules(quote_user=True)
 NAMED = AssemblyRules(names="content")
 
 
-def test_history_is_returned_itself_when_no_rule_changes_it() -> None:
+def test_formatting_returns_the_same_history_when_no_rule_changes_the_messages() -> None:
     history = History([said("user", "Where to?", name="Anna")])
     assert format_history(history, PLAIN) is history
 
@@ -23,7 +23,7 @@ def test_formatted_message_has_no_record() -> None:
     assert history[0].content == "Where to?"
 
 
-def test_message_is_returned_itself_when_no_rule_changes_it() -> None:
+def test_formatting_returns_the_same_message_when_no_rule_changes_the_message() -> None:
     history = History([said("assistant", "Over.", name="Oren", record="8")])
     assert format_history(history, QUOTED)[0] is history[0]
 
@@ -35,7 +35,7 @@ def test_bookkeeping_and_tool_messages_are_not_formatted() -> None:
     assert [message.content for message in format_history(history, NAMED)][-1] == "result 1"
 
 
-def test_formatted_history_with_appended_messages_equals_a_new_one() -> None:
+def test_formatted_history_with_appended_messages_equals_one_formatted_from_scratch() -> None:
     lines = [said("user", f"m{number}", name="Anna") for number in range(4)]
     grown = History(lines[:1], earlier=3, earlier_users=2)
     shorter = format_history(grown, NAMED)
@@ -47,7 +47,7 @@ def test_formatted_history_with_appended_messages_equals_a_new_one() -> None:
     assert shown[3] is shorter[3]
 
 
-def test_formatted_history_is_made_again_for_older_views_and_other_rules() -> None:
+def test_cached_formatted_history_is_not_used_for_older_views_or_other_rules() -> None:
     old = History([said("user", "m1", name="Anna")])
     new = old.appended(said("user", "m2", name="Ben"))
     assert len(format_history(new, NAMED)) == 2

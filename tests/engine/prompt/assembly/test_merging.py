@@ -1,4 +1,4 @@
-"""Texts of one depth, order and role as one message, and system messages squashed."""
+"""Texts with one depth, order and role are merged; neighbouring system messages are joined."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,12 +33,12 @@ def the_prompt(rules: AssemblyRules, *components: Any, **options: Any) -> Prompt
     return compose(under(the_inputs(components, **options), rules))
 
 
-def stretches(prompt: Prompt, origin: str) -> list[str]:
-    """What each message has of this origin."""
+def texts_of_origin(prompt: Prompt, origin: str) -> list[str]:
+    """Return the texts of the message parts that have this origin."""
     return [text for m in prompt.messages for found, text in m.stretches if found == origin]
 
 
-def test_parts_of_a_merged_message_cover_its_texts() -> None:
+def test_parts_of_a_merged_message_cover_each_merged_text() -> None:
     prompt = the_prompt(
         BY_ROLE,
         injected("  One \n", 1, id=1201, key="one"),
@@ -48,14 +48,14 @@ def test_parts_of_a_merged_message_cover_its_texts() -> None:
     )
     [joined] = [message for message in prompt.messages if message.injected]
     assert joined.content == "One \n\n\nTwo\nA note."
-    assert [stretches(prompt, origin) for origin in ("component:one", "component:two")] == [
+    assert [texts_of_origin(prompt, origin) for origin in ("component:one", "component:two")] == [
         ["One \n"],
         ["\nTwo"],
     ]
-    assert stretches(prompt, "note:0") == ["A note."]
+    assert texts_of_origin(prompt, "note:0") == ["A note."]
 
 
-def test_texts_of_different_depths_at_one_place_stay_two_messages() -> None:
+def test_texts_of_different_depths_are_not_merged_at_the_same_place() -> None:
     deep = [injected(f"Depth {depth}.", depth, id=1200 + depth) for depth in (8, 9)]
     assert texts(the_prompt(BY_ROLE, *deep))[:2] == ["Depth 9.", "Depth 8."]
 
@@ -71,7 +71,7 @@ def test_persistent_text_is_never_merged() -> None:
     assert (said.content, said.stays) == ("Stay.", True)
 
 
-def test_merged_message_is_reused_for_equal_texts() -> None:
+def test_merged_message_is_the_same_object_for_equal_texts() -> None:
     inputs = under(
         the_inputs([injected("One.", 1, id=1201), injected("Two.", 1, id=1202)]), BY_ROLE
     )
@@ -86,10 +86,10 @@ def test_squashed_message_has_a_part_for_each_text() -> None:
         SQUASHED, a_component("One.", id=1201, key="one"), a_component("Two.", id=1202, key="two")
     )
     assert texts(prompt) == ["One.\nTwo."]
-    assert stretches(prompt, "component:two") == ["Two."]
+    assert texts_of_origin(prompt, "component:two") == ["Two."]
 
 
-def test_history_message_has_its_number_after_squashed_messages() -> None:
+def test_history_message_has_the_right_number_after_squashed_messages() -> None:
     fog = Message("system", "Fog.")
     prompt = the_prompt(
         SQUASHED,

@@ -1,4 +1,4 @@
-"""The rules of an assembly as they are written: a preset, then overrides."""
+"""Assembly rules read from settings: a preset, then overrides of single rules."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.assembly.rules import PLAIN, PRESETS, assembly_rules, read_assembly
 
 
-def test_assembly_rules_are_the_plain_ones_without_settings() -> None:
+def test_assembly_rules_are_the_engines_own_without_settings() -> None:
     assert read_assembly({}) is PLAIN
     assert PLAIN.changed == {}
 

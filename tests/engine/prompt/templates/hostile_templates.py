@@ -1,10 +1,10 @@
-"""Templates that mean harm, made without end, and what each one costs in a process of its own.
+"""Generate hostile templates, and measure what reading and rendering them costs.
 
     python -m tests.engine.prompt.templates.hostile_templates SEED COUNT
 
-tries COUNT templates of this seed within little memory and little time, and prints one line of
-JSON: how many were refused and rendered, the worst of them, and whatever went wrong. Calls and
-bytes are the same on every machine; seconds are for people (docs/extend/benchmarks.md).
+The program tries COUNT templates of this seed with limited memory and time. It prints one line of
+JSON: how many templates were refused and rendered, the most expensive ones, and failures. Counts of
+calls and bytes are the same on every machine; seconds differ (docs/extend/benchmarks.md).
 """
 
 import json
@@ -34,11 +34,11 @@ VALUES = {
     "speaker": "Ben",
     "empty": "",
     "many": "so it is " * 300,
-    "grows": "\u0390\ufb03" * 1_500,  # three letters each, when they are upper case
+    "grows": "\u0390\ufb03" * 1_500,  # each becomes three letters in upper case
     "emoji": "\U0001f409" * 30_000,
     "other": "\U0001f409" * 29_999 + "x",
 }
-# What no text may ever hold: an address, or what an object says of itself.
+# Matches an object's address or representation, which no rendered text may contain.
 TELLTALE = re.compile(r"0x[0-9a-f]{6}|<[^>]*(?:function|class|object|method|range|Undefined)")
 TAME_FILTERS = ["upper", "lower", "capitalize", "trim", "default", "length", "default(user)"]
 FILTERS = [
@@ -81,14 +81,17 @@ WILD_SIGNS = ["+", "-", "*", "**", "%", "//", "/", "~", "<<", "is", "=", ","]
 
 
 class Maker:
-    """Makes templates of one seed. A tame one holds only what is allowed, but much of it."""
+    """A generator of random templates from a seed.
+
+    A tame template only uses allowed syntax, but much of it.
+    """
 
     def __init__(self, seed: int) -> None:
         self._dice = random.Random(seed)
         self._tame = True
 
     def template(self) -> str:
-        """The next template."""
+        """Return the next random template."""
         self._tame = self._dice.random() < 0.6
         shapes = [self._any, self._any, self._repeated, self._deep, self._chain]
         shapes += [] if self._tame else [self._loops]
@@ -112,7 +115,7 @@ class Maker:
         return self._statement(3)
 
     def _loops(self) -> str:
-        """A loop in a loop over as much as there is."""
+        """Return a loop inside a loop, both over long values."""
         inner = self._one(["range(100)", "range(33)", "many", "emoji", "x", "[x, x, x]", "grows"])
         outer = self._one(
             ["range(100)", "range(70)", "[emoji, other]", f"[[{'x, ' * 40}]]", "'ab'"]
@@ -218,8 +221,8 @@ class Maker:
         return f"({right} in {listed})" if self._tame else listed
 
 
-def tried(source: str) -> dict[str, Any]:
-    """What became of a template: its outcome, and what reading and rendering it cost."""
+def try_template(source: str) -> dict[str, Any]:
+    """Compile and render a template; return its outcome and its costs."""
     told: dict[str, Any] = {"outcome": "rendered"}
     started = time.process_time()
     try:
@@ -229,8 +232,8 @@ def tried(source: str) -> dict[str, Any]:
     told["read_seconds"] = time.process_time() - started
     if told["outcome"] == "refused":
         return told
-    told["render_seconds"] = _timed(template)
-    told["render_calls"] = _calls(template)
+    told["render_seconds"] = _seconds_of_rendering(template)
+    told["render_calls"] = _calls_of_rendering(template)
     tracemalloc.start()
     try:
         text = template.render(VALUES, DICE)
@@ -244,15 +247,15 @@ def tried(source: str) -> dict[str, Any]:
     return told
 
 
-def _timed(template: Template) -> float:
+def _seconds_of_rendering(template: Template) -> float:
     started = time.process_time()
     with suppress(TemplateError):
         template.render(VALUES, DICE)
     return time.process_time() - started
 
 
-def _calls(template: Template) -> int:
-    """How many functions a rendering calls, ours and those of Python."""
+def _calls_of_rendering(template: Template) -> int:
+    """Return how many Python and C functions one rendering calls."""
     calls = 0
 
     def count(frame: FrameType, event: str, argument: object) -> None:
@@ -286,8 +289,9 @@ def main() -> None:
     for _ in range(count):
         source = maker.template()
         try:
-            told = tried(source)
-        except Exception as error:  # whatever it is, no author may see it
+            told = try_template(source)
+        # any other exception is a failure, because authors must only see a `TemplateError`
+        except Exception as error:
             told = {"outcome": "wrong", "problem": repr(error)[:200]}
         outcomes[told["outcome"]] = outcomes.get(told["outcome"], 0) + 1
         if told["outcome"] == "wrong" or len(told.get("problem", "")) > 400:

@@ -1,4 +1,4 @@
-"""Macros that tell the time: of one moment, in the formats of SillyTavern."""
+"""Macros for the time: all show the moment of the turn, in the formats of SillyTavern."""
 
 import pytest
 
@@ -12,7 +12,7 @@ INDIA = "2026-11-28T20:34:05+05:30"
 MIDNIGHT = "2027-01-01T00:00:00+00:00"
 
 
-def told(text: str, now: str) -> str:
+def rendered(text: str, now: str) -> str:
     dice = Dice(turn="1", conversation="1")
     return compile_template(text, trust="imported").render(clock_values(now), dice, meter=Meter())
 
@@ -37,7 +37,7 @@ def told(text: str, now: str) -> str:
         ("{{datetimeformat l|ll|L|LTS}}", NOW, "11/28/2026|Nov 28, 2026|11/28/2026|3:04:05 PM"),
         ("{{reverse:{{isotime}}}}{{setvar::t::{{isotime}}}}{{getvar::t}}", NOW, "40:5115:04"),
         ("{{reverse:{{datetimeformat HH}}}}", NOW, "51"),
-        # What is no clock, or is none that is known, stays as it is written.
+        # Macros that are no valid time macro, or that have no clock, stay as written.
         ("{{time::Mars}}{{time_UTC+24}}{{datetimeformat}}", NOW, None),
         ("{{datetimeformat::}}{{datetimeformat  }}{{datetimeformatX}}", NOW, None),
         ("{{datetimeformat {{isodate}}}}", NOW, None),
@@ -45,11 +45,11 @@ def told(text: str, now: str) -> str:
     ],
 )
 def test_time_macro_gives_the_moment_of_the_turn(text: str, now: str, result: str | None) -> None:
-    assert told(text, now) == (text if result is None else result)
+    assert rendered(text, now) == (text if result is None else result)
 
 
 @pytest.mark.parametrize("now", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
-def test_time_macro_in_an_impossible_year_is_a_template_error(now: str) -> None:
+def test_time_macro_in_a_year_that_python_cannot_express_is_a_template_error(now: str) -> None:
     text = "{{time_UTC-12}}{{time_UTC+12}}"
     template = compile_template(text, trust="imported")
     assert template.render(clock_values(now), Dice(turn="1", conversation="1")) == text

@@ -1,4 +1,4 @@
-"""Whatever a template is, it takes little time and memory, and fails in words for authors."""
+"""Any template takes little time and memory, and fails only with an error for its author."""
 
 import json
 import subprocess
@@ -13,14 +13,16 @@ from tests.engine.prompt.templates.hostile_templates import MIB
 pytestmark = pytest.mark.long
 
 MOST_CALLS = 25 * MAX_MACROS
-"""Functions that a rendering may call, ours and Python's: nothing in a template is done twice."""
+"""The most Python and C functions that one rendering may call. It is exceeded if a template does
+its work twice.
+"""
 SEED = "14"
 COUNT = 1_000
 
 
 @pytest.fixture(scope="module")
 def told() -> Any:
-    """What a process found out that has little memory and tries templates of one seed."""
+    """Return the report of a process with little memory that tried templates of one seed."""
     command = [
         sys.executable,
         "-m",
@@ -37,14 +39,14 @@ def test_hostile_template_fails_with_a_template_error_and_shows_no_object(told: 
     assert told["wrong"] == []
 
 
-def test_any_template_calls_few_functions(told: Any) -> None:
+def test_rendering_any_template_calls_few_functions(told: Any) -> None:
     assert 0 < told["worst"]["render_calls"][0] <= MOST_CALLS, told["worst"]
 
 
-def test_any_template_takes_at_most_three_megabytes(told: Any) -> None:
+def test_rendering_any_template_takes_at_most_three_megabytes(told: Any) -> None:
     assert told["worst"]["render_bytes"][0] < 3 * MIB, told["worst"]
 
 
-def test_random_hostile_templates_are_of_every_kind(told: Any) -> None:
+def test_random_hostile_templates_are_refused_stopped_or_rendered(told: Any) -> None:
     assert set(told["outcomes"]) == {"refused", "stopped", "rendered"}
     assert min(told["outcomes"].values()) > COUNT / 20

@@ -1,4 +1,4 @@
-"""The macros of the card standard."""
+"""The macros of the card standard, with others nested inside them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -49,7 +49,7 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{roll:{{roll:1}}}} {{roll {{roll:1}}d1+1}} {{roll:{{user}}}}.", "1 2 ."),
         ("{{reverse:{{roll:1}}{{noop}}2}}", "21"),
         ("{{setvar::n::2}}{{reverse:{{incvar::n}}4}}", "43"),
-        # What is not known stays as it is written, with all that stands in it.
+        # An unknown macro stays as written, with all macros inside it.
         ("{{weather::{{user}}}}", "{{weather::{{user}}}}"),
         ("{{weather <USER>}} <USER>", "{{weather <USER>}} Anna"),
         ("{{weather::{{setvar::a::1}}}}[{{getvar::a}}]", "{{weather::{{setvar::a::1}}}}[]"),
@@ -62,11 +62,11 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{random::{{weather::{{user}}}}}}", "{{weather::{{user}}}}"),
         ("{{setvar::{{user}}}}", "{{setvar::{{user}}}}"),
         ("{{{{user}}}}", "{{{{user}}}}"),
-        # Only what is closed is a macro.
+        # Braces that are not closed are no macro.
         ("{{{user}} {{user}}} {{{user}}}", "{Anna Anna} {Anna}"),
         ("{{random:{{user}}", "{{random:Anna"),
         ("{{user}}}} {{ {{user}}", "Anna}} {{ Anna"),
-        # Remarks with an end of their own.
+        # Block remarks `{{//}} ... {{///}}`, which end at a closing mark.
         ("Seen.{{//}} the {{user}}'s {{weather}} secret {{///}} On.", "Seen. On."),
         ("a{{ // }}\nb\n{{ /// }}c{{comment}}d{{/comment}}e", "ace"),
         ("a{{//}}b{{// c}}d{{//}}e{{///}}f{{///}}g", "ag"),
@@ -74,7 +74,7 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("a{{//}}b", "ab"),
         ("a{{///}}b{{///}}c", "abc"),
         ("{{random::a{{//}}b{{///}}::a{{//}}::{{///}}}}", "a"),
-        # `trim` takes no line break across a `noop`.
+        # `trim` removes no line breaks across a `noop`.
         ("one\n{{noop}}{{trim}}\ntwo", "one\ntwo"),
         ("one\n{{trim}}{{noop}}\ntwo", "one\ntwo"),
         ("one\n{{setvar::a::1}}{{trim}}\ntwo", "onetwo"),
@@ -84,7 +84,8 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{USER}}{{Reverse:aB}}{{RANDOM:x}}{{Pick:y}}", "AnnaBaxy"),
         ("{{COMMENT: x}}{{Hidden_Key:x}}", ""),
         ("<USER> <user>", "Anna Anna"),
-        ("<u\u017fer> <USER>", "<u\u017fer> Anna"),  # a long s is an s where case is ignored
+        # a long s (U+017F) equals s if case is ignored, but is not part of a macro's name
+        ("<u\u017fer> <USER>", "<u\u017fer> Anna"),
         ("{{random: a b }}[{{pick: a , a}}][{{random:: a :: a }}]", "a b[a][ a ]"),
         ("[{{random: {{user}} , {{user}} }}][{{random: x\\, y ,x\\, y}}]", "[Anna][x, y]"),
         ("{{random::x}}{{random:,}}", "x"),
@@ -102,13 +103,13 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ),
     ],
 )
-def test_macro_expands_to_its_documented_text(text: str, result: str) -> None:
+def test_macro_expands_to_the_documented_text(text: str, result: str) -> None:
     assert expanded(text) == result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CountingDice(Dice):
-    """Dice that count the characters they are thrown for."""
+    """Dice that record the number of characters of each purpose for which they roll."""
 
     asked: list[int]
 
@@ -143,14 +144,14 @@ class _CountingDice(Dice):
         "{{addvar::x::{{roll:20d6}}}}",
     ],
 )
-def test_random_macros_in_a_long_text_hash_only_a_few_characters(
+def test_each_random_macro_in_a_long_text_hashes_only_a_few_characters(
     macro: str, trust: Literal["imported", "builder"]
 ) -> None:
     dice = _CountingDice(turn="1", conversation="1", asked=[])
     times, longest = 400, 60
     template = compile_template(macro * times + "x" * 20_000, trust=trust)
     template.render({}, dice, meter=Meter(10**9))
-    assert times <= len(dice.asked) <= 2 * times  # a hundred dice of one macro are one throw
+    assert times <= len(dice.asked) <= 2 * times  # the dice of one macro share one hash
     assert max(dice.asked) <= longest
 
 
@@ -165,17 +166,17 @@ def _around(head: str, inner: list[tuple[str, str | None]]) -> tuple[str, str | 
         return written, None
     given = "".join(one if made is None else made for one, made in inner)
     if head == "reverse:":
-        # A macro that stays as it is written cannot be reversed, at whatever depth it stands.
+        # A `reverse` stays as written if any macro inside it does, at any depth.
         return written, None if _stays(inner) else given[::-1]
     return written, given
 
 
 def _stays(inner: list[tuple[str, str | None]]) -> bool:
-    """Whether a macro in these stays as it is written."""
+    """True if one of these macros stays as written."""
     return any(made is None or "{{" in made for _, made in inner)
 
 
-# A macro as it is written, and what it gives: None where it stays as it is written.
+# A macro as written, and its expansion; None if it stays as written.
 _NODES: st.SearchStrategy[tuple[str, str | None]] = st.recursive(
     st.sampled_from(
         [
@@ -205,7 +206,7 @@ def test_macro_is_expanded_completely_or_stays_as_written(
 
 
 @pytest.mark.parametrize("levels", [3, 19, 20, 21, 60])
-def test_too_deeply_nested_macro_stays_as_written(levels: int) -> None:
+def test_macro_stays_as_written_when_nested_too_deeply(levels: int) -> None:
     text = "{{user}}"
     for _ in range(levels):
         text = f"{{{{random::{text}}}}}"
@@ -247,7 +248,7 @@ def test_random_macros_at_different_places_of_a_text_differ() -> None:
     assert first != second
 
 
-def test_pick_macro_gives_the_same_in_all_turns_of_a_conversation() -> None:
+def test_pick_macro_gives_the_same_value_in_all_turns_of_a_conversation() -> None:
     many = ",".join(map(str, range(1000)))
     picks = {expanded(f"{{{{pick:{many}}}}}", conversation=str(n)) for n in range(20)}
     assert len(picks) > 10

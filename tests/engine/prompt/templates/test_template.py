@@ -1,4 +1,4 @@
-"""Templates: what is rendered, what is refused when saved, what hostile text cannot do."""
+"""Templates: how they render, which are refused when saved, and limits for hostile text."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def rendered(source: str, *, trust: str = "builder", **values: str) -> str:
         ("{# nobody reads this #}seen", "seen"),
     ],
 )
-def test_builders_text_has_names_and_logic(source: str, text: str) -> None:
+def test_names_and_logic_in_a_builders_text_are_expanded(source: str, text: str) -> None:
     assert rendered(source) == text
 
 
@@ -45,7 +45,7 @@ def test_logic_in_imported_text_stays_as_written(source: str, trust: str) -> Non
     assert rendered(source, trust=trust) == source
 
 
-def test_imported_text_has_the_macros_of_version_1() -> None:
+def test_imported_text_expands_the_macros_of_card_version_1() -> None:
     assert rendered("<USER> and <bot> and <Char>", trust="imported") == "Anna and Oren and Oren"
     assert rendered("<USER>", trust="builder") == "<USER>"
 
@@ -139,7 +139,7 @@ HOSTILE = {
 }
 
 
-# What is found out only when the values are known, and what is said of it.
+# Templates that pass the check when saved, but fail for some values, and words of the error.
 STOPPED = {
     "much text": ("{{ big }}" * 4 + "{{ big | upper }}" * 4, "makes more than 200000 characters"),
     "much text in macros": ("{% if user %}{{big}}{{big}}{{big}}{{big}}{% endif %}" * 2, "200000"),
@@ -217,12 +217,12 @@ def test_refused_template_syntax_names_what_to_write_instead(source: str, instea
 
 
 @pytest.mark.parametrize("times", [3, 300])
-def test_text_that_expands_to_too_much_is_an_error_for_its_author(times: int) -> None:
+def test_builders_text_that_expands_to_too_many_characters_is_an_error(times: int) -> None:
     with pytest.raises(TemplateError, match="makes more than 200000 characters; name its values"):
         rendered("{{mood}} " * times, mood="x" * (300_000 // times))
 
 
-def test_names_stay_as_written_when_imported_text_expands_to_too_much() -> None:
+def test_names_in_imported_text_stay_as_written_when_their_values_do_not_fit() -> None:
     text = rendered("{{mood}} " * 300, trust="imported", mood="x" * 1_000)
     assert len(text) <= 200_000
     assert text.startswith("x" * 1_000 + " ")
@@ -234,12 +234,12 @@ def test_random_macro_chooses_among_at_most_a_thousand_values() -> None:
     assert chosen == ""
 
 
-def test_template_conditions_may_be_nested_to_a_usual_depth() -> None:
+def test_template_conditions_may_be_nested_a_few_levels_deep() -> None:
     assert rendered("{% if user %}" * 20 + "x" + "{% endif %}" * 20) == "x"
 
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
+def test_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
     with little_work():
         with pytest.raises(TemplateError) as caught:
             compile_template(source, trust="builder")
@@ -247,7 +247,7 @@ def test_a_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
 
 
 @pytest.mark.parametrize("count", [10, 10_000])
-def test_macros_are_split_in_linear_time(count: int) -> None:
+def test_text_is_split_into_macros_in_linear_time(count: int) -> None:
     blanks = " " * 4 * count
     for whole in (f"{{{{outlet::a{blanks}b}}}}", f"{{{{outlet::{blanks}}}}}", f"{{{{roll{blanks}"):
         with little_work():
@@ -338,6 +338,6 @@ def test_equal_texts_share_a_compiled_template_and_few_long_ones_are_cached() ->
     assert compile_template(long, trust="builder") is not compiled
 
 
-def test_name_without_a_value_stays_as_written_at_each_place() -> None:
+def test_template_name_without_a_value_stays_as_written_at_each_place() -> None:
     source = "{{ Char }} and {{char}}, {{CHAR}}"
     assert compile_template(source, trust="builder").render({}, DICE) == source

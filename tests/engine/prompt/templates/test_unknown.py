@@ -1,4 +1,4 @@
-"""Which macros stay as they are written: one answer for imports and lints."""
+"""The list of unknown macros, which imports and lints report."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_unknown_macros_are_listed_in_the_order_of_the_text(
     assert unknown_macros(text) == unknown
 
 
-def test_only_the_first_unknown_macros_are_listed_and_long_ones_cut() -> None:
+def test_list_of_unknown_macros_is_limited_and_long_macros_are_cut() -> None:
     assert len(unknown_macros("".join(f"{{{{x{n}}}}}" for n in range(500)))) == MOST_UNKNOWN
     [told] = unknown_macros("{{" + "x" * 5_000 + "}}")
     assert len(told) == 60

@@ -1,4 +1,4 @@
-"""Work: what texts may do in one turn is counted, the same whatever is remembered."""
+"""Work of templates is counted the same with and without caches, and limited for each turn."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,7 +27,7 @@ from evennia_ai.engine.prompt.templates.work import (
 DICE = Dice(turn="1", conversation="1")
 VALUES = {"char": "Oren", "user": "Anna", "long": "x" * 1_000, "lastmessage": "y" * 1_500}
 
-# What costs more than the few characters it is written with, some thousand times.
+# Macros that need much more work than their few characters suggest. Tests repeat each of them.
 DEAR = {
     "a die": "{{roll:1d6}}",
     "a hundred dice": "{{roll:100d6}}",
@@ -83,14 +83,14 @@ def test_template_work_is_proportional_to_the_number_of_macros(name: str) -> Non
     assert costs[2] >= 5 * costs[1]
 
 
-def test_many_dice_macros_cost_more_work_than_one() -> None:
+def test_many_dice_macros_need_more_work_than_one_dice_macro() -> None:
     one, many = (
         work_of(split_macros(f"{{{{roll:{n}d6}}}}", v1_names=False).chunks) for n in (1, 100)
     )
     assert many > 5 * one
 
 
-def test_work_of_a_refused_template_is_not_charged() -> None:
+def test_work_of_a_template_is_not_charged_when_refused() -> None:
     meter = Meter(100)
     meter.pay(60)
     with pytest.raises(OutOfWorkError):
@@ -116,7 +116,7 @@ def test_cached_template_is_charged_as_much_work_as_a_new_one(
     assert meter.left == left
 
 
-def test_template_rendered_alone_has_its_own_work_limit() -> None:
+def test_template_rendered_outside_a_turn_has_a_separate_work_limit() -> None:
     text = "{{roll:100d6}}" * 500
     assert compile_template(text, trust="imported").render(VALUES, DICE) == text
     assert expand_imported(text, values={}, dice=DICE) == text
@@ -147,7 +147,7 @@ def test_template_logic_is_charged_for_macros_syntax_and_values() -> None:
         text.render(VALUES, DICE, meter=a_meter(text.work + 1))
 
 
-# A turn.
+# Tests of the work of a whole turn
 
 
 def the_inputs(components: Iterable[PromptComponent], turn: str = "1", **fields: Any) -> Inputs:
@@ -177,7 +177,7 @@ def several(
 
 
 class _CountingDice(Dice):
-    """Dice that count how many are thrown."""
+    """Dice that count how often they are thrown."""
 
     thrown = 0
 
@@ -204,7 +204,7 @@ def test_all_texts_of_a_turn_share_one_work_limit_for_random_macros(
     assert _CountingDice.thrown <= 2 * MAX_WORK // 7
 
 
-def test_text_beyond_the_work_limit_is_left_out_with_a_reason() -> None:
+def test_text_that_needs_more_work_than_is_left_is_left_out_with_a_reason() -> None:
     dear = several("{{roll:1d6}}" * 300, 40)
     cheap = PromptComponent(
         id=1300, key="cheap", name="cheap", role="system", content="I am {{char}}."
@@ -217,7 +217,7 @@ def test_text_beyond_the_work_limit_is_left_out_with_a_reason() -> None:
     assert "component:cheap" in {verdict.item for verdict in prompt.verdicts if verdict.kept}
 
 
-def test_contained_text_leaves_work_for_the_games_texts() -> None:
+def test_contained_texts_leave_enough_work_for_the_games_texts() -> None:
     of_a_card = several("{{incvar::a}}" * 250, 60)
     stands = {"role": "user", "placement": "history", "priority": CONTAINED_PRIORITY}
     hostile = [one.changed(**stands) for one in of_a_card]
@@ -243,7 +243,7 @@ def test_prompt_near_the_work_limit_does_not_depend_on_caches() -> None:
         assert now.verdicts == compose(fresh).verdicts
 
 
-def test_expanded_texts_are_limited_in_length() -> None:
+def test_expanded_text_has_a_limited_length() -> None:
     texts = several("{{lastMessage}}" * 30, 100)
     prompt = compose(the_inputs(texts, values={**VALUES, "speaker": "Anna"}))
     made = sum(len(message.content) for message in prompt.messages)

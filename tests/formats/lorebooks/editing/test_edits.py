@@ -47,13 +47,13 @@ def changed(book: dict[str, Any], **fields: Any) -> LoreEntry:
     return only(after)
 
 
-def test_a_new_book_is_a_standalone_v3_lorebook():
+def test_new_book_is_a_standalone_v3_lorebook():
     book = new_book("Harbour")
     assert book["spec"] == "lorebook_v3"
     assert (read_book(book).label, read_book(book).entries) == ("Harbour", ())
 
 
-def test_an_entry_is_added_in_the_format_of_the_book():
+def test_entry_is_added_in_the_format_of_the_book():
     book, uid = add_entry(
         new_book("Harbour"), {"name": "toll", "keys": ["coin"], "content": "Two."}
     )
@@ -84,7 +84,7 @@ def test_new_id_differs_from_all_ids_and_names():
     assert (uid, empty["entries"]["0"]["content"]) == ("0", "A.")
 
 
-def test_new_entries_share_no_lists():
+def test_new_entries_do_not_share_list_objects():
     book, _ = add_entry(*[add_entry(new_book("a"), {})[0]], {})
     first, second = book["data"]["entries"]
     assert first["keys"] is not second["keys"]
@@ -216,7 +216,7 @@ def test_evennia_ai_fields_are_changed_and_removed(kind):
 
 @pytest.mark.parametrize("kind", BOOKS)
 @pytest.mark.parametrize("fields", [{"mention": None}, {"position": "after"}, {"outlet": "moods"}])
-def test_position_at_a_mention_is_removed_by_another_position(kind, fields):
+def test_position_next_to_a_mention_is_removed_by_another_position(kind, fields):
     book = change_entry(BOOKS[kind](), "0", {"position": "at_mention"})
     assert only(book).position == "at_mention"
     after = change_entry(book, "0", fields)
@@ -227,7 +227,7 @@ def test_position_at_a_mention_is_removed_by_another_position(kind, fields):
 
 
 @pytest.mark.parametrize("kind", BOOKS)
-def test_entry_field_set_and_removed_leaves_no_trace(kind):
+def test_entry_is_unchanged_after_setting_and_removing_a_field(kind):
     book = BOOKS[kind]()
     fields = {"depth": 3, "role": "user", "chance": 30, "groups": ["g"], "sticky": 2}
     there = change_entry(book, "0", fields)
@@ -253,7 +253,7 @@ def test_entry_field_set_and_removed_leaves_no_trace(kind):
         ("@@nope 1\n@@@depth 2\n@@scan_depth 2\nL", {"order": 2}, None),
     ],
 )
-def test_a_decorator_that_overrules_a_field_changes_with_it(content, fields, after):
+def test_decorator_that_overrides_a_field_changes_with_the_field(content, fields, after):
     book = change_entry(a_v3(an_entry(content)), "0", fields)
     assert book["entries"][0]["content"] == (content if after is None else after)
 
@@ -269,7 +269,7 @@ def test_regex_keys_stay_regex_keys_after_an_edit_adds_sillytavern_data():
     assert (entry.patterns, entry.chance) == ("all", 40)
 
 
-def test_an_entry_is_removed_and_the_others_keep_their_ids():
+def test_entry_is_removed_and_the_others_keep_their_ids():
     book = a_v3(an_entry("A."), an_entry("B."), an_entry("C."), an_entry("D.", id="d"))
     after = remove_entry(book, "1")
     assert [(entry.uid, entry.template.source) for entry in read_book(after).entries] == [
@@ -282,7 +282,7 @@ def test_an_entry_is_removed_and_the_others_keep_their_ids():
     assert [entry.uid for entry in read_book(listed).entries] == ["1"]
 
 
-def test_edit_of_a_large_book_takes_little_more_work_than_reading_it():
+def test_edit_of_a_large_book_takes_little_more_work_than_reading_the_book():
     book = a_v3(*[an_entry(f"Lore {n}.", keys=[f"key{n}"]) for n in range(10_000)])
     started = time.process_time()
     read_book(book)
@@ -292,20 +292,20 @@ def test_edit_of_a_large_book_takes_little_more_work_than_reading_it():
     assert after["entries"][0] is book["entries"][0]
 
 
-def test_entries_with_one_id_are_edited_under_the_ids_that_reading_gives():
+def test_entries_with_the_same_id_are_edited_by_the_unique_ids_that_reading_gives():
     book = a_v3(an_entry("A.", id=1), an_entry("B.", id=1))
     after = change_entry(book, "1 (2)", {"content": "C."})
     assert [raw["content"] for raw in after["entries"]] == ["A.", "C."]
 
 
-def test_an_entry_whose_name_has_control_characters_is_changed_by_its_id():
+def test_entry_whose_name_has_control_characters_is_changed_by_its_id():
     book = {"entries": {"a\nb": a_world_entry("Lore.", uid=None)}}
     changed = change_entry(book, only(book).uid, {"content": "Other lore."})
     assert only(changed).template.source == "Other lore."
     assert list(changed["entries"]) == ["a\nb"]
 
 
-def test_err_edit_of_an_unknown_entry_is_refused_with_similar_ids():
+def test_edit_of_an_unknown_entry_is_refused_with_similar_ids():
     book = a_v3(an_entry(id="harbour"), an_entry(id="ferry"))
     with pytest.raises(FormatError, match=r"there is no entry 'harbor'; there is harbour"):
         remove_entry(book, "harbor")
@@ -335,7 +335,7 @@ def test_err_edit_of_an_unknown_entry_is_refused_with_similar_ids():
         ({"content": "x" * 200_001}, "entry.content: must be a text of at most 200000 characters"),
     ],
 )
-def test_err_edit_of_an_invalid_field_is_refused_and_nothing_changes(fields, message):
+def test_edit_of_an_invalid_field_is_refused_and_nothing_changes(fields, message):
     book = BOOKS["v3"]()
     before = deepcopy(book)
     with pytest.raises(FormatError) as caught:
@@ -358,14 +358,14 @@ def test_book_with_unreadable_fields_is_edited_and_keeps_them():
     assert remove_entry(book, "0")["entries"] == [book["entries"][1] | {"id": 1}]
 
 
-def test_err_value_that_is_no_entry_can_only_be_removed():
+def test_value_in_place_of_an_entry_can_only_be_removed():
     with pytest.raises(
         FormatError, match="entry 0: it is not an object and has no fields; remove it"
     ):
         change_entry(BROKEN, "0", {"order": 7})
 
 
-def test_err_edit_that_makes_the_book_unreadable_is_refused():
+def test_edit_that_makes_the_book_unreadable_is_refused():
     with pytest.raises(FormatError, match="half a character"):
         add_entry(new_book("a"), {"content": "\ud800"})
 
@@ -404,7 +404,7 @@ def test_any_edit_is_applied_or_refused(kind, content, fields):
         {"type": "risu", "data": [{"content": "Lore.", "id": "x"}]},
     ],
 )
-def test_a_book_of_another_program_that_is_edited_becomes_v3(book):
+def test_book_of_another_program_becomes_v3_when_edited(book):
     added, _ = add_entry(book, {"content": "New."})
     changed = change_entry(added, "x", {"content": "Other."})
     assert [entry.template.source for entry in read_book(changed).entries] == ["Other.", "New."]
@@ -413,7 +413,7 @@ def test_a_book_of_another_program_that_is_edited_becomes_v3(book):
 
 
 @pytest.mark.parametrize("kind", BOOKS)
-def test_edit_that_a_decorator_overrules_is_refused(kind):
+def test_edit_that_a_decorator_overrides_is_refused(kind):
     book = change_entry(BOOKS[kind](), "0", {"content": "@@ignore_on_max_context\nLore."})
     assert only(book).first_to_go
     with pytest.raises(FormatError, match=r"entry\.first_to_go: would still be True"):

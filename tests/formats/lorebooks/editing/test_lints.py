@@ -48,7 +48,7 @@ def test_disabled_entry_has_no_lints():
     assert lint_book(a_book(an_entry("", keys=[], enabled=False))) == ()
 
 
-def test_an_entry_without_keys_that_is_not_constant_is_unreachable():
+def test_entry_without_keys_that_is_not_constant_is_unreachable():
     [text] = found(a_book(an_entry(PROSE, keys=[])))
     assert text == (
         "0 unreachable: has no keys and is not constant, so nothing activates it; "
@@ -61,7 +61,7 @@ def test_entry_that_is_always_active_needs_no_keys(fields):
     assert lint_book(a_book(an_entry(**{"content": PROSE, "keys": [], **fields}))) == ()
 
 
-def test_an_entry_with_blank_keys_is_unreachable():
+def test_entry_with_blank_keys_is_unreachable():
     [text] = found(a_book(an_entry(PROSE, keys=["", "  "])))
     assert text.startswith("0 unreachable: has only blank keys")
 
@@ -71,7 +71,7 @@ def test_blank_key_is_too_common_under_sillytaverns_rules():
     assert text.startswith("0 common_key: a blank key is found in every text")
 
 
-def test_an_entry_that_must_not_activate_is_unreachable():
+def test_entry_that_must_not_activate_is_unreachable():
     [text] = found(a_book(an_entry(f"@@dont_activate\n{PROSE}")))
     assert text.startswith("0 unreachable: is never active: @@dont_activate")
 
@@ -97,7 +97,7 @@ def test_keys_that_are_all_excluded_make_an_entry_unreachable():
     assert text.startswith("0 unreachable: @@exclude_keys has all keys of the entry")
 
 
-def test_secondary_keys_that_rule_out_every_key_make_an_entry_unreachable():
+def test_secondary_keys_that_exclude_every_key_make_an_entry_unreachable():
     entry = a_world_entry(PROSE, keysecondary=["coin"], selective=True, selectiveLogic=2)
     [text] = found(a_world(entry))
     assert text.startswith("0 unreachable: its secondary keys (NOT ANY) have all keys of the entry")
@@ -124,7 +124,7 @@ def test_delay_level_without_recursion_is_reported():
     assert lint_book(book) == ()
 
 
-def test_the_books_own_flag_for_recursion_wins_over_the_rules():
+def test_recursion_flag_of_a_book_wins_over_the_rules():
     entries = (an_entry("A coin buys a tower."), an_entry("T.", keys=["tower"]))
     entries[1]["extensions"] = {"delay_until_recursion": 1}
     assert kinds(a_book(*entries, recursive_scanning=False)) == [("1", "level")]
@@ -182,7 +182,7 @@ def test_entry_with_scan_depth_0_is_unreachable_without_recursion(rules):
 
 
 @pytest.mark.parametrize("key", ["a", "no", "Ё"])
-def test_a_key_of_one_or_two_letters_is_too_common(key):
+def test_key_of_one_or_two_letters_is_too_common(key):
     assert kinds(a_book(an_entry(PROSE, keys=[key]))) == [("0", "common_key")]
 
 
@@ -191,7 +191,7 @@ def test_entry_with_scan_depth_0_is_reachable_with_min_activations():
     assert lint_book(a_book(an_entry(PROSE)), rules=rules) == ()
 
 
-def test_a_short_key_in_a_script_without_blanks_is_not_too_common():
+def test_short_key_in_a_script_without_blanks_is_not_too_common():
     assert lint_book(a_book(an_entry(PROSE, keys=["龙"]))) == ()
 
 
@@ -204,17 +204,17 @@ def test_key_in_many_other_entries_is_too_common():
     )
 
 
-def test_an_entrys_own_text_does_not_make_its_key_common():
+def test_entrys_own_text_does_not_make_its_key_common():
     own = [an_entry(f"Port{n} port{n}, {n * n} sails.", keys=[f"port{n}"]) for n in range(10)]
     assert lint_book(a_book(*own)) == ()
 
 
-def test_a_key_that_is_one_of_the_books_most_frequent_words_is_too_common():
+def test_key_that_is_one_of_the_books_most_frequent_words_is_too_common():
     book = a_book(an_entry(f"The dog, the rope, the boat, the sea. {PROSE * 2}", keys=["the"]))
     assert kinds(book) == [("0", "common_key")]
 
 
-def test_a_constant_entry_may_have_common_keys():
+def test_constant_entry_may_have_common_keys():
     assert lint_book(a_book(an_entry(PROSE, keys=["a"], constant=True))) == ()
 
 
@@ -241,7 +241,7 @@ def test_book_larger_than_its_budget_is_reported():
     assert lint_book(book, counter=WORDS, limit_tokens=100) == ()
 
 
-def test_an_entry_that_alone_is_over_the_budget_never_fits():
+def test_entry_larger_than_the_whole_budget_is_reported_as_never_fitting():
     book = a_book(an_entry("one two three"), token_budget=2)
     assert kinds(book, counter=WORDS) == [("", "budget"), ("0", "budget")]
 
@@ -269,7 +269,7 @@ def test_too_long_key_is_reported():
     assert text.startswith(" notice: entry 0: a key of more than 1000 characters")
 
 
-def test_group_of_one_and_weight_0_are_reported():
+def test_group_of_one_entry_and_group_weight_0_are_reported():
     book = a_world(
         a_world_entry("One.", group="weather"),
         a_world_entry("Two.", group="guards"),
@@ -316,7 +316,7 @@ def test_entry_without_content_is_reported():
     assert kinds(a_book(an_entry("@@depth 2\n "))) == [("0", "content")]
 
 
-def test_every_lint_of_any_book_is_one_line():
+def test_every_finding_on_any_book_is_one_line():
     nasty = "x\n\x1b[31m|r" * 50
     book = a_world(
         a_world_entry(nasty, key=["a\x1b", nasty, f"/({nasty}/"], group=nasty, uid=nasty),
