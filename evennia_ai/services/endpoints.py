@@ -240,7 +240,7 @@ class Access:
 
     @property
     def taken_roles(self) -> RoleProfile:
-        """The message format that the server accepts, from the profile and from earlier refusals."""
+        """The message format that the server accepts, by the profile and by earlier refusals."""
         roles, refused = self.roles, self.learned.roles
         if self.tells_past_calls:
             roles = replace(roles, past_calls="told")

@@ -126,7 +126,7 @@ def python_at(text: str, at: int, offered: Offered) -> tuple[Call, int] | None:
 
 
 def colon_at(text: str, at: int) -> tuple[Call, int] | None:
-    """Return the Gemma call that begins at `at`, such as `call:look{at:boat}`, and where it ends."""
+    """Return the Gemma call that begins at `at`, such as `call:look{at:boat}`, and its end."""
     begun = _COLON.match(text, at)
     if begun is None:
         return None

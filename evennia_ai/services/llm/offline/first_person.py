@@ -1,8 +1,8 @@
-"""Turn sentences of a card about its character into the first person.
+"""Turn a card's sentences about its character into the first person.
 
 English only, and careful: a doubtful sentence gives None and is not said. A sentence is turned if
-it begins with the character's name or pronoun and a verb, or has them after an opening phrase. The
-pronoun is the most frequent one in the text.
+it begins with the character's name or pronoun and a verb, or has these after an opening phrase. The
+pronoun is the one that the description uses most.
 """
 
 import re
@@ -43,13 +43,13 @@ _OBJECT_NEXT: Final = re.compile(
 
 
 def pronoun_of(text: str) -> str:
-    """Return the pronoun in a description, "he" or "she"; "" if it has neither."""
+    """Return the character's pronoun in a description: "he", "she", or "" if there is neither."""
     found = Counter(one.casefold() for one in _PRONOUN.findall(text))
     return max(found, key=lambda word: (found[word], word)) if found else ""
 
 
 def first_person(sentence: str, *, name: str, pronoun: str) -> str | None:
-    """Return the sentence as the character says it; None if that is doubtful.
+    """Return a sentence as the character would say it, or None if that is doubtful.
 
     A sentence that is not about the character is returned unchanged.
     """
@@ -60,7 +60,8 @@ def first_person(sentence: str, *, name: str, pronoun: str) -> str | None:
     turned = subjects.sub(_turned, sentence)
     if turned != sentence:
         turned = _AUXILIARY.sub(lambda found: _IRREGULAR[found[0]], turned)
-        if _ANOTHER_VERB.search(turned):  # doubtful: a verb of the character, or a noun
+        # The word may be a verb of the character or a noun, so the sentence is doubtful.
+        if _ANOTHER_VERB.search(turned):
             return None
     if pronoun and turned != sentence:
         turned = _of_mine(turned, pronoun)
@@ -75,7 +76,7 @@ def _turned(found: re.Match[str]) -> str:
 
 
 def _base(verb: str) -> str:
-    """Return a verb of the third person in the first person. Past forms are the same in both."""
+    """Return the first person of a verb in the third person. Past forms are the same in both."""
     if verb.casefold() in _IRREGULAR:
         return _IRREGULAR[verb.casefold()]
     if verb.endswith("ss") or not verb.endswith("s") or verb in _NO_VERBS:
@@ -88,7 +89,7 @@ def _base(verb: str) -> str:
 
 
 def _of_mine(text: str, pronoun: str) -> str:
-    """Return the text with the character's possessives in the first person."""
+    """Return the text with "his", "him" and "her" replaced by "my" and "me"."""
     if pronoun == "he":
         text = re.sub(r"\bhis\b", "my", text)
         text = re.sub(r"\bHis\b", "My", text)
