@@ -1,6 +1,7 @@
-"""System checks: wrong settings fail when the server starts, each with a hint.
+"""System checks, which Django runs when the server starts.
 
-What settings let others do, and what slows the game down, is warned of. `apps` has Django ask.
+A wrong setting is an error and stops the start. A setting that lets strangers harm the game, or
+that slows the game down, is a warning. Each message has a hint.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from evennia_ai.services.settings.named_modules import BODIES, NODELAY
 
 
 def check_all(**asked: Any) -> list[checks.CheckMessage]:
-    """What all checks of evennia_ai say."""
+    """Run all checks of evennia_ai and return their messages."""
     every = (
         check_settings,
         check_tools,
@@ -33,7 +34,7 @@ def check_all(**asked: Any) -> list[checks.CheckMessage]:
 
 
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
-    """One error per setting with a value it cannot have, one warning per doubt or unknown name."""
+    """Return an error for each wrong setting, and a warning for each doubtful or unknown one."""
     found: list[checks.CheckMessage] = [
         checks.Error(problem.message, hint=problem.hint, id=f"evennia_ai.{problem.id}")
         for problem in setting_problems()
@@ -54,7 +55,7 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_tools(**_: Any) -> list[checks.CheckMessage]:
-    """One error per tool of the game's that cannot be used."""
+    """Return an error for each of the game's own tools that cannot be used."""
     if setting_problems():
         return []
     from evennia_ai.npc.tools.items import use_problem
@@ -79,7 +80,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
-    """One error per provider of facts that cannot be asked."""
+    """Return an error for each provider of facts that cannot be called."""
     if setting_problems():
         return []
     from evennia_ai.npc.inputs.providers import SETTING, providers_of
@@ -92,7 +93,7 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_database(**_: Any) -> list[checks.CheckMessage]:
-    """An error where the game's PostgreSQL is away or cannot hold a game."""
+    """Return an error if the game's PostgreSQL cannot be reached or used."""
     from django.db import connection
 
     from evennia_ai.store.core.postgresql.problems import problem_of
@@ -104,7 +105,9 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_connections(**_: Any) -> list[checks.CheckMessage]:
-    """A warning for each way in which others can harm the game, or its wire is slow."""
+    """Return a warning for each setting that lets strangers harm the game or slows down its
+    network.
+    """
     return [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
         for doubt in [
@@ -120,7 +123,7 @@ def check_connections(**_: Any) -> list[checks.CheckMessage]:
 
 _PAGE: Final = "docs/run/security.md of evennia_ai tells more."
 _EVENNIAS: Final = ("evennia", "autobahn", "twisted")
-"""Packages whose own methods let every page in."""
+"""Packages whose classes accept connections from every web page."""
 
 _OURS: Final = "evennia_ai.web.portal"
 _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
@@ -131,11 +134,13 @@ _SESSIONS: Final = "evennia_ai.npc.typed_lines.BoundedSessions"
 WAL: Final = "PRAGMA journal_mode=WAL"
 
 SAFE_LINE: Final = 1_000
-"""Characters of a typed line in which Evennia finds links in less than a tenth of a second."""
+"""The longest typed line in which Evennia finds links in less than a tenth of a second."""
 
 
 class Client(NamedTuple):
-    """A setting that names a client's class, what of it may refuse a page, our class for it."""
+    """A setting for a client's class: its name, the method that can refuse web pages, and our
+    class.
+    """
 
     setting: str
     method: str
@@ -143,18 +148,21 @@ class Client(NamedTuple):
 
     @property
     def used(self) -> Any:
-        """The class that this game uses."""
+        """The class that this game has in the setting."""
         return import_string(getattr(settings, self.setting))
 
     @property
     def refuses_pages(self) -> bool:
-        """True if the method is not Evennia's; one of the game's own is trusted to look."""
+        """True if the game uses a method that is not Evennia's.
+
+        Ours refuses foreign pages; one of the game's own is assumed to do so too.
+        """
         owner = next(one for one in self.used.__mro__ if self.method in vars(one))
         return owner.__module__.split(".")[0] not in _EVENNIAS
 
     @property
     def is_ours(self) -> bool:
-        """True if it is made from ours."""
+        """True if the game's class is ours or a subclass of ours."""
         return any(f"{one.__module__}.{one.__qualname__}" == self.ours for one in self.used.__mro__)
 
 
@@ -168,12 +176,12 @@ _TELNET: Final = Client(
 
 
 def origin_doubts() -> list[Problem]:
-    """What this game's settings allow to pages that are not its own."""
+    """Return a warning for each way in which web pages of strangers can use this game."""
     return [*_open_clients(), *_unnamed_hosts(), *_guessable_passwords(), *_open_telnet()]
 
 
 def line_doubts() -> list[Problem]:
-    """Return a warning if the markup of a typed line can hold the game up."""
+    """Return a warning if markup in a typed line can block the game."""
     from evennia.server.sessionhandler import SessionHandler
 
     used = import_string(settings.PORTAL_SESSION_HANDLER_CLASS)
@@ -202,7 +210,7 @@ def line_doubts() -> list[Problem]:
 
 
 def size_doubts() -> list[Problem]:
-    """Return a warning for each way in which a client without a login can send without a limit."""
+    """Return a warning for each way in which anybody can send data of unlimited size."""
     found = []
     if settings.WEBSERVER_ENABLED and BODIES not in _plugins():
         found.append(
@@ -215,7 +223,7 @@ def size_doubts() -> list[Problem]:
                 f' "{BODIES}"] and `evennia reboot`. {_PAGE}',
             )
         )
-    # A class that lets every page in is named by W020 already, with the class that bounds frames.
+    # If the class accepts every page, W020 already names our class, which also limits sizes.
     if (
         _WEBSOCKET in _clients()
         and _WEBSOCKET.refuses_pages
@@ -238,7 +246,7 @@ def _plugins() -> list[str]:
 
 
 def wire_doubts() -> list[Problem]:
-    """True if small packets wait for each other in the Portal."""
+    """Return a warning if small packets are delayed in the Portal."""
     if NODELAY in _plugins():
         return []
     return [
@@ -253,7 +261,7 @@ def wire_doubts() -> list[Problem]:
 
 
 def database_doubts() -> list[Problem]:
-    """True if the game stands still while something is written."""
+    """Return a warning if the game stops while something is written to its SQLite database."""
     used = settings.DATABASES["default"]
     is_file = used["ENGINE"].endswith("sqlite3") and "memory" not in str(used["NAME"])
     begun_with = str(used.get("OPTIONS", {}).get("init_command", "")).replace(" ", "").lower()
@@ -271,7 +279,7 @@ def database_doubts() -> list[Problem]:
 
 
 def error_doubts() -> list[Problem]:
-    """Return a warning if players read tracebacks; while you develop (DEBUG) that is wanted."""
+    """Return a warning if players can see tracebacks. With DEBUG on, that is intended."""
     if settings.DEBUG or not settings.IN_GAME_ERRORS:
         return []
     return [
@@ -309,7 +317,7 @@ def _open_clients() -> Iterator[Problem]:
 
 
 def _unnamed_hosts() -> Iterator[Problem]:
-    """Our classes know the game's pages by its hosts, and `*` names none."""
+    """Yield a warning if our classes refuse all pages, because ALLOWED_HOSTS names no host."""
     refusing = [client.setting for client in _clients() if client.is_ours]
     if refusing and "*" in settings.ALLOWED_HOSTS and not settings.CSRF_TRUSTED_ORIGINS:
         yield Problem(
@@ -336,7 +344,7 @@ def _guessable_passwords() -> Iterator[Problem]:
 
 
 def _clients() -> list[Client]:
-    """The web clients that this game offers."""
+    """Return the web clients that this game offers."""
     if not settings.WEBCLIENT_ENABLED:
         return []
     return [_WEBSOCKET, _AJAX] if settings.WEBSOCKET_CLIENT_ENABLED else [_AJAX]
