@@ -105,9 +105,7 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_connections(**_: Any) -> list[checks.CheckMessage]:
-    """Return a warning for each setting that lets strangers harm the game or slows down its
-    network.
-    """
+    """Return a warning for each setting that lets strangers harm the game or slows it down."""
     return [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
         for doubt in [
@@ -138,9 +136,7 @@ SAFE_LINE: Final = 1_000
 
 
 class Client(NamedTuple):
-    """A setting for a client's class: its name, the method that can refuse web pages, and our
-    class.
-    """
+    """A setting for a client's class, the method that can refuse web pages, and our class."""
 
     setting: str
     method: str

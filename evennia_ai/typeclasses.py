@@ -65,12 +65,11 @@ class AIMixin(HasMind):
         return language.casefold() in {known.casefold() for known in languages}
 
     def why_unable(self) -> str:
-        """Return why the NPC can neither act nor answer now, such as "it is dead", or "" if it can."""
+        """Return why the NPC can neither act nor answer, such as "it is dead", or ""."""
         return ""
 
     guise_of = mask_of
-    """Return how a disguised person looks to the NPC, such as "a masked man"; "" without a
-    disguise.
+    """Return how a disguised person looks, such as "a masked man"; "" without a disguise.
 
     While a person is disguised, the NPC knows nothing about who they really are.
     """
@@ -155,9 +154,7 @@ class AIMixin(HasMind):
             self._lose_account()
 
     def _lose_account(self: Any) -> None:
-        """Remove the account from the NPC, and with it a superuser's rights, which Evennia would
-        keep.
-        """
+        """Remove the account, and with it a superuser's rights, which Evennia would keep."""
         del self.account
         self.locks.cache_lock_bypass(self)
 

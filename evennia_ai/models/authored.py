@@ -107,9 +107,7 @@ class Preset(models.Model):
     grants = models.TextField(default="", blank=True)
     """The names of the preset's grants, with spaces between them."""
     switches = models.TextField(default="{}")
-    """JSON that maps the identifiers of prompts that a builder switched to true (on) or false
-    (off).
-    """
+    """JSON: for each prompt that a builder switched, by its identifier, true means on."""
     revision = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:

@@ -54,7 +54,7 @@ class LoreState(models.Model):
 
 
 class AppendOnlyQuerySet(models.QuerySet):
-    """A query set whose rows are never changed or removed, except that `erase` blanks their words."""
+    """A query set whose rows are never changed or removed; `erase` only blanks words."""
 
     def erase(self) -> int:
         """Blank name, body and meta of the rows, and return the number of rows.

@@ -18,8 +18,7 @@ _LINE_WIDTH: Final = 96
 
 @register.filter  # type: ignore[untyped-decorator]
 def shown(text: object) -> str:
-    """Return a text in which control characters and changes of the reading direction have no
-    effect.
+    """Return a text without effective control characters or changes of the reading direction.
 
     Line breaks stay. The result is not marked as safe, so Django escapes markup in it.
     """
