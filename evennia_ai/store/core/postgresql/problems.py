@@ -1,24 +1,24 @@
-"""Checks of a PostgreSQL database before a game writes to it."""
+"""Check a PostgreSQL database before a game writes to it."""
 
 from typing import Any, Final, NamedTuple
 
 from django.db import DatabaseError
 
 OLDEST: Final = 15
-"""The oldest version on which the tests run."""
+"""The oldest version of PostgreSQL with which the tests run."""
 
 
 class DatabaseProblem(NamedTuple):
-    """A reason why a game cannot use a database, and what to do."""
+    """A reason why a game cannot use a database, and what an admin can do."""
 
     message: str
     hint: str
 
 
 def problem_of(connection: Any) -> DatabaseProblem | None:
-    """Return the first problem of a connection's database.
+    """Return the first problem of a connection's database, or None.
 
-    None if there is no problem, and on other engines.
+    For databases other than PostgreSQL, always return None.
     """
     if connection.vendor != "postgresql":
         return None
