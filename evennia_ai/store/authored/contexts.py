@@ -79,7 +79,7 @@ def context_revisions(name: str) -> tuple[ContextRevision, ...]:
 
 
 def _load_contexts() -> tuple[PromptContext, ...]:
-    """Return the built-in contexts, each with the components that its newest revision leaves out."""
+    """Return the built-in contexts, each with the components that it now leaves out."""
     rows = _revisions.of(kind="context").values_list("key", "value")
     off = {name: frozenset(json.loads(text)) for name, text in rows}
     return tuple(replace(one, off=off.get(one.name, frozenset())) for one in BUILT_IN)

@@ -16,7 +16,7 @@ MOST_CHARACTERS: Final = 32_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthoredFile:
-    """A file: its bytes, its format (json, png, apng or charx), and the JSON text that it contains."""
+    """A file: its bytes, its format (json, png, apng or charx), and the JSON text in it."""
 
     content: bytes
     carrier: str

@@ -96,7 +96,7 @@ class Revision(Change, Generic[V]):
 def with_values_before(
     revisions: Iterable[Revision[V]],
 ) -> Iterator[tuple[Revision[V] | None, Revision[V]]]:
-    """Yield each revision of one thing, oldest first, together with the revision that it replaced."""
+    """Yield each revision of one thing, oldest first, with the revision that it replaced."""
     before: Revision[V] | None = None
     for revision in revisions:
         yield before, revision
@@ -175,7 +175,7 @@ class Kind(ABC, Generic[V]):
         return None if row is None else self.from_row(row)
 
     def list_keys(self, scope: Scope = GAME) -> tuple[str, ...]:
-        """Return the keys or names of all current things in a scope, sorted without regard to case."""
+        """Return the keys or names of all current things in a scope, sorted in any case."""
         *_, column = self.identity
         place = self._row_key("", scope)
         del place[column]
@@ -334,7 +334,7 @@ class Kind(ABC, Generic[V]):
             self.refresh(key, scope)
 
     def to_row(self, value: V) -> dict[str, Any]:
-        """Return the columns of a row for a value, without those of its identity and its revision."""
+        """Return a value as columns of a row, without its identity and its revision."""
         return {self.columns.get(name, name): said for name, said in self.to_json(value).items()}
 
     def file_of(self, value: V) -> models.SourceFile | None:

@@ -1,4 +1,4 @@
-"""Store author's notes: texts that a builder writes for one NPC, placed at a depth of its history."""
+"""Store author's notes: texts that a builder writes for one NPC at a depth of its history."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

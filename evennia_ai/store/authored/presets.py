@@ -21,7 +21,7 @@ from evennia_ai.store.core.snapshots import Snapshot, Snapshots, changing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPreset:
-    """A stored preset: the JSON text of its file, its grants, and the prompts that were switched."""
+    """A stored preset: the JSON text of its file, its grants, and its switched prompts."""
 
     name: str
     source: str = field(compare=False)

@@ -180,7 +180,7 @@ class Snapshots(Generic[K, V]):
         _Write(self, key).announce()
 
     def note_value(self, key: K, value: V) -> None:
-        """Note that the current transaction has changed the rows of `key`, which now mean `value`."""
+        """Note that the current transaction has changed the rows of `key` to mean `value`."""
         _Write(self, key, base=self._current(key), value=value).announce()
 
     def note_any_change(self) -> None:
