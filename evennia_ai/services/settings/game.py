@@ -80,8 +80,7 @@ class Conf:
     reply_tokens: Annotated[kinds.Count, Setting("E006", 400)]
     """The tokens that are reserved for the reply."""
     max_concurrent_calls: Annotated[int, Field(ge=1, le=1000), Setting("E008", 4)]
-    """How many requests to one model may run at the same time, and how many turns may wait for it.
-    """
+    """How many requests to one model may run at once, and how many turns may wait for it."""
     max_concurrent_turns: Annotated[int, Field(ge=1, le=10_000), Setting("E090", 32)]
     """How many turns of the whole game may run at the same time, whatever models they use."""
     given_profiles: Annotated[
