@@ -46,7 +46,7 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
     found += [
         checks.Warning(
             f"{name} is not a setting of evennia_ai.",
-            hint=f"Did you mean {near}?" if near else "Take it out, or correct its name.",
+            hint=f"Did you mean {near}?" if near else "Remove it, or correct its name.",
             id="evennia_ai.W001",
         )
         for name, near in unknown_names()
@@ -65,7 +65,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     found: list[checks.CheckMessage] = [
         checks.Error(
             f"EVENNIA_AI_TOOLS: {problem}.",
-            hint="Correct the class, or take it out of the setting (docs/build/tools.md).",
+            hint="Correct the class, or remove it from the setting (docs/build/tools.md).",
             id="evennia_ai.E052",
         )
         for problem in registry_of(set_to.tools).problems
@@ -119,7 +119,7 @@ def check_connections(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
-_PAGE: Final = "docs/run/security.md of evennia_ai tells more."
+_PAGE: Final = "docs/run/security.md of evennia_ai explains it."
 _EVENNIAS: Final = ("evennia", "autobahn", "twisted")
 """Packages whose classes accept connections from every web page."""
 
@@ -185,21 +185,21 @@ def line_doubts() -> list[Problem]:
     if is_bounded and settings.MXP_OUTGOING_ONLY:
         return []
     if settings.MXP_OUTGOING_ONLY:
-        how = f'PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}" takes it out at once.'
+        how = f'PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}" removes such markup quickly.'
     else:
         how = (
             f'MXP_OUTGOING_ONLY = True and PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}"'
-            " take it out."
+            " remove such markup."
         )
-    how = f"{how} At the least, MAX_CHAR_LIMIT = {SAFE_LINE}. {_PAGE}"
+    how = f"{how} Or at least set MAX_CHAR_LIMIT = {SAFE_LINE}. {_PAGE}"
     if 0 < settings.MAX_CHAR_LIMIT <= SAFE_LINE:
         return []
     return [
         Problem(
             id="W024",
-            message=f"MAX_CHAR_LIMIT is {settings.MAX_CHAR_LIMIT}: to find link markup in one typed"
-            " line Evennia may need seconds, in which nobody is answered; and it does not count the"
-            " lines of web clients.",
+            message=f"MAX_CHAR_LIMIT is {settings.MAX_CHAR_LIMIT}: Evennia may need seconds to find"
+            " link markup in one long line, and the game answers no player meanwhile. The limit"
+            " does not apply to web clients.",
             hint=how,
         )
     ]
@@ -212,9 +212,9 @@ def size_doubts() -> list[Problem]:
         found.append(
             Problem(
                 id="W027",
-                message=f"PORTAL_SERVICES_PLUGIN_MODULES is without {BODIES}: the body of a web"
-                " request may have any size, and the game keeps it several times in memory, even"
-                " if nobody is logged in.",
+                message=f"PORTAL_SERVICES_PLUGIN_MODULES does not contain {BODIES}: anybody can"
+                " send web requests of any size without logging in, and the game keeps each several"
+                " times in memory.",
                 hint="PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES,"
                 f' "{BODIES}"] and `evennia reboot`. {_PAGE}',
             )
@@ -228,7 +228,7 @@ def size_doubts() -> list[Problem]:
         found.append(
             Problem(
                 id="W028",
-                message="WEBSOCKET_PROTOCOL_CLASS: a message of the web client may have any size.",
+                message="WEBSOCKET_PROTOCOL_CLASS: a web client may send messages of any size.",
                 hint=f'Make your class from "{_WEBSOCKET.ours}", or give it'
                 f" maxFramePayloadSize = 65536. {_PAGE}",
             )
@@ -248,8 +248,8 @@ def wire_doubts() -> list[Problem]:
     return [
         Problem(
             id="W025",
-            message=f"PORTAL_SERVICES_PLUGIN_MODULES is without {NODELAY}: what the Portal writes"
-            " waits up to 40 ms for an acknowledgement, with each command and each answer.",
+            message=f"PORTAL_SERVICES_PLUGIN_MODULES does not contain {NODELAY}: each command and"
+            " each answer may wait up to 40 ms in the Portal for an acknowledgement.",
             hint=f'PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES, "{NODELAY}"]'
             f" and `evennia reboot`. {_PAGE}",
         )
@@ -266,10 +266,10 @@ def database_doubts() -> list[Problem]:
     return [
         Problem(
             id="W026",
-            message="DATABASES: this SQLite database cannot be read while it is written, so what"
-            " NPCs perceive and say is written where everybody waits for it.",
+            message="DATABASES: this SQLite database cannot be read while it is written, so the"
+            " whole game waits each time that words of NPCs are stored.",
             hint=f'DATABASES["default"]["OPTIONS"] = {{"init_command": "{WAL}"}};'
-            " docs/reference/settings.md of evennia_ai tells more.",
+            " docs/reference/settings.md of evennia_ai explains it.",
         )
     ]
 
@@ -281,7 +281,7 @@ def error_doubts() -> list[Problem]:
     return [
         Problem(
             id="W030",
-            message="IN_GAME_ERRORS is True, Evennia's default: a player whose command fails reads"
+            message="IN_GAME_ERRORS is True, Evennia's default: a player whose command fails sees"
             " the traceback, with paths of this machine and the address of the database.",
             hint="IN_GAME_ERRORS = False shows one sentence instead; the log keeps the traceback."
             f" {_PAGE}",
@@ -293,8 +293,8 @@ def _open_telnet() -> Iterator[Problem]:
     if (settings.TELNET_ENABLED or settings.SSL_ENABLED) and not _TELNET.refuses_pages:
         yield Problem(
             id="W023",
-            message="TELNET_PROTOCOL_CLASS: a form on any page can have the browser of who visits"
-            " it type lines at the telnet port, from within your network.",
+            message="TELNET_PROTOCOL_CLASS: a form on any web page can make a visitor's browser"
+            " send lines to the telnet port, from inside your network.",
             hint=f'{_TELNET.setting} = "{_TELNET.ours}" closes a connection that speaks HTTP.'
             f" {_PAGE}",
         )
@@ -305,10 +305,10 @@ def _open_clients() -> Iterator[Problem]:
         if not client.refuses_pages:
             yield Problem(
                 id="W020",
-                message=f"{client.setting}: the web client lets in every page of every site, which"
-                " can then type in the game as whoever has that page open.",
-                hint=f'{client.setting} = "{client.ours}" refuses pages that are not'
-                f" this game's own: those of ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS. {_PAGE}",
+                message=f"{client.setting}: the web client accepts connections from every web page."
+                " Such a page can type in the game as the person who has it open.",
+                hint=f'{client.setting} = "{client.ours}" accepts only pages of this game,'
+                f" which ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS name. {_PAGE}",
             )
 
 
@@ -318,8 +318,8 @@ def _unnamed_hosts() -> Iterator[Problem]:
     if refusing and "*" in settings.ALLOWED_HOSTS and not settings.CSRF_TRUSTED_ORIGINS:
         yield Problem(
             id="W021",
-            message=f'ALLOWED_HOSTS is "*", so {refusing[0]} knows no page as this game\'s own'
-            " and refuses the web client everywhere.",
+            message=f'ALLOWED_HOSTS is "*", so {refusing[0]} cannot recognize pages of this game'
+            " and refuses the web client on every page.",
             hint='Name the hosts, such as ALLOWED_HOSTS = ["play.example.org"]; behind a proxy with'
             f' https also CSRF_TRUSTED_ORIGINS = ["https://play.example.org"]. {_PAGE}',
         )
@@ -332,8 +332,8 @@ def _guessable_passwords() -> Iterator[Problem]:
     if _BASIC in rest.get("DEFAULT_AUTHENTICATION_CLASSES", (_BASIC,)):
         yield Problem(
             id="W022",
-            message="REST_FRAMEWORK: the REST API takes a password with each request, as often as"
-            " somebody guesses, and from any page once a browser has kept it.",
+            message="REST_FRAMEWORK: the REST API accepts a password with each request. Anybody can"
+            " guess passwords without a limit, and any web page can use one that a browser stored.",
             hint="Take BasicAuthentication out of DEFAULT_AUTHENTICATION_CLASSES, or set"
             f" DEFAULT_THROTTLE_CLASSES. {_PAGE}",
         )

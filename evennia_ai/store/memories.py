@@ -335,7 +335,7 @@ def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
         StoreError: nothing was written.
     """
     refs = [one.npc_ref for one in wanted]
-    with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know", by=THE_GAME):
+    with changing(NAMES, f"storing the names that NPCs {', '.join(refs)} know", by=THE_GAME):
         known = dict(_load_names_of(refs))
         rows: list[tuple[str, str, str, int]] = []
         for one in wanted:

@@ -145,7 +145,7 @@ def add_call_alone(new: NewCall) -> None:
     Raises:
         StoreError: it was not stored.
     """
-    with one_transaction(f"writing down a call for NPC {new.npc_ref}"):
+    with one_transaction(f"storing a model call for NPC {new.npc_ref}"):
         add_call(new)
 
 

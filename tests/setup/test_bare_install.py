@@ -211,7 +211,7 @@ def test_the_pure_packages_are_imported_without_a_game(bare: Environment) -> Non
     [pure] = [
         contract["source_modules"]
         for contract in project["tool"]["importlinter"]["contracts"]
-        if contract["name"] == "The engine and the formats know no framework"
+        if contract["name"] == "The engine and the formats import no framework"
     ]
 
     done = bare.runs("python", "-c", IMPORT_ALL, *pure)

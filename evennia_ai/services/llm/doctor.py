@@ -357,7 +357,7 @@ def _judge_key(one: _Examination, *, status: int | None) -> None:
         where = variable or "a variable that api_key_env of the profile names"
         one.add("key", "FAIL", told, f"Export it as {where}, {one.restart}")
     else:
-        one.add("key", "ok", "none, and none is asked for")
+        one.add("key", "ok", "none is configured, and the server requires none")
 
 
 def _judge_requests(one: _Examination) -> None:
@@ -469,7 +469,7 @@ async def _try_schema(one: _Examination) -> None:
     if any("colour" in found for found in json_objects(reply.text).objects):
         one.add("schema", "ok", "the server holds the model to a JSON schema")
     else:
-        one.add("schema", "note", "asked for, and the answer has another form", advice)
+        one.add("schema", "note", "the answer does not match the schema of the request", advice)
 
 
 async def _answered(

@@ -99,10 +99,10 @@ def _too_many(objects: list[dict[str, Any]]) -> str:
 def _why_no_object(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         where = f"line {error.lineno}, column {error.colno}"
-        return f"it is no whole JSON object ({error.msg.removesuffix(' at')} at {where})"
+        return f"it is not a complete JSON object ({error.msg.removesuffix(' at')} at {where})"
     if isinstance(error, RecursionError):
         return f"it is nested more than {MAX_NESTING} deep"
-    return f"it is no JSON object ({error})"
+    return f"it is not a JSON object ({error})"
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _sendable(value: Any) -> Any:
 
 
 def _no_number(written_as: str) -> NoReturn:
-    raise ValueError(f"{written_as} is no number")
+    raise ValueError(f"{written_as} is not a number")
 
 
 # `strict=False` accepts unescaped line breaks in texts, which small models write.

@@ -348,7 +348,9 @@ def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
                 answers.append(_Answer(acts=acts))
     except ValidationError as error:
         where, words = list_problems(error)[0]
-        raise ModelRubbish(model, f"its answer has not the form: {where}: {words}") from None
+        raise ModelRubbish(
+            model, f"its answer does not have the required form: {where}: {words}"
+        ) from None
     if found.objects and not answers and not found.around:
         raise ModelRubbish(model, "its JSON object has neither 'say' nor 'acts'")
     return answers

@@ -100,7 +100,7 @@ class AsyncBridge:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout_seconds)
         if thread.is_alive():
-            log.warning("the model thread did not end within %g seconds", timeout_seconds)
+            log.warning("the thread for model calls did not end within %g seconds", timeout_seconds)
 
     def _reactor_now(self) -> CallsFromThread:
         if self._reactor is None:
@@ -180,7 +180,7 @@ def _deliver(future: Future[T], deferred: Deferred[T]) -> None:
     try:
         result = future.result(timeout=0)
     except (FutureCancelled, asyncio.CancelledError):
-        deferred.errback(Failure(CancelledError("the model thread was stopped")))
+        deferred.errback(Failure(CancelledError("the thread for model calls was stopped")))
     except Exception as problem:  # Whoever waits for the Deferred gets any error of the coroutine.
         deferred.errback(Failure(problem))
     else:

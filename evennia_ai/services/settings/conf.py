@@ -157,7 +157,7 @@ def wrong_together(values: Conf) -> Iterator[Problem]:
         yield Problem(
             id="E018",
             message="EVENNIA_AI_REPLY_TOKENS is not smaller than EVENNIA_AI_CONTEXT_TOKENS.",
-            hint="The prompt gets what the reply leaves: leave it some.",
+            hint="The prompt gets the tokens that the reply leaves, so it would get none.",
         )
         return
     yield from _unknown_profiles(values.given_roles, values.profiles)
@@ -178,14 +178,14 @@ def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
         yield Problem(
             id="W002",
             message=f"Profile '{name}': the environment has no {variable}.",
-            hint="Set it to the key of that profile, or take api_key_env out if it needs none.",
+            hint="Set it to the key of that profile, or remove api_key_env if it needs none.",
         )
     is_offline = values.profiles[DEFAULT].client == "offline"
     if values.given_profiles and is_offline and "speaker" not in values.given_roles:
         known = ", ".join(values.given_profiles)
         yield Problem(
             id="W003",
-            message=f"NPCs speak without a model, though there are profiles: {known}.",
+            message=f"NPCs speak without a model, although there are profiles: {known}.",
             hint=f"Name one in {PREFIX}MODEL_ROLES['speaker'], or call one of them 'default'.",
         )
     for key, site in values.knowledge_wikis.items():
@@ -193,18 +193,18 @@ def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
             yield Problem(
                 id="W005",
                 message=f"The wiki '{key}': the environment has no {site.password_env}.",
-                hint="Set it to the password of that wiki's bot, or nothing can be read there.",
+                hint="Set it to the password of that wiki's bot. The game needs it to log in.",
             )
     if problem := read_search_budget(given_budget)[1]:
         yield Problem(
             id="W006",
             message=f"{PREFIX}KNOWLEDGE_BUDGET is not used: {problem}.",
-            hint="NPCs search as often as without the setting; correct it.",
+            hint="NPCs search as if the setting did not exist; correct it.",
         )
     for sender in _sent_openly(values):
         yield Problem(
             id="W007",
-            message=f"{sender} over plain http to another machine; anybody on the way can read it.",
+            message=f"{sender} over plain http to another machine; others can read it on the way.",
             hint="Use https, a tunnel (ssh -L) to an address of this machine, or no key.",
         )
     yield from _missing_packages(values)
@@ -295,13 +295,13 @@ def _without_a_queue(values: Conf) -> Iterator[Problem]:
     elif not settings.DATABASES["default"]["ENGINE"].endswith("postgresql"):
         yield Problem(
             id="E099",
-            message=f"{asked} the game's database is no PostgreSQL.",
-            hint="See docs/run/workers.md of evennia_ai, or take the setting out.",
+            message=f"{asked} the game's database is not PostgreSQL.",
+            hint="See docs/run/workers.md of evennia_ai, or remove the setting.",
         )
     elif QUEUE_APP not in settings.INSTALLED_APPS:
         yield Problem(
             id="E100",
-            message=f"{asked} INSTALLED_APPS is without their queue's tables.",
+            message=f"{asked} INSTALLED_APPS does not contain the app with their queue's tables.",
             hint=f'INSTALLED_APPS += ["{QUEUE_APP}"], then `evennia migrate`.',
         )
 

@@ -136,7 +136,9 @@ def update(
     """
     refused = [name for name in _FIXED if name in fields]
     if refused:
-        raise ComponentValueError(refused[0], fields[refused[0]], "left as it is")
+        raise ComponentValueError(
+            refused[0], fields[refused[0]], "no value, because this field cannot be changed"
+        )
     doing = f"changing component '{wanted}'"
     with changing(COMPONENTS.state, doing, by=by):
         known = _load()
@@ -174,7 +176,7 @@ def _check_texts(component: PromptComponent) -> None:
     """Check that a component's texts can be stored and that its content fits its position."""
     for name in _TEXTS:
         if make_storable(text := getattr(component, name)) != text:
-            raise ComponentValueError(name, text, "text without null characters or half pairs")
+            raise ComponentValueError(name, text, "text without null characters or lone surrogates")
     compile_template(component.content, trust=component.trust)
     check_before_history(component)
 

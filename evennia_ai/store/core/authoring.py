@@ -79,7 +79,7 @@ def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
             "size", f"{what} has {len(text)} characters and the limit is {most} ({setting})"
         )
     if make_storable(text) != text:
-        raise FormatError("encoding", f"{what} holds null characters or half pairs")
+        raise FormatError("encoding", f"{what} has null characters or lone surrogates")
     try:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:

@@ -99,7 +99,7 @@ def reset_conversation(conversation: ConversationRef, *, by: Actor) -> Record:
     if not len(windows(conversation.id).history):
         raise StoreError("nothing in this conversation counts any more; nothing was changed")
     _read_first(conversation)
-    with changing(HISTORY, f"beginning {conversation} anew", by=by):
+    with changing(HISTORY, f"resetting {conversation}", by=by):
         record = _write_control(conversation, "reset", by=by, tail=(), totals=MessageTotals())
         reset_lore(conversation, by=by)
     return record
@@ -257,7 +257,7 @@ def _withdraw(
     withdrawn = [record for record in shown if record.id in gone]
     tail = [record for record in shown if record.id not in gone]
     first = _first_turn(conversation, taken)
-    with one_change(f"taking back in {conversation}", by=by):
+    with one_change(f"hiding records of {conversation}", by=by):
         record = _write_control(
             conversation,
             what,

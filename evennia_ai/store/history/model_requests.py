@@ -190,7 +190,7 @@ def commit_observation(
         "opened_at": state.breaker.opened_at,
     }
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=observed.reply, meta=meta)
-    with one_transaction(f"telling what was remembered of {conversation}"):
+    with one_transaction(f"storing what was remembered from {conversation}"):
         conversations.append_records(conversation, [told])
         consolidated.note_value(conversation.id, state)
 

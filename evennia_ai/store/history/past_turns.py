@@ -258,7 +258,7 @@ def unanswered_words(*, since: float, before: float) -> list[tuple[ConversationR
     Raises:
         StoreError: the records cannot be read.
     """
-    with one_transaction("looking for what nobody answered"):
+    with one_transaction("looking for unanswered words"):
         newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
         said = [
             pk
@@ -279,7 +279,7 @@ def arrivals_since(*, since: float) -> list[tuple[ConversationRef, Record]]:
     Raises:
         StoreError: they cannot be read.
     """
-    with one_transaction("looking for who came"):
+    with one_transaction("looking for arrivals"):
         newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
         seen = [
             pk

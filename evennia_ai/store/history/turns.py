@@ -259,7 +259,7 @@ def add_records(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...
     """
     # Read before the transaction, because on SQLite a read inside it may make the write fail.
     windows(turn.conversation.id)
-    with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
+    with one_transaction(f"adding to turn {turn.number} of NPC {turn.npc_ref}"):
         _set_state(turn, state="open")
         return conversations.append_in_transaction(turn.conversation, new)
 

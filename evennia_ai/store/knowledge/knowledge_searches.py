@@ -94,7 +94,7 @@ def begin_search(
     Raises:
         StoreError: nothing was written.
     """
-    with one_transaction(f"writing down a search of NPC {new.conversation.npc_ref}"):
+    with one_transaction(f"storing a search of NPC {new.conversation.npc_ref}"):
         row = models.KnowledgeSearch.objects.create(
             npc_ref=new.conversation.npc_ref,
             conversation_id=new.conversation.id,
@@ -131,7 +131,7 @@ def end_search(search: int, result: str, *, decision: str = "", reason: str = ""
     Raises:
         StoreError: nothing was written.
     """
-    with one_transaction(f"writing down what came of search {search}"):
+    with one_transaction(f"storing the result of search {search}"):
         models.KnowledgeSearch.objects.filter(pk=search, ended_at=None).update(
             result=make_storable(result), decision=decision, reason=reason, ended_at=time.time()
         )

@@ -208,7 +208,7 @@ def fail_task(number: int, error: str) -> None:
 
 
 def _write(number: int, **columns: Any) -> None:
-    with one_transaction(f"writing down the end of task {number}"):
+    with one_transaction(f"storing the end of task {number}"):
         models.LorekeeperTask.objects.filter(pk=number).update(**columns)
 
 

@@ -148,7 +148,7 @@ def erase_proposals(conversations: Iterable[int]) -> None:
     for number in conversations:
         of_it = models.Proposal.objects.filter(job__contains=f'"head":{{"conversation":{number},')
         of_it.filter(handled_at=None).update(
-            state=STALE, body="", reason="what it was made from was erased"
+            state=STALE, body="", reason="the sources of the job were erased"
         )
         of_it.filter(state__in=(POISONED, FAILED)).update(reason=ERASED)
 

@@ -71,7 +71,8 @@ def test_the_inner_parts_of_a_broken_object_are_not_taken_for_the_answer() -> No
 
 def test_a_problem_says_where_it_is() -> None:
     problem = json_objects('{"say": "Aye." "acts": []}').problem
-    assert problem == ("it is no whole JSON object (Expecting ',' delimiter at line 1, column 16)")
+    told = "it is not a complete JSON object (Expecting ',' delimiter at line 1, column 16)"
+    assert problem == told
 
 
 def test_a_line_break_inside_a_text_is_taken() -> None:

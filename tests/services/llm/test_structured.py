@@ -86,7 +86,7 @@ def test_an_answer_is_read_wherever_it_stands(text: str) -> None:
         ('{"answer": "maybe"}', "answer: Input should be 'yes' or 'no'"),
         ('{"why": 1}', "answer: Field required; why: Input should be a valid string"),
         ('{"answer": "yes", "x": 1}', "x: Extra inputs are not permitted"),
-        ('{"answer"', "it is no whole JSON object"),
+        ('{"answer"', "it is not a complete JSON object"),
     ],
 )
 def test_what_is_wrong_with_an_answer_is_told(text: str, problem: str) -> None:

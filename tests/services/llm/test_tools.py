@@ -106,7 +106,7 @@ def test_what_is_wrong_with_an_answer_is_told() -> None:
     with pytest.raises(ModelRubbish) as caught:
         read(a_reply('{"acts": [{"tool": 1}]}'))
     assert str(caught.value) == (
-        "model 'tiny' gave no usable reply: its answer has not the form:"
+        "model 'tiny' gave no usable reply: its answer does not have the required form:"
         " acts.0.tool: Input should be a valid string"
     )
 

@@ -461,7 +461,7 @@ def test_profiles_that_no_speaker_asks_are_warned_of(settings_of_ai):
     (message,) = found()
 
     assert message.id == "evennia_ai.W003"
-    assert "NPCs speak without a model, though there are profiles: cheap." in message.msg
+    assert "NPCs speak without a model, although there are profiles: cheap." in message.msg
 
 
 def test_a_setting_is_declared_at_one_field_and_nowhere_else():

@@ -34,7 +34,7 @@ def test_a_database_that_can_hold_a_game_has_no_problem(cluster):
 def test_a_server_that_is_away_is_told_with_what_to_look_at(cluster):
     found = problem("postgres://evennia_ai@127.0.0.1:1/fit")
 
-    assert "PostgreSQL cannot be asked" in found.message
+    assert "PostgreSQL cannot be reached" in found.message
     assert "pg_lsclusters" in found.hint
 
 
@@ -55,4 +55,4 @@ def test_a_user_who_may_make_no_tables_is_told(cluster):
     cluster.make("foreign")
 
     address = f"postgres://guest@127.0.0.1:{cluster.port}/foreign"
-    assert "may make no tables" in problem(address).message
+    assert "may not create tables" in problem(address).message

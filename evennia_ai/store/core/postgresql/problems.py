@@ -34,9 +34,9 @@ def problem_of(connection: Any) -> DatabaseProblem | None:
             encoding, may_create = cursor.fetchone()
     except DatabaseError as error:
         return DatabaseProblem(
-            f"DATABASES: PostgreSQL cannot be asked: {' '.join(str(error).split())}",
-            "Start it, or correct host, port, name, user and password; `pg_lsclusters` lists those"
-            " of Debian. docs/run/deploying.md of evennia_ai explains how to make one.",
+            f"DATABASES: PostgreSQL cannot be reached: {' '.join(str(error).split())}",
+            "Start it, or correct host, port, name, user and password; `pg_lsclusters` lists the"
+            " servers on Debian. docs/run/deploying.md of evennia_ai explains how to set it up.",
         )
     if version < OLDEST:
         return DatabaseProblem(
@@ -47,11 +47,11 @@ def problem_of(connection: Any) -> DatabaseProblem | None:
         return DatabaseProblem(
             f"DATABASES: the database {name} is encoded as {encoding}, which cannot hold what"
             " players say.",
-            "Make another: createdb -E UTF8 -T template0 NAME",
+            "Create another database: createdb -E UTF8 -T template0 NAME",
         )
     if not may_create:
         return DatabaseProblem(
-            f"DATABASES: the user may make no tables in the database {name}.",
+            f"DATABASES: the user may not create tables in the database {name}.",
             "Let the user own the database: ALTER DATABASE name OWNER TO user",
         )
     return None
