@@ -1,4 +1,4 @@
-"""What a hostile reply costs, and how much longer others wait for theirs meanwhile.
+"""Measure what a hostile reply costs, and how much longer other requests wait meanwhile.
 
     python -m benchmarks.floods [--check]
 
@@ -29,7 +29,7 @@ from tests.services.net.handover import Handover
 MOST_SECONDS_MORE: Final = 1.0
 MOST_PROCESSOR_SECONDS: Final = 8.0
 TIMES: Final = 20
-"""How often the other server is asked before there is a flood."""
+"""How often the other server is asked before the flood begins."""
 
 A_LONG_PROMPT: Final = a_request(
     messages=tuple(a_message("user", "word " * 100) for _ in range(200))
@@ -37,7 +37,7 @@ A_LONG_PROMPT: Final = a_request(
 
 
 class Cost(NamedTuple):
-    """What one flood cost, in seconds of processor time."""
+    """The cost of one flood, in seconds of processor time."""
 
     processor: float
     alone: float
@@ -50,7 +50,7 @@ class Cost(NamedTuple):
 
 
 class Asking:
-    """Two models behind one bridge: one whose server floods, one whose server does not."""
+    """Two models behind one bridge. The server of one of them sends floods."""
 
     def __init__(self, reactor: Handover, bridge: AsyncBridge) -> None:
         self._reactor, self._bridge = reactor, bridge
@@ -58,7 +58,7 @@ class Asking:
         self._flooded, self._other = self._model(self.hostile), self._model(self.kind)
 
     def cost(self, flood: Flood) -> Cost:
-        """Have the flood sent, and ask the other server until it is refused."""
+        """Let one server send the flood, and ask the other one until the flood is refused."""
         alone = max(self._reply_seconds() for _ in range(TIMES))
         self.hostile.behaves(flood.sent())
         before, slowest = process_time(), 0.0
@@ -70,7 +70,7 @@ class Asking:
         return Cost(process_time() - before, alone, slowest)
 
     def close(self) -> None:
-        """End both servers."""
+        """Stop both servers."""
         self.hostile.close()
         self.kind.close()
 
@@ -97,7 +97,7 @@ class Asking:
 
 @contextmanager
 def asking() -> Iterator[Asking]:
-    """The two models, ready to be asked."""
+    """Yield the two models with their servers running."""
     os.environ["NO_PROXY"] = "127.0.0.1"
     reactor = Handover()
     bridge = AsyncBridge(reactor)
@@ -109,7 +109,7 @@ def asking() -> Iterator[Asking]:
 
 
 def main() -> None:
-    """Print a line for each flood."""
+    """Measure each flood and print a line about it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail over the bounds")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What a long conversation costs, beside a short one.
+"""Measure how much more a long conversation costs than a short one.
 
     python -m benchmarks.history [--records 100000] [--turns 40] [--check] [--memory]
 
@@ -30,7 +30,7 @@ CHECKED = ("composing", "a warm turn")
 
 
 def started(folder):
-    """Django on a database file in `folder`, with our tables in it."""
+    """Set up Django with a database file in `folder`, which has our tables."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
     from django.conf import settings
 
@@ -43,12 +43,13 @@ def started(folder):
     call_command("migrate", run_syncdb=True, verbosity=0)
     from django.db import connection
 
-    with connection.cursor() as cursor:  # waiting for the disk would hide what we cost
+    # Waiting for the disk would hide the time that our code takes.
+    with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous = OFF")
 
 
 def filled(npc_ref, count):
-    """A conversation with this many records: what is said, and the facts of each turn."""
+    """Fill a conversation with this many records: what is said, and the facts of each turn."""
     from evennia_ai.engine.history.records import NewRecord, RecordKind
     from evennia_ai.store.core.snapshots import forget_everything
     from evennia_ai.store.history.conversations import get_or_open_conversation
@@ -82,7 +83,7 @@ def reply(number):
 
 
 class Talk:
-    """One conversation, turn after turn; `times` holds the seconds of each step."""
+    """One conversation whose turns are measured. `times` has the seconds of each step."""
 
     def __init__(self, npc_ref, records):
         self.where = filled(npc_ref, records)
@@ -98,7 +99,7 @@ class Talk:
         self.times[what].append(time.perf_counter() - start)
 
     def turn(self, what):
-        """Something is heard, composed, committed, and answered."""
+        """Measure one turn: hear something, compose, commit, and reply."""
         from evennia_ai.engine.compose import compose
         from evennia_ai.engine.history.turn.sending import make_draft
         from evennia_ai.store.history import conversations, turns
@@ -134,7 +135,7 @@ class Talk:
         )
 
     def opened_cold(self):
-        """The first turn of a process that knows nothing yet."""
+        """Measure the first turn of a process that has nothing in memory yet."""
         from evennia_ai.store.core.snapshots import forget_everything
 
         forget_everything()
@@ -163,7 +164,7 @@ def components():
 
 
 def measured(options):
-    """The two conversations after all their turns, and how many messages a prompt had."""
+    """Measure all turns of both conversations. Return them, and how many messages a prompt had."""
     talks = Talk("12", SHORT), Talk("13", options.records)
     for talk in talks:
         for _ in range(3):
@@ -190,7 +191,7 @@ STEPS = {
 
 
 def report(short, long, *, records):
-    """The table; whether what is checked is as it should be."""
+    """Print the table. Return True if all limits are met."""
     print(f"{'milliseconds (median)':24} {SHORT:>10,} {records:>10,} {'ratio':>8}")
     is_met = True
     for title, step in STEPS.items():

@@ -1,4 +1,4 @@
-"""Hundreds of NPCs and dozens of players in a real Evennia server, and what a bystander feels.
+"""Put hundreds of NPCs and dozens of players into a real game, and measure how fast it answers.
 
     python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300]
         [--nodelay off] [--messages 20000] [--database ADDRESS] [--soak] [--check]
@@ -40,9 +40,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SEED = 20417
 DRAIN_SECONDS = 90.0
 AT_ONCE = 10
-"""Players who log in at the same time."""
+"""How many players log in at the same time."""
 ENTERING, IDLE, LOADED = "players enter", "nobody speaks", "under load"
-"""The periods that are measured apart."""
+"""The periods that are measured separately."""
 SOAK_SECONDS = 1800.0
 SOAK_TIMES = 10
 LOOK_RATIO = 2.0
@@ -74,7 +74,7 @@ DATABASES = database({address!r})
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """How much of what, for how long."""
+    """The size and the duration of the load."""
 
     npcs: int = 300
     players: int = 50
@@ -85,18 +85,21 @@ class Load:
     least_latency: float = 0.2
     most_latency: float = 8.0
     sends_at_once: bool = True
-    """Whether the Portal has `evennia_ai.web.nodelay`."""
+    """True if the Portal uses `evennia_ai.web.nodelay`."""
     messages_in_memory: int | None = None
-    """What the Server holds of histories; nothing for what a game has that sets nothing."""
+    """How many messages of histories the Server keeps in memory; None for the default."""
     database: str = ""
-    """The address of an empty database; nothing for a file of SQLite in the game's folder."""
+    """The address of an empty database; "" for a SQLite file in the game's folder."""
     is_soak: bool = False
-    """Whether more is said than NPCs answer: some of it is left, and who waits is told so."""
+    """True if players say more than NPCs can answer.
+
+    Some words stay unanswered, and players are told so.
+    """
 
 
 @dataclass(kw_only=True)
 class Felt:
-    """What was measured; times in seconds, memory in megabytes."""
+    """The measurements. Times are in seconds, memory is in megabytes."""
 
     idle: list[float] = field(default_factory=list)
     loaded: list[float] = field(default_factory=list)
@@ -114,18 +117,18 @@ class Felt:
 
     @property
     def ratio(self) -> float:
-        """The 99th percentile under load against the idle one."""
+        """The 99th percentile of a look under load, divided by that of an idle game."""
         return percentile(self.loaded, 99) / percentile(self.idle, 99)
 
     @property
     def growth(self) -> float:
-        """Megabytes that the last third of the time added."""
+        """The megabytes by which memory grew in the last third of the time."""
         third = self.memory[2 * len(self.memory) // 3 :]
         return statistics.mean(third[-5:]) - statistics.mean(third[:5])
 
 
 def measured(load: Load, root: Path) -> Felt:
-    """A game in the empty folder `root` under this load."""
+    """Run a game in the empty folder `root` under this load, and return the measurements."""
     return asyncio.run(_measured(load, root))
 
 
@@ -163,7 +166,8 @@ async def _felt(load: Load, game: Evennia, model: LateModel) -> Felt:
     players = [Player(number) for number in range(load.players)]
     bystander = Player(bystander_number(load.players))
     where = ("127.0.0.1", game.ports.telnet)
-    await bystander.enter(*where)  # who is in has waited until all of the start was done
+    # A player who has logged in has waited until the start was finished.
+    await bystander.enter(*where)
     with _period(felt, ENTERING):
         for at in range(0, len(players), AT_ONCE):
             await asyncio.gather(*(one.enter(*where) for one in players[at : at + AT_ONCE]))
@@ -196,7 +200,7 @@ def _period(felt: Felt, name: str) -> Iterator[None]:
 
 
 async def _watch_memory(felt: Felt, pid: int) -> None:
-    """Note the memory every second, and tell it every minute."""
+    """Measure the memory every second, and print it every minute."""
     page = os.sysconf("SC_PAGE_SIZE")
     while True:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
@@ -208,7 +212,7 @@ async def _watch_memory(felt: Felt, pid: int) -> None:
 
 
 async def _drained(players: list[Player], model: LateModel) -> None:
-    """Wait until nobody is answered any more."""
+    """Wait until no NPC answers any more."""
     end = time.monotonic() + DRAIN_SECONDS
     quiet_since, heard = time.monotonic(), -1
     while time.monotonic() < end and time.monotonic() - quiet_since < 12:
@@ -229,7 +233,7 @@ def _note_answers(felt: Felt, players: list[Player]) -> None:
 
 
 def _count(felt: Felt, address: str) -> None:
-    """What the records say, and which of the unanswered utterances they account for."""
+    """Count what the records say, and which of the unanswered utterances they explain."""
     states = "SELECT state, count(*) FROM evennia_ai_turn GROUP BY state"
     failed = (
         "SELECT r.body FROM evennia_ai_record r JOIN evennia_ai_turn t"
@@ -243,7 +247,7 @@ def _count(felt: Felt, address: str) -> None:
 
 
 def _rows(address: str, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds in the game's database."""
+    """Return the rows of a query in the game's database."""
     if address.startswith("sqlite:///"):
         with closing(sqlite3.connect(address.removeprefix("sqlite:///"))) as file:
             return file.execute(query).fetchall()
@@ -254,7 +258,7 @@ def _rows(address: str, query: str) -> list[tuple[Any, ...]]:
 
 
 def report(felt: Felt, load: Load) -> str:
-    """The figures, as a person reads them."""
+    """Return the measurements as text."""
     took = [
         ("idle", felt.idle),
         ("loaded", felt.loaded),
@@ -286,7 +290,10 @@ def _in_milliseconds(seconds: list[float]) -> str:
 
 
 def problems(felt: Felt, load: Load) -> list[str]:
-    """What of the figures is not as it should be; of a soak its memory, and answers said twice."""
+    """Return which measurements are not good enough.
+
+    For a soak test, only memory and double answers count.
+    """
     found = []
     if felt.growth > GROWTH_MB:
         found.append(f"memory grew by {felt.growth:.0f} MB in the last third")
