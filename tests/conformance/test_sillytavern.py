@@ -32,12 +32,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("case", "defaults"), CASES)
-def test_a_case_is_answered_as_the_application_did(
+def test_lore_case_gives_the_same_entries_as_sillytavern(
     case: dict[str, Any], defaults: dict[str, Any]
 ) -> None:
     turns = run_scenario(scenario_of(case, defaults=defaults))["turns"]
     assert [answer(turn) for turn in turns] == [wanted(turn, case) for turn in case["expected"]]
 
 
-def test_the_cases_are_there() -> None:
+def test_sillytavern_lore_cases_exist() -> None:
     assert len(CASES) >= 200

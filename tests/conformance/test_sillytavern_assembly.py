@@ -53,13 +53,13 @@ def theirs(case: Mapping[str, Any]) -> list[Messages]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - KEPT_EXAMPLES.keys() - BUDGET))
-def test_a_prompt_is_the_one_that_the_application_assembled(name: str) -> None:
+def test_prompt_equals_the_one_that_sillytavern_assembled(name: str) -> None:
     case, defaults = CASES[name]
     assert ours(case, defaults) == theirs(case)
 
 
 @pytest.mark.parametrize("name", sorted(KEPT_EXAMPLES))
-def test_example_text_in_which_nobody_speaks_is_all_that_is_more(name: str) -> None:
+def test_example_text_without_speaker_is_the_only_difference_to_sillytavern(name: str) -> None:
     case, defaults = CASES[name]
     kept = [{"role": "system", "name": None, "content": text} for text in KEPT_EXAMPLES[name]]
     [made] = ours(case, defaults)
@@ -70,14 +70,14 @@ def test_example_text_in_which_nobody_speaks_is_all_that_is_more(name: str) -> N
 
 @pytest.mark.extra
 @pytest.mark.parametrize("name", sorted(BUDGET - SHORT_AND_OTHERWISE))
-def test_where_room_is_short_a_prompt_is_the_same(name: str) -> None:
+def test_prompt_equals_sillytavern_when_the_budget_is_small(name: str) -> None:
     need("bpe_openai", undone="nothing is counted as the application counts")
     case, defaults = CASES[name]
     assert ours(case, defaults) == theirs(case)
 
 
 @pytest.mark.extra
-def test_what_is_deeper_than_a_cut_history_stands_at_its_top() -> None:
+def test_text_deeper_than_a_cut_history_is_placed_at_its_top() -> None:
     """The application loses it (S3-06)."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     [made] = ours(*CASES["trim-inject-700"])
@@ -89,7 +89,7 @@ def test_what_is_deeper_than_a_cut_history_stands_at_its_top() -> None:
 
 
 @pytest.mark.extra
-def test_a_block_of_examples_goes_in_whole_or_not_at_all() -> None:
+def test_block_of_examples_is_kept_whole_or_dropped_whole() -> None:
     """The application sends a question whose answer it took out again."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     [made] = ours(*CASES["trim-inject-900"])
@@ -99,5 +99,5 @@ def test_a_block_of_examples_goes_in_whole_or_not_at_all() -> None:
     assert [message for message in told if message["content"] not in half] == made
 
 
-def test_the_cases_are_there() -> None:
+def test_sillytavern_assembly_cases_exist() -> None:
     assert len(CASES) >= 110

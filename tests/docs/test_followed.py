@@ -20,7 +20,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_who_follows_a_page_gets_nowhere_stuck(
+def test_reader_who_follows_a_page_never_gets_stuck(
     page: str, village: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Follower(village, monkeypatch).follows(PAGES[page]) == []

@@ -60,7 +60,7 @@ SET_UP: Mapping[str, Callable[[Any], None]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("key", COMMANDS)
-def test_the_examples_in_the_help_of_a_command_work(key: str, village: Any) -> None:
+def test_examples_in_the_help_of_a_command_work(key: str, village: Any) -> None:
     found = EXAMPLES.search(COMMANDS[key])
     assert found
     SET_UP.get(key, id)(village)
@@ -68,6 +68,6 @@ def test_the_examples_in_the_help_of_a_command_work(key: str, village: Any) -> N
 
 
 @pytest.mark.parametrize("key", DEMO)
-def test_what_the_demo_s_own_help_says_to_type_works(key: str, village: Any) -> None:
+def test_commands_in_the_demos_own_help_work(key: str, village: Any) -> None:
     SET_UP.get(key, id)(village)
     village.types("\n".join(TYPED.findall(DEMO[key])))

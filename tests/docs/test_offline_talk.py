@@ -46,7 +46,7 @@ def answers(village: Any, asked: list[Row]) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("heading", "count", "most_odd"), [("Sixty questions", 60, 12), ("Twenty more", 20, 5)]
 )
-def test_the_table_is_what_is_read_in_the_game(
+def test_offline_page_shows_the_answers_that_the_game_gives(
     village: Any, heading: str, count: int, most_odd: int
 ) -> None:
     written = rows(heading)

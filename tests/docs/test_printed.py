@@ -125,7 +125,7 @@ PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
 
 
 @pytest.mark.parametrize("block", blocks("output"), ids=lambda block: block.place)
-def test_what_a_page_shows_is_what_is_printed(
+def test_output_shown_on_a_page_is_the_printed_output(
     block: Block, village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     prints = PRINTED.get((block.page, block.heading))
@@ -134,7 +134,7 @@ def test_what_a_page_shows_is_what_is_printed(
     assert _pattern(block).fullmatch(_without_blanks(printed)), printed
 
 
-def test_every_output_that_is_known_is_on_a_page() -> None:
+def test_known_output_is_shown_on_a_page() -> None:
     assert {(one.page, one.heading) for one in blocks("output")} == set(PRINTED)
 
 

@@ -83,15 +83,15 @@ def _pattern(printed: str, numbers: Mapping[str, str]) -> str:
     return pattern
 
 
-def test_the_tutorial_prints_what_it_shows(own_game: Any) -> None:
+def test_tutorial_commands_print_the_shown_output(own_game: Any) -> None:
     wrong = [told for told, pattern in played(own_game) if pattern]
     assert wrong == []
 
 
-def test_a_character_takes_few_commands() -> None:
+def test_tutorial_makes_a_character_with_few_commands() -> None:
     assert 15 < len(list(steps())) <= MOST_COMMANDS
 
 
-def test_its_screens_fit_80_columns_where_they_are_tables() -> None:
+def test_tutorial_tables_fit_80_columns() -> None:
     tables = [line for _, printed in steps() for line in printed.splitlines()[1:]]
     assert max(map(len, tables)) <= 80

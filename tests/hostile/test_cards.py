@@ -27,7 +27,7 @@ DEPTHS = (
 CARD = "Deep"
 
 
-def test_card_files(harbour: Harbour) -> None:
+def test_hostile_card_files_do_no_harm(harbour: Harbour) -> None:
     harbour.scene("cards", npc="Carl")
     folder = harbour.game.root / "world" / "demo" / "cards"
     with audit("cards", harbour) as subject:
@@ -59,7 +59,7 @@ def in_lines(words: str) -> str:
     return r"\s+".join(re.escape(word) for word in words.split())
 
 
-def test_depths(harbour: Harbour) -> None:
+def test_hostile_card_depths_stay_inside_the_history(harbour: Harbour) -> None:
     harbour.model.behaves(answers("Aye."))
     scene = harbour.scene("depths", npc="Dorn")
     anna = scene.enters(harbour.anna)

@@ -360,7 +360,7 @@ MOST_LOGGED = 100_000
 """Bytes that one attack may add to the logs; an unknown frame once was there as a whole."""
 
 
-def test_input(harbour: Harbour) -> None:
+def test_hostile_player_input_does_no_harm(harbour: Harbour) -> None:
     scene = harbour.scene("input", npc="Pell")
     scene.enters(harbour.newcomer("Dora"))
     bystanders = [scene.enters(harbour.newcomer("Ben", links=True)), harbour.builder]

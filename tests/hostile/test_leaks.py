@@ -27,7 +27,7 @@ TOLD = "Thus far the summary."
 HONEST = "Something is kept below the house by people who sail at night."
 
 
-def test_leaks(harbour: Harbour) -> None:
+def test_attacks_reveal_no_secrets(harbour: Harbour) -> None:
     scene = harbour.scene("leaks", npc="Vera")
     anna = scene.enters(harbour.anna)
     harbour.admin.types(

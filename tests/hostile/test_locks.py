@@ -73,7 +73,7 @@ UNTAGS = (
 )
 
 
-def test_locks(harbour: Harbour) -> None:
+def test_attacks_do_not_get_past_locks(harbour: Harbour) -> None:
     scene = harbour.scene("locks", npc="Grim")
     anna, builder = scene.enters(harbour.anna), harbour.builder
     make_base(harbour, "hoards", "view:perm(Admin)", npc="grim")
@@ -101,7 +101,7 @@ def test_locks(harbour: Harbour) -> None:
                 assert CANARY not in builder.types(line), line
 
 
-def test_guards(harbour: Harbour) -> None:
+def test_attacks_do_not_get_past_guards(harbour: Harbour) -> None:
     scene = harbour.scene("guards", npc="Gard")
     anna, builder = scene.enters(harbour.anna), harbour.builder
     make_base(harbour, "guarded", "restricted:tag(outsider);edit:perm(Admin)", npc="gard")

@@ -84,7 +84,7 @@ def bare(name: str) -> str:
 TAKEN = {bare(each) for each in (REAL, NPC, *ROLES)}
 
 
-def test_names(harbour: Harbour) -> None:
+def test_hostile_names_do_no_harm(harbour: Harbour) -> None:
     harbour.model.behaves(answers("Aye."))
     scene = harbour.scene("names", npc=NPC)
     harbour.builder.types(*COMPONENTS)

@@ -106,7 +106,7 @@ NOBODY_SAID = re.compile(
 TOKEN = re.compile(r"<\|[^<>|]*\|>|<｜[^<>]*｜>|\[/?INST\]|</?s>")
 
 
-def test_output(harbour: Harbour) -> None:
+def test_hostile_output_does_no_harm(harbour: Harbour) -> None:
     scene = harbour.scene("output", npc="Nim")
     anna = scene.enters(harbour.anna)
     listeners = [

@@ -56,7 +56,7 @@ TELNET = {
 }
 
 
-def test_pages(harbour: Harbour) -> None:
+def test_hostile_texts_do_no_harm_on_web_pages(harbour: Harbour) -> None:
     harbour.scene("pages", npc="Page")
     name, password = harbour.demo.player
     with audit("pages", harbour) as subject:

@@ -63,7 +63,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
 BOOK = "bombs"
 
 
-def test_patterns(harbour: Harbour) -> None:
+def test_hostile_patterns_do_not_block_the_game(harbour: Harbour) -> None:
     harbour.model.behaves(answers("Aye."))
     put_book(harbour)
     scene = harbour.scene("patterns", npc="Rune")

@@ -114,7 +114,7 @@ class Speaks(Echo, DefaultCharacter):
 _asked = count(1)
 
 
-def test_queues(harbour: Harbour) -> None:
+def test_floods_do_not_block_queues(harbour: Harbour) -> None:
     scene = harbour.scene("queues", npc="Quill")
     victim = scene.enters(harbour.anna)
     pressing = [scene.enters(harbour.newcomer(name)) for name in PRESSERS]

@@ -132,7 +132,7 @@ def attacks() -> dict[str, tuple[Behaviour, ...]]:
     }
 
 
-def test_replies(harbour: Harbour) -> None:
+def test_hostile_model_replies_do_no_harm(harbour: Harbour) -> None:
     scene = harbour.scene("replies", npc="Rex")
     anna, builder = scene.enters(harbour.anna), harbour.builder
     builder.types("ai/tools rex = look")

@@ -120,7 +120,7 @@ def lines() -> Iterator[str]:
     yield from EVENNIAS
 
 
-def test_rights(harbour: Harbour) -> None:
+def test_attackers_gain_no_rights(harbour: Harbour) -> None:
     scene = harbour.scene("rights", npc="Mara")
     player = scene.enters(harbour.newcomer("Ben", links=True))
     helper = scene.enters(harbour.newcomer("Hilda"))

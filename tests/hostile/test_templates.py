@@ -99,7 +99,7 @@ LINE = 1200
 """Characters that fit into a typed line."""
 
 
-def test_templates(harbour: Harbour) -> None:
+def test_hostile_templates_are_not_evaluated(harbour: Harbour) -> None:
     harbour.scene("templates", npc="Tess")
     builder = harbour.builder
     with audit("templates", harbour) as subject:

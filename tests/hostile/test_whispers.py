@@ -46,7 +46,7 @@ def lines() -> list[str]:
     return [f"{verb} {arguments}" for verb in shown for arguments in ARGUMENTS]
 
 
-def test_whispers(harbour: Harbour) -> None:
+def test_whispers_stay_private_under_attack(harbour: Harbour) -> None:
     scene = harbour.scene("whispers", npc="Wren")
     anna = scene.enters(harbour.anna)
     builder = harbour.builder

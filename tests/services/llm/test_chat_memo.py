@@ -26,7 +26,7 @@ def recorded(talk: list[Message]) -> list[Message]:
     return [replace(one, record=str(at), memo=Memo()) for at, one in enumerate(talk, start=1)]
 
 
-def test_a_message_that_was_sent_before_is_not_made_again():
+def test_message_sent_before_is_not_made_again():
     talk = recorded(a_talk())
     first = adapt_messages(chat_messages(talk), profile=OPEN)
     again = adapt_messages(chat_messages(talk), profile=OPEN)
@@ -34,7 +34,7 @@ def test_a_message_that_was_sent_before_is_not_made_again():
     assert all(one is other for one, other in zip(first, again, strict=True))
 
 
-def test_what_is_of_one_prompt_alone_is_gone_with_it():
+def test_memo_of_a_one_off_message_is_freed_with_its_prompt():
     class Known(Memo):
         """A memo that tells when it is gone."""
 
@@ -51,7 +51,7 @@ def test_what_is_of_one_prompt_alone_is_gone_with_it():
         gc.enable()
 
 
-def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
+def test_memo_for_one_provider_is_not_used_for_another():
     talk = a_talk()
     profiles = (OPEN, RoleProfile(speakers="name"), RoleProfile(speakers="none"), STRICT, OPEN)
     for profile in profiles:
@@ -60,7 +60,7 @@ def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
         )
 
 
-def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
+def test_hash_of_sent_messages_equals_that_of_new_ones():
     talk = a_talk()
     for _ in range(2):
         outgoing = adapt_messages(chat_messages(talk), profile=OPEN)
@@ -69,11 +69,11 @@ def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
         )
 
 
-def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
+def test_sent_hash_equals_the_prompts_hash_when_nothing_changed():
     assert sent_sha256(chat_messages(a_talk())) == messages_sha256(a_talk())
 
 
-def test_what_goes_out_as_it_was_said_has_its_bytes_once():
+def test_unchanged_message_shares_its_bytes():
     talk = a_talk()
     outgoing = adapt_messages(chat_messages(talk), profile=OPEN)
 
@@ -82,7 +82,7 @@ def test_what_goes_out_as_it_was_said_has_its_bytes_once():
 
 
 @pytest.mark.req("S2-15")
-def test_a_message_that_is_set_in_shares_nothing_with_the_one_it_was_made_of():
+def test_indented_message_shares_nothing_with_its_original():
     told = said("user", "Anna: I am here.")
     (outgoing,) = chat_messages([told])
 

@@ -90,7 +90,7 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
 
 
 @pytest.mark.parametrize(("status", "said", "fault", "advice"), FAULTS, ids=lambda one: str(one))
-def test_a_failure_is_the_fault_that_its_words_tell(
+def test_failure_has_the_fault_that_its_words_show(
     status: int | None, said: Any, fault: Fault | str, advice: str
 ) -> None:
     found = failed(status, said)
@@ -174,7 +174,7 @@ TOO_LONG = [
 
 
 @pytest.mark.parametrize(("words", "window", "counted"), TOO_LONG)
-def test_a_refusal_of_a_long_prompt_gives_its_numbers(
+def test_refusal_of_a_long_prompt_has_its_numbers(
     words: str, window: int | None, counted: int | None
 ) -> None:
     for status in (400, 422, 500, None):
@@ -185,7 +185,7 @@ def test_a_refusal_of_a_long_prompt_gives_its_numbers(
         assert "context_tokens" in found.advice
 
 
-def test_the_numbers_of_a_body_come_before_those_of_a_sentence() -> None:
+def test_numbers_in_a_body_take_precedence_over_those_in_a_sentence() -> None:
     body = error("the request exceeds the context size", n_prompt_tokens=5210, n_ctx=4096)
     found = failed(400, body)
     assert isinstance(found, ModelRefused)
@@ -193,7 +193,7 @@ def test_the_numbers_of_a_body_come_before_those_of_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("status", [413, 400])
-def test_a_code_alone_says_that_a_prompt_is_too_long(status: int) -> None:
+def test_error_code_alone_shows_that_a_prompt_is_too_long(status: int) -> None:
     code = "context_length_exceeded" if status == 400 else "unknown"
     assert failed(status, error("no", code=code)).fault is Fault.TOO_LONG
 
@@ -288,7 +288,7 @@ REFUSED: list[tuple[int, Any, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("status", "said", "refused"), REFUSED)
-def test_a_refused_field_is_found_by_name(status: int, said: Any, refused: dict[str, str]) -> None:
+def test_refused_field_is_found_by_name(status: int, said: Any, refused: dict[str, str]) -> None:
     found = failed(status, said, extra=("top_k",))
     assert getattr(found, "refused", {}) == refused, str(found)
     if refused:
@@ -298,13 +298,13 @@ def test_a_refused_field_is_found_by_name(status: int, said: Any, refused: dict[
         assert setting in found.advice
 
 
-def test_a_wait_that_a_server_asks_for_is_kept() -> None:
+def test_retry_time_of_a_server_is_kept() -> None:
     found = failed(429, "slow down", retry_in_seconds=3.0)
     assert isinstance(found, ModelUnavailable)
     assert (found.status, found.retry_in_seconds) == (429, 3.0)
 
 
-def test_a_huge_body_is_read_within_bounds() -> None:
+def test_huge_error_body_is_read_within_limits() -> None:
     body: Any = {"error": [{"message": "x" * 1000, "code": number} for number in range(2_000)]}
     assert failed(400, body).fault is Fault.PROMPT
     deep: Any = "user"
@@ -313,7 +313,7 @@ def test_a_huge_body_is_read_within_bounds() -> None:
     assert failed(400, {"error": deep}).fault is Fault.PROMPT
 
 
-def test_the_reasons_to_end_a_reply_are_of_three_kinds() -> None:
+def test_finish_reasons_are_of_three_kinds() -> None:
     assert ENDINGS["stop"] == "stop"
     assert ENDINGS["max_tokens"] == "length"
     assert ENDINGS["refusal"] is Fault.POLICY

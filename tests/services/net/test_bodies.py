@@ -34,7 +34,7 @@ class Body:
             self.is_closed = True
 
 
-def test_a_body_that_is_too_large_is_closed_before_anybody_is_told() -> None:
+def test_oversized_body_is_closed_before_the_error() -> None:
     body = Body(b"one", b"two")
 
     async def read() -> None:
@@ -45,7 +45,7 @@ def test_a_body_that_is_too_large_is_closed_before_anybody_is_told() -> None:
     asyncio.run(read())
 
 
-def test_a_long_reason_is_closed_where_it_is_left() -> None:
+def test_long_error_body_is_closed_at_the_limit() -> None:
     body = Body(b"x" * LONGEST_REASON_BYTES, b"two")
 
     async def read() -> None:
@@ -66,6 +66,6 @@ def test_a_long_reason_is_closed_where_it_is_left() -> None:
         ("a \ufffd".encode(), "a \ufffd"),
     ],
 )
-def test_what_is_no_utf_8_is_read_as_windows_1252(body: bytes, text: str) -> None:
+def test_text_that_is_no_utf_8_is_read_as_windows_1252(body: bytes, text: str) -> None:
     assert text_in(body) == text
     assert json_value(b'"' + body + b'"') == text

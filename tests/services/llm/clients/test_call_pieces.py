@@ -66,7 +66,7 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
         ([(0, "a", "look", None)], [""]),
     ],
 )  # fmt: skip
-def test_the_pieces_of_a_call_are_put_together(pieces: list[Piece], calls: list[str]) -> None:
+def test_fragments_of_a_tool_call_are_joined(pieces: list[Piece], calls: list[str]) -> None:
     deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
     assert read(*deltas) == [("look", arguments) for arguments in calls]
 
@@ -79,28 +79,28 @@ def test_the_pieces_of_a_call_are_put_together(pieces: list[Piece], calls: list[
         [(0, "a", "look", BOAT), (0, "a", "pose", "{}")],
     ],
 )
-def test_a_piece_with_the_name_of_another_tool_begins_a_call(pieces: list[Piece]) -> None:
+def test_fragment_with_another_tools_name_begins_a_call(pieces: list[Piece]) -> None:
     deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
     assert [name for name, _ in read(*deltas)] == [piece[2] for piece in pieces]
 
 
-def test_pieces_without_an_index_are_told_apart_by_their_ids() -> None:
+def test_fragments_without_index_are_told_apart_by_id() -> None:
     pieces = [(None, "a", "look", ""), (None, "b", "pose", "{}"), (None, "a", None, BOAT)]
     deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
     assert read(*deltas) == [("look", BOAT), ("pose", "{}")]
 
 
-def test_a_name_in_two_pieces_is_one_where_no_tool_is_known() -> None:
+def test_split_name_is_joined_when_no_tool_is_known() -> None:
     deltas = [{"tool_calls": [a_piece(0, "a", part, "")]} for part in ("lo", "ok")]
     assert read(*deltas, tools=()) == [("look", "")]
 
 
-def test_a_function_call_of_old_is_a_call() -> None:
+def test_old_function_call_format_is_read_from_a_stream() -> None:
     pieces = [{"name": "look", "arguments": ""}, {"arguments": '{"at":'}, {"arguments": '"boat"}'}]
     assert read(*({"function_call": piece} for piece in pieces)) == [("look", BOAT)]
 
 
-def test_a_function_call_of_old_is_a_call_in_a_body_too() -> None:
+def test_old_function_call_format_is_read_from_a_body() -> None:
     message = {"content": None, "function_call": {"name": "look", "arguments": BOAT}}
     body = {"choices": [{"message": message, "finish_reason": "function_call"}]}
     reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())
@@ -108,7 +108,7 @@ def test_a_function_call_of_old_is_a_call_in_a_body_too() -> None:
     assert reply.finish_reason == "tool_calls"
 
 
-def test_the_calls_of_a_body_are_as_many_as_it_lists() -> None:
+def test_body_has_as_many_calls_as_it_lists() -> None:
     calls = [a_piece(0, None, "look", BOAT), a_piece(0, None, "look", BOAT)]
     body = {"choices": [{"message": {"tool_calls": calls}}]}
     reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())

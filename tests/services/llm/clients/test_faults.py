@@ -115,7 +115,7 @@ def asked(model: ChatModel, *, heard: bool, **more: Any) -> Deferred[ChatReply]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_ends_in_time_as_what_it_is(
+def test_server_fault_ends_in_time_with_the_right_error(
     server: StubServer, model: Making, reactor: Handover, name: str
 ) -> None:
     fault = FAULTS[name]
@@ -127,7 +127,7 @@ def test_a_fault_ends_in_time_as_what_it_is(
     assert type(outcome) is fault.comes_to
 
 
-def test_a_refused_connection_ends_in_time(model: Making, reactor: Handover) -> None:
+def test_refused_connection_ends_in_time(model: Making, reactor: Handover) -> None:
     closed = StubServer()
     closed.close()
     chat = model(base_url=closed.base_url, max_retries=1, **LIMITS)
@@ -138,14 +138,14 @@ def test_a_refused_connection_ends_in_time(model: Making, reactor: Handover) -> 
     assert monotonic() - began < IN_TIME_SECONDS
 
 
-def test_an_answer_of_another_form_is_passed_on_as_it_came(
+def test_answer_of_another_form_is_returned_unchanged(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(answers('{"do": 1}'))
     assert reactor.outcome_of(asked(model(), heard=False, schema=ACT)).text == '{"do": 1}'
 
 
-def test_calls_of_no_use_are_passed_on_to_who_judges_them(
+def test_useless_calls_are_returned_unchanged(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(calls("fly", '{"to": [1, null]}'))
@@ -193,7 +193,7 @@ def mixed(count: int) -> Iterator[Fault]:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("client", "batches"), [("openai", 10), ("anthropic", 3)])
-def test_a_thousand_faults_leave_nothing_behind(
+def test_thousand_faults_leave_no_task_or_connection(
     request: pytest.FixtureRequest,
     server: StubServer,
     bridge: AsyncBridge,
