@@ -40,18 +40,18 @@ def said_twice(stage: Any) -> Walk:
     return walk
 
 
-def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
+def test_walk_follows_a_line_to_its_reply(stage: Any) -> None:
     bounded("say", said_twice(stage), files=108, moves=751)
 
 
-def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
+def test_walk_follows_a_line_to_its_reply_with_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mara"))
     bounded("say_lore", said_twice(stage), files=121, moves=848)
 
 
-def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
+def test_walk_follows_a_prompt_with_one_lore_entry() -> None:
     book = a_book(an_entry("The ferry sails with the tide.", keys=["ferry"]))
     inputs = the_inputs(books=(book,), history=a_history(4), event="Oren, the ferry?")
     compose(inputs)
@@ -61,7 +61,7 @@ def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
     bounded("compose", walk, files=29, moves=104)
 
 
-def test_a_change_of_a_components_depth_is_followed(db: None) -> None:
+def test_walk_follows_a_change_of_a_components_depth(db: None) -> None:
     harbour = Harbour()
     harbour.builds("component/create mood = 1200: The air is heavy.", "component/depth mood = 3")
     with walked() as walk:

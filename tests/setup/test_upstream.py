@@ -76,7 +76,7 @@ def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_patches_apply_and_mend_their_faults(patched: Path) -> None:
+def test_patches_apply_and_fix_their_faults(patched: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", EFFECTS],
         cwd=patched,

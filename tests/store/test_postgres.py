@@ -36,7 +36,7 @@ LEFT_OUT = (
 and what no database decides: what a hint may say."""
 
 
-def test_they_do_the_same_on_postgresql(tmp_path_factory):
+def test_store_tests_pass_on_postgresql(tmp_path_factory):
     cluster = shared_cluster(tmp_path_factory.mktemp("beside"))
     done = subprocess.run(
         [

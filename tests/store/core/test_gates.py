@@ -119,13 +119,13 @@ def test_store_function_with_an_actor_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", listed())
-def test_store_function_asks_its_actor(name: str) -> None:
+def test_store_function_checks_its_actor(name: str) -> None:
     (actor,) = (one for one in functions()[name].args.kwonlyargs if one.arg == "by")
     assert (ast.unparse(actor.annotation or actor), is_gated(name)) == ("Actor", True)
 
 
 @pytest.mark.parametrize("name", sorted(IN_VALUES))
-def test_store_function_asks_the_actor_of_its_value(name: str) -> None:
+def test_store_function_checks_the_actor_of_its_value(name: str) -> None:
     opened = [ast.unparse(call) for call in calls_of(functions()[name]) if called(call) in OPENERS]
     assert any("by=draft.by" in one or "by=source.by" in one for one in opened)
 

@@ -40,7 +40,7 @@ TAKES_OUT = {
 
 
 @pytest.mark.parametrize("what", TAKES_OUT)
-def test_what_counts_no_more_is_freed_without_a_search_of_the_collector(quay, what):
+def test_hidden_messages_are_freed_without_garbage_collection(quay, what):
     exchanged(quay, *range(10))
     held = {id(message) for message in windows(quay.id).history}
     gc.disable()
@@ -61,7 +61,7 @@ def test_what_counts_no_more_is_freed_without_a_search_of_the_collector(quay, wh
 
 
 @pytest.mark.parametrize("what", TAKES_OUT)
-def test_nothing_is_let_go_before_the_commit(quay, what):
+def test_no_message_is_released_before_the_commit(quay, what):
     """Or the window that goes on from it would not be kept, and what was sent with it be lost."""
     exchanged(quay, *range(10))
     held = list(windows(quay.id).history)

@@ -188,7 +188,7 @@ A_STEP = st.tuples(
 @pytest.mark.long
 @given(st.lists(A_STEP, min_size=4, max_size=24))
 @settings(max_examples=up_to(100), deadline=None)
-def test_any_mix_leaves_every_turn_replayable_and_the_chains_whole(steps):
+def test_any_mix_of_controls_keeps_turns_replayable_and_chains_valid(steps):
     forget_everything()
     with transaction.atomic():
         story = Story(get_or_open_conversation("12", kind="room", place_ref="3"))

@@ -89,7 +89,7 @@ PRICED = {
 
 
 @pytest.mark.parametrize("what", PRICED)
-def test_a_long_conversation_costs_no_more_than_twice_what_a_short_one_costs(what):
+def test_long_conversation_costs_at_most_twice_a_short_one(what):
     short, long = prices(what)
 
     assert long <= 2 * short + 10

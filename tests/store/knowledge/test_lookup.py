@@ -32,7 +32,7 @@ def _harbour():
         lambda: saved(a_page("Ferry", "new")),
     ],
 )
-def test_no_query_reads_a_whole_table(asked):
+def test_no_query_scans_a_whole_table(asked):
     with CaptureQueriesContext(connection) as queries:
         asked()
 
@@ -53,7 +53,7 @@ def is_whole(line: str) -> bool:
     return ("SCAN" in line or "(base_id=?)" in line) and "knowledgebase" not in line
 
 
-def test_many_names_are_few_queries():
+def test_many_names_take_few_queries():
     names = [page_name(f"Nothing {number}") for number in range(400)]
 
     with CaptureQueriesContext(connection) as queries:
