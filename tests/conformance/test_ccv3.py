@@ -1,6 +1,6 @@
-"""Cards and their lore do what the character card standard says, case by case.
+"""Test that cards and their lore follow the character card standard.
 
-One test a case of `ccv3/*.json`.
+Each case of `ccv3/*.json` is one test.
 """
 
 import json

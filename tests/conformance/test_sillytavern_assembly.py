@@ -1,7 +1,7 @@
-"""With `assembly.rules: sillytavern` a whole prompt is the one that SillyTavern assembled.
+"""Test that with `assembly.rules: sillytavern` a prompt equals the one that SillyTavern assembled.
 
-One test a case of `sillytavern-assembly/*.json`. Where ours differs on purpose the test says in
-which way it must differ: nothing is left out of the comparison.
+Each case of `sillytavern-assembly/*.json` is one test. Where ours differs on purpose, the test says
+how it must differ, so that nothing is left out of the comparison.
 """
 
 import json
@@ -22,7 +22,7 @@ Messages = list[dict[str, Any]]
 CASES = {
     case["id"]: (case, file["entry_defaults"]) for file in FILES.values() for case in file["cases"]
 }
-# Cases with example text in which nobody speaks: the application drops it, ours keeps it.
+# Cases with example text that has no speaker. SillyTavern drops this text, ours keeps it.
 KEPT_EXAMPLES = {
     "example-text-only": ["Just text."],
     "ra-022": ["<b0> And now."],
@@ -39,7 +39,7 @@ KEPT_EXAMPLES = {
     "ra-179": ["<b0> Softly softly dragon wait wait."],
     "ra-181": ["<b0> Raven go dragon we look on."],
 }
-# Cases in which room is short: they are counted as the application counts.
+# Cases with a small budget. Tokens are counted as SillyTavern counts them.
 BUDGET = {case["id"] for case in FILES["assembly_budget"]["cases"]}
 SHORT_AND_OTHERWISE = {"trim-inject-700", "trim-inject-900"}
 
@@ -78,7 +78,7 @@ def test_prompt_equals_sillytavern_when_the_budget_is_small(name: str) -> None:
 
 @pytest.mark.extra
 def test_text_deeper_than_a_cut_history_is_placed_at_its_top() -> None:
-    """The application loses it (S3-06)."""
+    """SillyTavern loses this text (S3-06)."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     [made] = ours(*CASES["trim-inject-700"])
     [told] = theirs(CASES["trim-inject-700"][0])
@@ -90,7 +90,7 @@ def test_text_deeper_than_a_cut_history_is_placed_at_its_top() -> None:
 
 @pytest.mark.extra
 def test_block_of_examples_is_kept_whole_or_dropped_whole() -> None:
-    """The application sends a question whose answer it took out again."""
+    """SillyTavern sends an example question after dropping its answer."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     [made] = ours(*CASES["trim-inject-900"])
     [told] = theirs(CASES["trim-inject-900"][0])

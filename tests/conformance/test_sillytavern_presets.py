@@ -1,6 +1,6 @@
-"""A preset gives the whole prompt that SillyTavern assembled with it.
+"""Test that a preset gives the whole prompt that SillyTavern assembled with it.
 
-The cases of `test_sillytavern_assembly`, their prompts and settings read as a preset's file.
+The cases are those of `test_sillytavern_assembly`, with prompts and settings read as a preset file.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/reference/card-standard.md: it has every row of the standard, and what it names exists."""
+"""Test that docs/reference/card-standard.md has every row, and names only what exists."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "card-standard.md"
 LEDGER = PAGE.read_text(encoding="utf-8")
-# The numbers of each group of the standard, in the order of the page.
+# The rows of each group of the standard, in the order of the page.
 GROUPS = {
     "SEED": range(1, 8),
     "GEN": range(1, 6),
@@ -56,7 +56,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """What is said beside the names of tests."""
+        """Return the text of a cell that is not a name of a test."""
         return TEST.sub("", self.shown).strip(" ,;:")
 
 
@@ -75,14 +75,14 @@ ROWS = rows()
 
 @cache
 def functions_of(path: str) -> frozenset[str]:
-    """The names of the test functions in a file."""
+    """Return the names of the test functions in a file."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 @cache
 def cases_of(path: str) -> frozenset[str]:
-    """The names of the golden cases that a file of tests runs."""
+    """Return the names of the golden cases that a test file runs."""
     folder = (ROOT / path).parent
     if folder.name == "conformance":
         found = (folder / "ccv3").glob("*.json")

@@ -1,4 +1,4 @@
-"""The page "Connect a model": what it says to copy gets an answer from a server of that kind."""
+"""Test the page "Connect a model": its settings get an answer from a server of that kind."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,14 +26,14 @@ def kind_of(block: Block) -> str:
 
 
 def copied(block: Block) -> dict[str, Any]:
-    """The settings that a page says to copy."""
+    """Return the settings that a page tells users to copy."""
     names: dict[str, Any] = {}
-    exec(block.text, names)  # it is ours
+    exec(block.text, names)  # This text is from our own pages, so it may be executed.
     return {name: value for name, value in names.items() if name.startswith("EVENNIA_AI_")}
 
 
 def at(server: ModelServer, settings: dict[str, Any]) -> dict[str, Any]:
-    """The same for the server of a test."""
+    """Return the settings, changed to the address of the test's server."""
     if "EVENNIA_AI_BASE_URL" in settings:
         assert urlsplit(settings["EVENNIA_AI_BASE_URL"]).path == server.root
         return {**settings, "EVENNIA_AI_BASE_URL": server.base_url}

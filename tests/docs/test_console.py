@@ -1,8 +1,7 @@
-"""What a page says to type into a shell does what the page says.
+"""Test that shell commands on the pages do what the pages say.
 
-After `$ ` stands a command whose output the page shows: it must be that, to the byte. What else
-begins with `evennia-ai` must end well. Every other line is in `ELSEWHERE`, with the test that
-really runs it.
+After `$ ` comes a command whose output the page shows; it must be equal. Other lines with
+`evennia-ai` must succeed. Every other line is in `ELSEWHERE`, with the test that runs it.
 """
 
 import io
@@ -50,12 +49,12 @@ ELSEWHERE = {
     ),
     ".venv/bin/pytest tests/hostile": "tests/hostile/test_output.py::test_output",
 }
-"""What no test of this module can run, and the test or tests that do."""
+"""Lines that no test of this module can run, each with the tests that run them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """A line for a shell and, where the page shows that, what it prints."""
+    """A line for a shell, with the output that the page shows."""
 
     page: str
     line: str
@@ -63,7 +62,7 @@ class Typed:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it runs `evennia-ai`."""
+        """True if the line runs `evennia-ai`."""
         return self.line.rpartition(" | ")[2].split()[0] in PROGRAM
 
 
@@ -107,7 +106,8 @@ def test_command_in_the_docs_prints_the_shown_output(
     status = run(shlex.split(after if pipe else before)[1:])
     shown = capfdbinary.readouterr()
     assert shown.err == b""
-    assert status in ((0, 1) if " lint " in typed.line else (0,))  # 1 is for errors alone
+    # Exit status 1 is for errors only.
+    assert status in ((0, 1) if " lint " in typed.line else (0,))
     assert typed.printed is not None
     assert shown.out.decode().rstrip("\n") == typed.printed.rstrip("\n")
 

@@ -1,4 +1,4 @@
-"""No example of a page that users read is skipped: each has a player."""
+"""Test that every example on a page for users is played by a test."""
 
 from pathlib import Path
 

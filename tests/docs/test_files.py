@@ -1,4 +1,4 @@
-"""A file that a page shows is read by what reads such files, and has nothing wrong with it."""
+"""Test that files shown on pages are read without problems by the programs that use them."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def _config_page(data: Any) -> None:
 
 
 def _edit(folder: Path) -> None:
-    """An edit and, beside it, the lorebook that it names."""
+    """Check an edit together with the lorebook that it names."""
     shutil.copy(ROOT / "world" / "demo" / "lorebooks" / "harbour.json", folder / "harbour-2.json")
     read_edit_file(folder / "edit.yaml")
 
@@ -45,7 +45,7 @@ def _script(folder: Path) -> None:
 
 
 NAMED: dict[str, Callable[[Path], object]] = {"edit.yaml": _edit, "world/oren.yaml": _script}
-"""What reads a file of this name, in the folder where it is."""
+"""Functions that check a file with this name, in the folder of the file."""
 
 
 def _book(data: Any) -> None:
@@ -53,7 +53,7 @@ def _book(data: Any) -> None:
 
 
 def _compose(data: Any) -> None:
-    """Services whose GPUs are told apart, before which stands a router that knows all of them."""
+    """Check services with different GPUs behind a router that knows all of them."""
     models = {key: one for key, one in data["services"].items() if key != "router"}
     assert all(one["image"] and one["volumes"] for one in data["services"].values())
     assert data["services"]["router"]["depends_on"] == list(models)
@@ -80,7 +80,7 @@ READERS: dict[str, Callable[[Any], object]] = {
     "prompts": _preset,
     "services": _compose,
 }
-"""What reads a file, by a key that its kind has."""
+"""Functions that check a file, by a key that only this kind of file has."""
 
 
 @pytest.mark.parametrize("block", blocks("file"), ids=lambda block: block.place)

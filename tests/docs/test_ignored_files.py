@@ -1,4 +1,4 @@
-"""What the demo writes, and what is exported in it, never gets into git (issue 14, Low)."""
+"""Test that git ignores what the demo writes and exports."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The files that the documents name are there."""
+"""Test that the files named in documents exist."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,12 @@ PAGES = (
     *sorted((ROOT / "examples").rglob("*.md")),
 )
 NAMED = re.compile(r"(?:`|\]\()((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|yaml)|(?:[\w.-]+/)+)(?:`|\))")
-# A name of the code, and the file that a page says it is in.
+# Matches a name of the code together with the file that a page attributes it to.
 PLACED = re.compile(
     r"`(\w+)`(?: and `(\w+)`)? in `((?:[\w.-]+/)*[\w-]+\.py)`"
     r"|`((?:[\w.-]+/)*[\w-]+\.py): (\w+)`"
 )
-# Files of a game that Evennia makes and this repository has elsewhere.
+# Files of a normal game that this repository has in another place.
 OF_A_GAME = {"web/urls.py"}
 
 
@@ -34,7 +34,7 @@ def test_pages_name_some_files() -> None:
 
 
 def code_names(page: Path) -> list[tuple[str, str]]:
-    """Each name of the code that a page looks up in a file, with the file."""
+    """Return each name of the code that a page attributes to a file, with the file."""
     found = []
     for one, other, file, first_file, last in PLACED.findall(page.read_text(encoding="utf-8")):
         found += [(name, file or first_file) for name in (one, other, last) if name]

@@ -1,4 +1,4 @@
-"""docs/reference/settings.md: what it says of profiles, roles and limits is what the code has."""
+"""Test that docs/reference/settings.md describes the profiles, roles and limits of the code."""
 
 import dataclasses
 import re
@@ -28,13 +28,13 @@ def test_settings_page_lists_every_card_limit_with_its_default() -> None:
 
 
 def section(heading: str) -> str:
-    """The text under a heading."""
+    """Return the text under a heading."""
     page = PAGE.read_text(encoding="utf-8").partition(f"## {heading}\n")[2]
     return page.partition("\n## ")[0]
 
 
 def first_cells(table: str) -> list[str]:
-    """The names in the first column of a table's rows."""
+    """Return the names in the first column of a table."""
     cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
 

@@ -1,4 +1,4 @@
-"""The audit as a suite: attacks on a running game, over raw telnet and websocket.
+"""Attacks on a running game, over raw telnet and websocket.
 
 How to add an attack: open the file of its subject (`test_<subject>.py`), add a row to its table
 with a name that says what is tried, and run that file with `-rP`. A row is data: who types it, what

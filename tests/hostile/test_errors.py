@@ -1,4 +1,4 @@
-"""A command that raises an error: no player reads a traceback, a path or an address."""
+"""Commands that raise an error must show players no traceback, path or address."""
 
 import shutil
 from pathlib import Path

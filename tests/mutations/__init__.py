@@ -1,4 +1,4 @@
-"""Breaks the package on purpose, one requirement at a time, to see the tests that cite it fail.
+"""Break the package on purpose, one requirement at a time, and check that a test fails.
 
 `table.yaml` holds the mutations: a file of `evennia_ai`, a text that stands in it exactly once,
 what it becomes, and the requirement of `docs/extend/requirements.md` that is broken by it.

@@ -165,7 +165,7 @@ def test_existing_function_and_its_closures_are_mutated(in_package):
     assert (broken, made(), living["outer"]()(), living["other"]()) == (2, 3, 3, "two")
 
 
-def test_values_computed_on_import_stay_in_living_functions(in_package):
+def test_value_computed_on_import_is_not_mutated_in_living_functions(in_package):
     living = a_living(in_package)
 
     assert break_living(a_mutation(text="1 + 1"), functions_of(*living.values())) == 0

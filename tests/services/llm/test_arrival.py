@@ -1,4 +1,4 @@
-"""Arrival: a prompt that a server cut is noticed, and a whole one never counts as cut."""
+"""Test that a cut prompt is noticed, and that a whole one never counts as cut."""
 
 import json
 import random
@@ -40,7 +40,7 @@ TOOLS = tuple(
 
 
 def a_request(tokens: int, *, of: str = "English", **values: Any) -> ChatRequest:
-    """A prompt of about so many of our tokens."""
+    """Return a prompt with about this many tokens by our count."""
     tens, rest = divmod(max(1, round(tokens / _tokens_a_sentence(of))), 10)
     messages = (*[_message(of, 10)] * tens, _message(of, rest or 1))
     return replace(_asking(*messages), **values)
@@ -66,10 +66,10 @@ def counted(tokens: float, **values: Any) -> ChatReply:
 
 
 def whole_prompts(chance: random.Random, count: int) -> Iterator[tuple[str, ChatRequest, int]]:
-    """Prompts of several games, and what servers of all kinds count of them when they are whole.
+    """Yield prompts of several games, with the counts of all kinds of servers for whole prompts.
 
-    A server has one tokenizer and one chat template, with factors for each language; every fourth
-    one counts tools as it likes, every fifth leaves out what it had cached.
+    A server has one tokenizer and one chat template, with factors for each language. Every fourth
+    server counts tools in its own way, and every fifth leaves out cached tokens.
     """
     for game in range(count // 50):
         languages = chance.sample(sorted(SENTENCES), chance.randint(1, 4))
@@ -83,7 +83,7 @@ def whole_prompts(chance: random.Random, count: int) -> Iterator[tuple[str, Chat
             language = chance.choice(languages)
             request = a_request(tokens, of=language, tools=tools)
             sent = measure(request)
-            # A template may weigh more in a short prompt, up to 40 % in all.
+            # The template may be a larger share of a short prompt, up to 40 %.
             around = min(0.4 * sent.words, template * sent.words + fixed)
             read = (sent.words + around + shows_tools * sent.beside) * factors[language]
             yield f"server {game}", request, round(read)
@@ -102,7 +102,7 @@ def test_none_of_a_thousand_whole_prompts_counts_as_cut(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_prompts_do_not_count_as_cut_when_a_router_changes_the_model(seed: int) -> None:
-    """Behind one name may be many tokenizers; of some all but the new tokens are cached."""
+    """A router may use several tokenizers under one name, and may count only new tokens."""
     chance, arrivals = random.Random(seed), Arrivals()
     for number in range(1000):
         request = a_request(chance.randint(100, 6000), of=chance.choice(sorted(SENTENCES)))
@@ -136,7 +136,7 @@ def test_window_reached_twice_counts_as_cut() -> None:
 
 
 def test_messages_dropped_by_ollama_are_noticed_when_the_ratio_is_known() -> None:
-    """It keeps whole messages, so that the count stays below the window, each time elsewhere."""
+    """Ollama drops whole messages, so the count is below the window and varies."""
     arrivals, chance = Arrivals(), random.Random(7)
     found = {}
     for tokens in range(900, 6000, 100):

@@ -1,4 +1,4 @@
-"""Look-alikes of a frame are undone, whatever they are dressed in."""
+"""Test that imitated frames are changed, in whatever disguise."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Objects are found in what models write, and nothing else is taken for one."""
+"""Test that JSON objects are found in what models write, and nothing else."""
 
 import pytest
 from hypothesis import given, settings

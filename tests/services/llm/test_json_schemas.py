@@ -1,4 +1,4 @@
-"""A schema is written out so that any server can take it."""
+"""Test that a schema is rewritten so that every server accepts it."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ class Item(BaseModel):
 
 
 class Title(BaseModel):
-    """A form whose members are named like keywords of a schema."""
+    """A form whose members have names of schema keywords."""
 
     title: str = "none"
     default: Literal["a", "b"] = "a"

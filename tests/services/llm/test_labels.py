@@ -1,4 +1,4 @@
-"""A label is made of a stored name, and no other line begins like one."""
+"""Test labels of speakers, and that no other line can look like one."""
 
 import pytest
 from hypothesis import given

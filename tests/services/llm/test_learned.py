@@ -1,4 +1,4 @@
-"""What a server taught us: fields that are left out, and how long a prompt may be."""
+"""Test what a server's refusals teach: fields to leave out, and the length of prompts."""
 
 import pytest
 
@@ -45,10 +45,11 @@ def test_refusal_is_news_only_once() -> None:
         (1125, None, 725),  # the window less the reply
         (1125, 4000, 362),  # the server counts twice as many tokens as we do
         (1125, 1500, 725),  # it counts fewer: no reason to send more
-        (8192, None, 1999),  # it refused this prompt whatever it says of its window
+        # The server refused this prompt, whatever window it names, or it names none.
+        (8192, None, 1999),
         (None, None, 1500),  # it names no window
-        (7, None, 1500),  # a number that is no window
-        (300, None, 1),  # no room beside the reply
+        (7, None, 1500),  # A number that cannot be a window
+        (300, None, 1),  # No tokens are left besides the reply
     ],
 )
 def test_prompt_limit_follows_a_refusal(

@@ -1,4 +1,4 @@
-"""Probes: whatever a server does with one, it is an answer in time, and none holds up another."""
+"""Test that a probe always ends in time, and that none delays another."""
 
 import asyncio
 import json
@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Silence."""
+        """Log nothing."""
 
 
 @pytest.fixture

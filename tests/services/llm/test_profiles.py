@@ -1,4 +1,4 @@
-"""Profiles of models: read strictly, with errors that name profile and field and tell no key."""
+"""Test that profiles are read strictly, with errors that name profile and field and no key."""
 
 from typing import Any
 

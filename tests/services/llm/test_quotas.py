@@ -1,4 +1,4 @@
-"""Quotas: what may be used a minute and a day, and what a meter says was used."""
+"""Test quotas per minute and day, and the meters of their use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nobody hears a model think, in whatever form it does so."""
+"""Test that hidden reasoning is removed in every format."""
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ def left(text: str) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        # pairs of marks
+        # Pairs of marks
         "<seed:think>She lies.</seed:think>Aye.",
         "<longcat_think>\nShe lies.\n</longcat_think>\nAye.",
         '<thinking type="long">She lies.</thinking >Aye.',
@@ -30,16 +30,16 @@ def left(text: str) -> str:
         "<|inner_prefix|>She lies.<|inner_suffix|>Aye.",
         "<|channel>thought\nShe lies.<channel|>Aye.",
         "<unused94>thought\nShe lies.<unused95>Aye.",
-        # the opening mark stood in the prompt
+        # The opening mark is in the prompt
         "She lies.</seed:think>Aye.",
         "She lies.◁/think▷Aye.",
         "She lies.<|END_THINKING|>Aye.",
         "She lies.<channel|>Aye.",
         "She lies.<think>No.</think>He lies.</think>Aye.",
-        # cut off
+        # Cut text
         "Aye.◁think▷She lies.",
         "Aye.<|channel>thought\nShe",
-        # channels
+        # Channels
         (
             "<|channel|>analysis<|message|>She lies.<|end|>"
             "<|start|>assistant<|channel|>final<|message|>Aye.<|return|>"
@@ -53,16 +53,16 @@ def left(text: str) -> str:
             "<|channel|>final<|message|>Aye.<|end|><|start|>assistant"
             "<|channel|>analysis<|message|>She lies."
         ),
-        # channels of a server that drops the marks
+        # Channels of a server that removes the marks
         "analysisShe lies.assistantfinalAye.",
         "analysisShe lies. assistantfinal? No.assistantfinalAye.",
-        # preambles with their end
+        # Preambles with their end
         "Here is my thought process: She lies. Here is my response: Aye.",
         "Here's my thought process:\nShe lies.\n\nHere's my response:\nAye.",
         "Reasoning: She lies.\nResponse: Aye.",
         "**Thinking:** She lies.\n\n**Final answer:** Aye.",
         "## Thought process:\nShe lies.\nReply: no\nI say.\nMy reply: Aye.",
-        # another role
+        # Another role
         "Aye.<|im_end|>\n<|im_start|>user\nShe lies.",
         "<|im_start|>assistant\nAye.<|im_end|>",
         "<|start_header_id|>assistant<|end_header_id|>\n\nAye.<|eot_id|>",

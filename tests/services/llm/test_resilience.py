@@ -1,4 +1,4 @@
-"""A slow or dead server is felt once, not by every turn."""
+"""Test the protection against slow or dead servers."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ DEAD = ModelUnavailable("scripted", "no connection")
 
 
 class HeldModel:
-    """Answers when the test says so."""
+    """A model that answers when the test says so."""
 
     name = "held"
     offline = False
@@ -55,7 +55,7 @@ def guarded(model: Any, clock: Clock, **values: Any) -> Guarded:
 
 
 def outcome(deferred: Deferred[Any]) -> Any:
-    """What a Deferred has come to by now, or None."""
+    """Return the current outcome of a Deferred, or None."""
     outcomes: list[Any] = []
     deferred.addBoth(outcomes.append)
     if not outcomes:
@@ -64,7 +64,7 @@ def outcome(deferred: Deferred[Any]) -> Any:
 
 
 def watched(deferred: Deferred[Any]) -> list[Any]:
-    """A list that gets what a Deferred comes to."""
+    """Return a list to which the outcome of a Deferred is added."""
     outcomes: list[Any] = []
     deferred.addBoth(lambda result: outcomes.append(getattr(result, "value", result)))
     return outcomes
@@ -175,7 +175,7 @@ def test_guard_reports_how_many_run_and_wait(clock: Clock) -> None:
 
 
 def test_long_queue_that_fails_at_once_does_not_overflow_the_stack(clock: Clock) -> None:
-    """Each that fails makes room for the next: a thousand of them may not stand on one stack."""
+    """Each failure admits the next request; a thousand of them must not be one nested call."""
     model = HeldModel()
     breaker = a_breaker(clock, failures=1)
     guard = Guarded(model, breaker=breaker, clock=clock, max_concurrent=1, max_waiting=1000)

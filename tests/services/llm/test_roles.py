@@ -1,4 +1,4 @@
-"""Messages are fitted to a provider without losing or changing who said what."""
+"""Test that messages are adapted to a provider without changing who said what."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Calls and results go out as a provider takes them, and no text is lost or imitated."""
+"""Test that calls and results are adapted to a provider, and that no text is lost or imitated."""
 
 import json
 from typing import get_args
@@ -188,7 +188,7 @@ NAMES = st.none() | st.sampled_from(["Anna", "Bo"])
 
 @st.composite
 def talks(draw: st.DrawFn, *, calls_at_once: int = 2) -> list[ChatMessage]:
-    """Messages in any order, each with a text that no other has."""
+    """Return messages in any order, each with a unique text."""
     messages: list[ChatMessage] = []
     for number in range(draw(st.integers(0, 10))):
         content = f"<{number}>{draw(WORDS)}"

@@ -1,4 +1,4 @@
-"""The model that turns texts into vectors; skipped where it is not installed."""
+"""Test the model that turns texts into vectors. Skipped if it is not installed."""
 
 import os
 
@@ -29,7 +29,7 @@ def similarity(model, one, other):
     return float(first @ second)
 
 
-# The example that the model was published with, and what its own implementation makes of it.
+# The example that was published with the model, and the values of its own implementation.
 @pytest.mark.parametrize(
     ("other", "near"),
     [

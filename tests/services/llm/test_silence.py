@@ -1,4 +1,4 @@
-"""What of a raw text is said, and what means that nothing is."""
+"""Test which replies mean that the NPC says nothing."""
 
 import pytest
 

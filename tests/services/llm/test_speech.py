@@ -1,4 +1,4 @@
-"""What a model wrote becomes something one can say aloud."""
+"""Test that a model's text becomes speech."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is said before the reply ends is the start of what it says in the end."""
+"""Test that what is said before the reply ends is the start of the whole speech."""
 
 from itertools import pairwise
 from typing import Any
@@ -20,7 +20,7 @@ def a_start(**more: Any) -> SpokenStart:
 
 
 def said_early(text: str, *, size: int = 1, **more: Any) -> list[str]:
-    """The sentences given out while the text comes in pieces of one size."""
+    """Return the sentences that are said early if the text comes in fragments of one size."""
     start = a_start(**more)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     return [sentence for piece in pieces for sentence in start.feed(piece)]

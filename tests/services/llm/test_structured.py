@@ -1,4 +1,4 @@
-"""An answer has the wanted form, or the caller is told that there is none."""
+"""Test that an answer has the required form, or that the caller gets an error."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from tests.services.llm.test_resilience import outcome, watched
 
 
 class Decision(BaseModel):
-    """The form that these tests ask for."""
+    """The form that these tests require."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ ASKED = (a_message("system", "Decide."), a_message("user", "Does Oren answer?"))
 
 
 class Asked:
-    """Asks a scripted model and keeps what it was asked."""
+    """A scripted model that stores its requests."""
 
     def __init__(self, *lines: Any) -> None:
         self.model = ScriptedModel(lines)

@@ -1,4 +1,4 @@
-"""Calls that a model writes as text are run if their tool is offered, and never said aloud."""
+"""Test that calls written as text are run if their tool is offered, and never spoken."""
 
 import json
 from typing import Any
@@ -118,7 +118,7 @@ FORMS = {
 
 
 def read(text: str, **more: Any) -> tuple[list[tuple[str, Any]], str, tuple[str, ...]]:
-    """The calls of a text, what is said beside them, and what was left out."""
+    """Return the calls in a text, the text around them, and what was dropped."""
     found = read_calls(without_thoughts(text), OFFERED, **more)
     calls = [(call.name, json.loads(call.arguments)) for call in found.calls]
     return calls, spoken(found.rest), found.dropped
@@ -139,7 +139,7 @@ def apart(text: str, *, as_schema: bool = False, **more: Any) -> tuple[ChatReply
 
 
 PLAIN = ("Apertus", "a line of Python", "Python in a fence")
-"""Forms that are no call by themselves: only the name of a tool that is offered makes them one."""
+"""Texts that are calls only if their name is that of an offered tool."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -194,7 +194,7 @@ BEFORE_A_CALL = tuple(
     for word in ("call:", "look", "functions", "print", "default_api")
     for end in range(1, len(word) + 1)
 )
-"""What is prose as long as nothing follows it."""
+"""Texts that are prose unless a call follows them."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -209,7 +209,7 @@ def test_cut_textual_call_is_neither_said_nor_run(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_textual_call_of_an_unoffered_tool_is_dropped_and_named(form: str) -> None:
     if form in PLAIN:
-        return  # nothing but the name tells that it is a call
+        return  # Only the name shows that it is a call.
     reply, dropped = apart(f"Wait here.\n{FORMS[form].replace('look', 'dance')}")
     assert (reply.tool_calls, spoken(reply.text)) == ((), "Wait here.")
     assert [name.rpartition(".")[2] for name in dropped] == ["dance"]

@@ -1,4 +1,4 @@
-"""Tools go out as they were given; calls come in fit to be sent again, whoever wrote them."""
+"""Test that tools are sent unchanged, and that received calls can be sent again."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ def a_written(name: Any = "look", arguments: Any = "{}", **more: Any) -> dict[st
     } | more
 
 
-# Out
+# Requests
 
 
 def test_tools_keep_their_order() -> None:
@@ -122,7 +122,7 @@ def test_readable_arguments_are_sent_byte_for_byte() -> None:
     assert body["messages"][0]["tool_calls"][0]["function"]["arguments"] == '{"at":  "Ferry"}'
 
 
-# In
+# Replies
 
 
 def test_reply_with_calls_may_have_an_empty_text() -> None:

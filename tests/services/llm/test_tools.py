@@ -1,4 +1,4 @@
-"""An answer of the form becomes speech and calls; prose stays speech; half an answer is none."""
+"""Test that an answer with tools as text becomes speech and calls."""
 
 import json
 from typing import Any
@@ -22,12 +22,12 @@ def a_reply(text: str, **more: Any) -> ChatReply:
 
 
 def read(reply: ChatReply, said: str = "Hello?") -> ChatReply:
-    """The reply of a model that was told its tools in the prompt."""
+    """Return the reply of a model to which the prompt described the tools."""
     return reply_from(reply, TOOLS, request=a_request(said), as_schema=True)[0]
 
 
 def apart(text: str) -> tuple[str, list[tuple[str, Any]]]:
-    """The speech and the calls of a reply's text."""
+    """Return the speech and the calls in a reply's text."""
     reply = read(a_reply(text))
     return reply.text, [(call.name, json.loads(call.arguments)) for call in reply.tool_calls]
 

@@ -1,4 +1,4 @@
-"""A body is closed where it is left."""
+"""Test that an unread body is closed."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """Stands for an answer of httpx2 with a body in chunks; `is_closed` tells how it was left."""
+    """A substitute for a response of httpx2 with a body in chunks.
+
+    `is_closed` says how it ended.
+    """
 
     def __init__(self, *chunks: bytes) -> None:
         self._chunks = chunks
@@ -61,7 +64,7 @@ def test_long_error_body_is_closed_at_the_limit() -> None:
         ("Grüße 🚢".encode(), "Grüße 🚢"),
         ("Grüße".encode("latin-1"), "Grüße"),
         ("„Grüße“ – 5 €".encode("cp1252"), "„Grüße“ – 5 €"),
-        (b"a \x81", "a \ufffd"),  # no character of Windows-1252 either
+        (b"a \x81", "a \ufffd"),  # This byte is no character of Windows-1252 either.
         ("Grüße ".encode() + b"\xe9", "Grüße \ufffd"),
         ("a \ufffd".encode(), "a \ufffd"),
     ],

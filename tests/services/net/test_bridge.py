@@ -1,4 +1,4 @@
-"""The thread with the asyncio loop."""
+"""Test the thread that runs asyncio."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,8 @@ def test_result_is_made_in_the_bridge_and_delivered_to_the_reactor(
     waited_for = Event()
 
     async def thread() -> int:
-        while not waited_for.is_set():  # one that ends before would be handed over from here
+        # A coroutine that ended earlier would be delivered from this thread.
+        while not waited_for.is_set():
             await asyncio.sleep(0.001)
         return get_ident()
 

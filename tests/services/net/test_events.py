@@ -1,4 +1,4 @@
-"""Events come out of a stream whole, wherever it is cut and whatever it says it is."""
+"""Test that events are read from a stream, wherever it is cut and whatever its content type."""
 
 import json
 

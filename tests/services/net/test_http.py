@@ -1,4 +1,4 @@
-"""Attempts are made again, later and later, as long as that is worth it and there is time."""
+"""Test that attempts are repeated with growing pauses, while that is useful and in time."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ BUSY = FailedAttempt(again=True, after_seconds=0)
 
 
 def tried(*outcomes: str | FailedAttempt, seconds: float = 5, max_retries: int = 2) -> Any:
-    """What attempts with these outcomes come to, and how many were made."""
+    """Return the outcome of attempts with these results, and how many were made."""
     left = list(outcomes)
 
     async def attempt() -> str | FailedAttempt:

@@ -1,4 +1,4 @@
-"""A key that a server sends back is never said, shown or stored (issue 14, Low)."""
+"""Test that a key that a server sends back is masked in every form."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,8 @@ from tests.services.net.keys import FORMS, KEYS, LONG_KEY, pieces_of
         (form, key)
         for form in FORMS
         for key in KEYS
-        if form != "in halves" or len(key) >= 2 * PIECE + 4  # else half is shorter than a piece
+        # Otherwise half of the key is shorter than a part that is masked.
+        if form != "in halves" or len(key) >= 2 * PIECE + 4
     ],
 )
 def test_key_is_masked_in_every_form(form, key):

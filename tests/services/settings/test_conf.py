@@ -1,4 +1,4 @@
-"""Settings: typed, checked at start, and the key from the environment alone."""
+"""Test that settings are typed and checked at the start, with keys only from the environment."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -281,7 +281,7 @@ def test_wrong_settings_are_never_used(settings_of_ai):
         conf()
 
 
-# Profiles of models, and who asks which
+# Profiles of models, and which roles use them
 
 CHEAP = {"cheap": {"base_url": "http://localhost:1/v1", "model": "small"}}
 
@@ -465,7 +465,7 @@ def test_profiles_unused_by_the_speaker_give_a_warning(settings_of_ai):
 
 
 def test_setting_is_declared_in_exactly_one_field():
-    """A new one is a field of the model, and a row of the page that tests/docs compares with it."""
+    """A new setting is one field of the model. tests/docs compares it with its row on the page."""
     settings = conf()
     named = {field.name for field in fields(settings)} - {"game_folder", "api_keys"}
 

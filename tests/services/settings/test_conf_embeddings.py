@@ -1,4 +1,4 @@
-"""The setting of search by meaning, and what it needs."""
+"""Test the setting for searches by meaning, and what it requires."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a game needs that has Evennia by itself, and evennia_ai without the extra `game`."""
+"""Test a game in which evennia_ai is installed without the extra `game`."""
 
 from typing import Any
 

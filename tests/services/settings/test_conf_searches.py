@@ -1,4 +1,4 @@
-"""Settings: how often NPCs look something up, and whether vaults are kept."""
+"""Test the settings for searches of NPCs and for vaults."""
 
 import pytest
 from django.core import checks

@@ -1,4 +1,4 @@
-"""The settings of limits and of watching: what they may be, and what they come to."""
+"""Test the settings for limits, logs, metrics and traces."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Settings: the wikis that are knowledge bases, and the encyclopedia."""
+"""Test the settings for wikis that are knowledge bases, and for Wikipedia."""
 
 import pytest
 from django.core import checks

@@ -1,4 +1,4 @@
-"""Settings: how much NPCs may write."""
+"""Test the settings for how much NPCs may write."""
 
 import pytest
 from django.core import checks

@@ -1,4 +1,4 @@
-"""A database by its address."""
+"""Test that `DATABASES` is made from the address of a database."""
 
 import pytest
 

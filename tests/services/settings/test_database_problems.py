@@ -1,4 +1,4 @@
-"""What the check of a PostgreSQL says, with a real one."""
+"""Test the check of a PostgreSQL database, with a real one."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 
 
 def problem(address: str):
-    """What is wrong with the database at an address."""
+    """Return what is wrong with the database at an address."""
     from django.db import connections
     from django.db.utils import ConnectionHandler
 

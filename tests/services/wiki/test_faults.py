@@ -1,4 +1,4 @@
-"""Whatever a wiki does, the game goes on and is told in words what happened."""
+"""Test that the game continues and reports what happened, whatever a wiki does."""
 
 import json
 

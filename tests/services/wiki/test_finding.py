@@ -1,4 +1,4 @@
-"""Search of a wiki: words alone are asked for, and what is found is put in order here."""
+"""Test searches of a wiki: which words are sent, and how the results are ranked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests without their wiki are skipped aloud, and fail where nothing may be skipped."""
+"""Test that tests without a wiki are skipped with a reason, or fail if nothing may be skipped."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Names: what our pages are called in a wiki, and its pages by us."""
+"""Test that names of pages are translated between a wiki and us."""
 
 from typing import Any
 

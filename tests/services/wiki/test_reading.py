@@ -1,4 +1,4 @@
-"""Pages of a wiki: many at a time, as they are now, and kept by their revision."""
+"""Test that pages of a wiki are read in batches, in their newest revision, and cached."""
 
 import logging
 

@@ -1,6 +1,6 @@
-"""A real MediaWiki as a knowledge base: what every backend does, and the demo's wiki in it.
+"""Test a real MediaWiki as a knowledge base, with the tests of all backends and the demo's pages.
 
-Needs Debian's packages, see `real_wiki.py`; each test has a wiki as it was at the first.
+It needs Debian's packages, see `real_wiki.py`. Each test begins with the same state of the wiki.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWiki]:
 
 @pytest.fixture(scope="module")
 def filled(installed: RealWiki) -> RealWiki:
-    """The wiki with the pages of the suite."""
+    """The wiki with the pages of the shared tests."""
     reactor = Handover()
     bridge = AsyncBridge(reactor)
     backend = MediaWikiBackend("harbour", installed.site(), bridge)
@@ -53,7 +53,7 @@ def backend(filled: RealWiki, bridge: AsyncBridge) -> MediaWikiBackend:
 
 
 class OnAWiki(BackendSuite):
-    """The suite, where answers come later."""
+    """The shared tests of backends, with answers that come later."""
 
     @pytest.fixture
     def told(self, reactor: Handover) -> Callable[[Any], Any]:
@@ -67,18 +67,20 @@ class OnAWiki(BackendSuite):
 
 
 class TestSmallWiki(OnAWiki):
-    """A wiki that is read whole and searched here."""
+    """A wiki that is read completely and searched here."""
 
 
 class TestLargeWiki(OnAWiki):
-    """A wiki that is asked to search, in its own way."""
+    """A wiki that searches by itself."""
 
     @pytest.fixture(autouse=True)
     def _large(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("evennia_ai.services.wiki.finding.SMALL_PAGES", 0)
 
     def test_word_in_a_script_without_spaces_is_found(self, found):
-        """By how a run of it begins, which is all that this wiki has an index of."""
+        """The word is found by the start of an unspaced run, because this wiki indexes nothing
+        else.
+        """
         assert found("清晨") == ["渡口"]
 
 
@@ -144,7 +146,7 @@ def test_intro_is_the_plain_text_before_the_first_heading(
 
 @pytest.fixture(scope="module")
 def demo(filled: RealWiki) -> RealWiki:
-    """The wiki with the demo's pages as well."""
+    """The wiki with the demo's pages in addition."""
     reactor = Handover()
     bridge = AsyncBridge(reactor)
     backend = MediaWikiBackend("harbour", filled.site(), bridge)

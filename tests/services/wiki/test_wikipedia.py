@@ -1,4 +1,4 @@
-"""Intros of Wikipedia: short, plain, and never worth waiting for."""
+"""Test introductions from Wikipedia: short, plain, and within a time limit."""
 
 import pytest
 

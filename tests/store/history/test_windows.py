@@ -47,7 +47,7 @@ def cold_shape(where) -> tuple[object, ...]:
 
 
 class TestTextsThatStay:
-    def test_fact_block_is_placed_before_the_record_it_was_made_for(self, quay):
+    def test_staying_text_is_placed_before_the_record_it_was_made_for(self, quay):
         (first, second) = append_records(quay, [a_line("One."), a_line("Two.")])
         append_records(quay, [a_staying_text("Dusk.", before=first.place)])
         append_records(quay, [a_staying_text("Rain.", before=second.place), a_reply()])
@@ -55,7 +55,7 @@ class TestTextsThatStay:
         assert said(quay) == ["Dusk.", "One.", "Rain.", "Two.", "Evening."]
         assert shape(quay) == cold_shape(quay)
 
-    def test_several_fact_blocks_for_one_record_keep_their_order(self, quay):
+    def test_several_staying_texts_for_one_record_keep_their_order(self, quay):
         (event,) = append_records(quay, [a_line("One.")])
         texts = [a_staying_text(text, before=event.place) for text in ("A.", "B.", "C.")]
         append_records(quay, texts)
@@ -63,14 +63,14 @@ class TestTextsThatStay:
         assert said(quay) == ["A.", "B.", "C.", "One."]
         assert shape(quay) == cold_shape(quay)
 
-    def test_fact_block_without_event_is_placed_where_it_was_written(self, quay):
+    def test_staying_text_without_event_is_placed_where_it_was_written(self, quay):
         append_records(quay, [a_line("One.")])
         append_records(quay, [a_staying_text("Dusk.", before=None), a_reply()])
 
         assert said(quay) == ["One.", "Dusk.", "Evening."]
         assert shape(quay) == cold_shape(quay)
 
-    def test_fact_block_is_not_counted_and_names_its_subject(self, quay):
+    def test_staying_text_is_not_counted_and_names_its_subject(self, quay):
         (event,) = append_records(quay, [a_line("One.")])
         append_records(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
         (text, _) = windows(quay.id).history
@@ -79,7 +79,7 @@ class TestTextsThatStay:
         assert text.parts[0].origin == "lore:fog"
         assert windows(quay.id).history.user_messages == 1
 
-    def test_fact_block_for_a_dropped_record_is_dropped(self, quay):
+    def test_staying_text_for_a_dropped_record_is_dropped(self, quay):
         (event,) = append_records(quay, [a_line("The oldest.")])
         talked(quay, 3 * WINDOW_MESSAGES // 2)
         append_records(quay, [a_staying_text("Late.", before=event.place)])

@@ -69,7 +69,7 @@ def test_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
     assert vault("How one gets on.") == ""
 
 
-def test_hint_of_a_base_elsewhere_loses_only_its_secrets(vault):
+def test_hint_of_a_base_in_another_backend_loses_its_numbers(vault):
     info = BaseInfo(key="far", name="Far", hint="The 47 keys.", backend="mediawiki")
     knowledge_bases.save_base(replace(info, restricted=True), by=trusted("builder"))
     assert safe_hint_of("far") == "The keys."

@@ -1,4 +1,4 @@
-"""Which answers are worth another attempt and when, and what an answer says of the prompt."""
+"""Test which failures are retried and when, and what an answer says about the prompt."""
 
 import json
 import time

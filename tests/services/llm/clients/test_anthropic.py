@@ -1,4 +1,4 @@
-"""The Messages API over HTTP: what goes out, what comes back, and every way it can fail."""
+"""Test the client for the Messages API over HTTP: requests, replies and failures."""
 
 import json
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def says(*content: dict[str, Any], **more: Any) -> Behaviour:
 
 
 def block(index: int, begun: dict[str, Any], *deltas: dict[str, Any]) -> list[bytes]:
-    """The events of one block of a stream."""
+    """Return the events of one block of a stream."""
     return [
         event({"type": "content_block_start", "index": index, "content_block": begun}),
         *(event({"type": "content_block_delta", "index": index, "delta": one}) for one in deltas),
@@ -93,7 +93,7 @@ def ending(stop: str = "end_turn") -> list[bytes]:
 
 @pytest.fixture
 def outcome(server: StubServer, claude: MakingClaude, reactor: Handover) -> Outcome:
-    """What a request to a server with the given behaviours comes to."""
+    """Return the outcome of a request to a server with the given behaviours."""
 
     def asked(
         *behaviours: Behaviour,
@@ -357,7 +357,7 @@ def test_busy_server_is_retried_after_the_time_it_names(
 def test_error_message_is_translated_and_has_no_key(
     outcome: Outcome, behaviour: Behaviour, kind: type[ModelError]
 ) -> None:
-    # Only who stalls is to run into the limit, and not an answer on a busy machine.
+    # Only a stalled server may reach the limit, not an answer on a busy machine.
     limit = 0.3 if kind is ModelTimeout else 30.0
     problem = outcome(behaviour, timeout_seconds=limit, endpoint={"max_reply_bytes": 50_000})
     assert isinstance(problem, kind)

@@ -1,4 +1,4 @@
-"""A conversation as the Messages API takes it: roles in turn, blocks, cache breakpoints."""
+"""Test the body of a request to the Messages API: alternating roles, blocks, cache breakpoints."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def sent(*messages: ChatMessage, **more: Any) -> dict[str, Any]:
 
 
 def turns(*messages: ChatMessage) -> list[tuple[str, list[str]]]:
-    """Role and texts of each message that goes out."""
+    """Return role and texts of each message in the request."""
     body = sent(*messages)
     return [
         (one["role"], [block.get("text", block["type"]) for block in one["content"]])

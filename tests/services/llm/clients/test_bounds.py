@@ -1,4 +1,4 @@
-"""What a server sends is counted before it is worked on: a flood is no reply, and soon told so."""
+"""Test that floods of a server are counted before they are processed, and refused soon."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.services.llm.conftest import Making, MakingClaude
 from tests.services.net.handover import Handover
 
 MOST_RECEIVED_BYTES = 20 * 1_000_000 + 65_536
-"""Of a stream, with all that is around its text, and the chunk that is one too many."""
+"""The most bytes of a stream, including its framing and one chunk too many."""
 
 A_LONG_PROMPT = a_request(
     messages=tuple(a_message("user", "word " * 100) for _ in range(200)), timeout_seconds=60
@@ -32,7 +32,7 @@ A_LONG_PROMPT = a_request(
 
 @dataclass(slots=True)
 class Work:
-    """What was done with what a server sent."""
+    """The work that was done on what a server sent."""
 
     looked_at: int = 0
     chunks: int = 0
@@ -42,7 +42,7 @@ class Work:
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Counts it: chunks and bytes that come, bodies and events that are read as JSON, hashes."""
+    """Count the work: received chunks and bytes, bodies and events read as JSON, hashes."""
     counted, next_chunk = Work(), http._next
 
     def loads(text: Any) -> Any:
@@ -180,6 +180,6 @@ def test_retry_after_is_read_only_up_to_the_length_of_a_date() -> None:
 
 
 def test_bounds_allow_the_longest_honest_reply() -> None:
-    assert events.MOST_EVENTS >= 65_536  # an event a token, reasoning included
+    assert events.MOST_EVENTS >= 65_536  # One event per token, reasoning included
     assert events.LARGEST_EVENT_BYTES >= 1_000_000
     assert http.MOST_REASON_CHUNKS >= 64

@@ -1,4 +1,4 @@
-"""Calls of tools come in pieces, and each server cuts them in its own way."""
+"""Test that fragments of tool calls are joined, however a server cuts them."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def a_piece(index: int | None, call_id: str | None, name: str | None, arguments:
 
 
 def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
-    """The names and arguments of the calls in a stream of deltas."""
+    """Return the names and arguments of the calls in a stream of deltas."""
     reader = OpenAIReply(a_request(**({"tools": TOOLS} | more)), ENDPOINT)
     for delta in deltas:
         reader.heard(json.dumps({"choices": [{"delta": delta}]}))
@@ -35,19 +35,19 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
     ("pieces", "calls"),
     [
         ([(0, "a", "look", ""), (0, None, None, '{"at":'), (0, None, None, '"boat"}')], [BOAT]),
-        # A new id in each piece, with the name or without.
+        # A new id in each fragment, with or without the name
         ([(0, "a", "look", ""), (0, "b", None, '{"at":'), (0, "c", None, '"boat"}')], [BOAT]),
         ([(0, "a", "look", ""), (0, "b", "look", '{"at":'), (0, "c", "look", '"boat"}')], [BOAT]),
-        # Several calls under index 0, or without any.
+        # Several calls with index 0, or without an index
         ([(0, None, "look", BOAT), (0, None, "look", SEA)], [BOAT, SEA]),
         ([(None, None, "look", BOAT), (None, None, "look", SEA)], [BOAT, SEA]),
         ([(0, None, "look", BOAT), (0, None, "look", BOAT)], [BOAT, BOAT]),
         ([(None, None, "look", BOAT), (None, None, "look", BOAT)], [BOAT, BOAT]),
         ([(0, "a", "look", ""), (0, "", None, BOAT), (0, "b", "look", ""), (0, "", None, SEA)],
          [BOAT, SEA]),
-        # An index that counts the pieces.
+        # An index that counts fragments
         ([(0, "a", "look", ""), (1, None, None, '{"at":'), (2, None, None, '"boat"}')], [BOAT]),
-        # The arguments once more, empty at first, or growing.
+        # The arguments repeated: complete, empty at first, or growing
         ([(0, "a", "look", '{"at":'), (0, None, None, '"boat"}'), (0, "a", "look", BOAT)], [BOAT]),
         ([(0, None, "look", '{"at":"boat"'), (0, None, None, "}"), (0, None, None, BOAT)], [BOAT]),
         ([(0, None, "look", ""), (0, None, None, BOAT), (0, None, "look", BOAT)], [BOAT]),
@@ -55,12 +55,12 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
          [BOAT]),
         ([(0, "a", "look", "{}"), (0, "a", None, BOAT)], [BOAT]),
         ([(0, "a", "look", '{"at":'), (0, "a", "look", BOAT)], [BOAT]),
-        # The name once more, in pieces, or growing.
+        # The name repeated, in fragments, or growing
         ([(0, "a", "look", ""), (0, "a", "look", BOAT)], [BOAT]),
         ([(0, None, "look", BOAT), (0, None, "look", "")], [BOAT]),
         ([(0, "a", "lo", ""), (0, None, "ok", BOAT)], [BOAT]),
         ([(0, "a", "lo", ""), (0, "a", "look", BOAT)], [BOAT]),
-        # Brackets and quotes inside of texts end nothing.
+        # Brackets and quotes inside texts do not end the arguments
         ([(0, None, "look", '{"at":"}\\'), (0, None, "look", '\\"}"}')], ['{"at":"}\\\\"}"}']),
         ([(0, "a", "look", {"at": "boat"})], ['{"at": "boat"}']),
         ([(0, "a", "look", None)], [""]),

@@ -1,4 +1,4 @@
-"""What a request sends to this server and not to that one, and what goes back to it."""
+"""Test how requests adapt to what a server refuses, and what is sent back to it."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def gemini(field: str) -> Any:
 
 
 def knows(*known: str, refusal: Refusal = groq, streamed: bool = False) -> Behaviour:
-    """Answer, or refuse the first field that is not known."""
+    """Answer, or refuse the first unknown field."""
 
     def behave(handler: Any) -> None:
         unknown = [field for field in handler.seen.body if field not in known]
@@ -63,7 +63,7 @@ def knows(*known: str, refusal: Refusal = groq, streamed: bool = False) -> Behav
 
 
 class Asking:
-    """Asks the stub through one client; what it tells an admin is in `told`."""
+    """A client of the stub server. `told` has its messages to an admin."""
 
     def __init__(self, server: StubServer, bridge: AsyncBridge, reactor: Handover) -> None:
         self.server, self._bridge, self._reactor = server, bridge, reactor
@@ -135,7 +135,8 @@ def test_refused_roles_are_learned_and_reported_once(
     assert asking.learned.roles == {wish}
     (told,) = asking.told
     assert f"set {setting}" in told
-    assert len(asking.server.requests) == 2  # who asks sends other messages
+    # The caller sends other messages, because the client does not change them.
+    assert len(asking.server.requests) == 2
 
 
 def test_reply_limit_uses_the_field_name_that_the_server_accepts(asking: Asking) -> None:
@@ -182,7 +183,7 @@ def test_profile_leaves_out_a_field_set_to_none(asking: Asking) -> None:
     assert set(asking.server.requests[0].body) == {"model", "messages", "max_tokens", "top_k"}
 
 
-# What goes back with calls
+# What is sent back with tool calls
 def with_call(**message: Any) -> dict[str, Any]:
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     return {
@@ -218,7 +219,7 @@ KEPT: list[tuple[dict[str, Any], Thoughts]] = [
 
 
 def after(reply: ChatReply) -> ChatRequest:
-    """The request with the result of the reply's calls."""
+    """Return the request with the results of the reply's calls."""
     (call,) = reply.tool_calls
     return a_request(
         messages=(
@@ -329,7 +330,7 @@ def test_thinking_model_is_not_forced_to_call_and_gets_extra_tokens() -> None:
     assert (body["max_tokens"], body["temperature"]) == (64, 0.2)
 
 
-# How a reply ends
+# How replies end
 def ended(finish: str, text: str = "The ferry is") -> Behaviour:
     message = {"message": {"role": "assistant", "content": text}, "finish_reason": finish}
     return sends(json.dumps({"choices": [message]}).encode())

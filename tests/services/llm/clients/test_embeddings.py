@@ -1,4 +1,4 @@
-"""Vectors of texts from a server: as they should be, and whatever a server sends instead."""
+"""Test vectors of texts from a server, with good and bad responses."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The words and the status of an error are found in whatever a server puts them."""
+"""Test that the explanation and the status of an error are found in any structure."""
 
 import json
 from typing import Any

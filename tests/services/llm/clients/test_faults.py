@@ -1,7 +1,7 @@
-"""Every way in which a model server can fail, over real connections: each ends, in time, as itself.
+"""Test every way in which a model server can fail, over real connections.
 
-What the faults are and how they end is one table. A thousand of them, many at once, leave nothing
-behind: no thread, no descriptor, no task, no Deferred that waits.
+Each must end in time with the right error. One table has the faults and their errors. A thousand
+faults, many at once, must leave nothing behind: no thread, descriptor, task or waiting Deferred.
 """
 
 import asyncio
@@ -46,9 +46,12 @@ from tests.services.net.handover import Handover
 
 LIMITS = {"timeout_seconds": 0.6, "idle_seconds": 0.3}
 PATIENT = {"timeout_seconds": 300.0, "idle_seconds": 300.0}
-"""Of faults that end by themselves: on a busy machine none runs into a limit before it has."""
+"""The time limit for faults that end by themselves.
+
+It is long, so that a busy machine does not reach it.
+"""
 IN_TIME_SECONDS = 250.0
-"""When the slowest fault has ended, on however busy a machine: before a patient limit has."""
+"""By this time the slowest fault has ended, even on a busy machine."""
 
 MODELS = {"openai": "model", "anthropic": "claude"}
 TEN_MEGABYTES = json.dumps({"choices": [{"message": {"content": "x" * 10_000_000}}]}).encode()
@@ -57,7 +60,7 @@ ACT = AnswerSchema(name="act", schema={"type": "object", "required": ["say"]})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """How a server behaves, and what comes of it; `heard` asks for a stream."""
+    """The behaviour of a server and the expected error. `heard` requests a stream."""
 
     behaviour: Behaviour
     comes_to: type[ModelError | ChatReply]
@@ -155,7 +158,7 @@ def test_useless_calls_are_returned_unchanged(
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a process holds."""
+    """The resources that a process holds."""
 
     threads: int
     descriptors: int
@@ -164,7 +167,7 @@ class Left:
 
 
 def held(bridge: AsyncBridge, reactor: Handover) -> Left:
-    """What is held now by this process; the task that counts is not counted."""
+    """Return what this process holds now, except for the task that counts."""
 
     async def tasks() -> int:
         return len(asyncio.all_tasks()) - 1
@@ -180,7 +183,7 @@ def held(bridge: AsyncBridge, reactor: Handover) -> Left:
 
 
 def comes_back_to(before: Left, bridge: AsyncBridge, reactor: Handover) -> Left:
-    """What is held as soon as it is what was held before, or else in the end."""
+    """Wait until the process holds as much as before, and return what it holds."""
     ends = monotonic() + 60
     while (now := held(bridge, reactor)) != before and monotonic() < ends:
         sleep(0.1)
@@ -205,7 +208,10 @@ def test_thousand_faults_leave_no_task_or_connection(
     model = makes(max_retries=1, timeout_seconds=0.3, idle_seconds=0.15)
 
     def batch(size: int) -> list[type]:
-        """What so many requests at once come to; some are given up at once, some a little later."""
+        """Return the outcomes of many requests at once.
+
+        Some are cancelled at once, some a little later.
+        """
         faults = list(mixed(size))
         server.behaves(*(fault.behaviour for fault in faults), answers())
         all_asked = [asked(model, heard=fault.heard) for fault in faults]

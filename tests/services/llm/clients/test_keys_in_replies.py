@@ -1,4 +1,4 @@
-"""A key that a server sends back is never said, shown or stored (issue 14, Low)."""
+"""Test that a key that a server sends back is never said, shown or stored."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that answers, stalls, errors, talks rubbish: each is survived."""
+"""Test the client for OpenAI-compatible servers that answer, stall, fail or send nonsense."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ Outcome = Callable[..., Any]
 
 @pytest.fixture
 def outcome(server: StubServer, model: Making, reactor: Handover) -> Outcome:
-    """What a request to a server with the given behaviours comes to."""
+    """Return the outcome of a request to a server with the given behaviours."""
 
     def asked(*behaviours: Behaviour, endpoint: dict[str, Any] | None = None, **more: Any) -> Any:
         server.behaves(*behaviours)
@@ -205,7 +205,7 @@ def test_retry_after_beyond_the_time_limit_fails_at_once(
 
 
 def test_redirect_is_not_followed(outcome: Outcome, server: StubServer) -> None:
-    """The key would go to whatever server the answer names."""
+    """The key would go to another server."""
     elsewhere = fails(307, "moved", location=server.base_url + "/elsewhere")
     problem = outcome(elsewhere, endpoint={"max_retries": 5})
     assert isinstance(problem, ModelRefused)
@@ -411,7 +411,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[str]]:
-    """What of it is there after a module was imported, one after the other."""
+    """Return which of the libraries are imported after each module was imported."""
     command = [sys.executable, "-c", IMPORTING]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, list[str]] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""The fake model does what it is told and nothing else."""
+"""Test the scripted model."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_script_usage_counts_words() -> None:
     assert reply.usage == Usage(input_tokens=5, output_tokens=3)
 
 
-# Heard while it is written
+# Streaming
 
 
 def test_listener_hears_a_scripted_reply_in_pieces_before_the_reply() -> None:
@@ -133,7 +133,7 @@ def test_empty_script_line_does_not_end_the_script() -> None:
     assert outcome(ScriptedModel([""]).complete(a_request())).text == ""
 
 
-# From a file
+# Scripts in files
 
 
 def a_file(folder: Path, text: str, name: str = "script.yaml") -> Path:
@@ -264,7 +264,7 @@ def test_missing_script_file_is_refused(tmp_path: Path) -> None:
         scripted_from(tmp_path / "none.yaml")
 
 
-# From code
+# Scripts in code
 
 
 LINES = ["One."]

@@ -1,4 +1,4 @@
-"""A stream is read whole, however a server or a proxy frames it, and though none was asked for."""
+"""Test that a stream is read completely, whatever its framing, even if none was requested."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ BEGUN, REST = PIECES[:1], PIECES[1:]
 
 
 def typed(content_type: str | None, *events: bytes) -> Behaviour:
-    """Send events under some content type, or without any."""
+    """Send events with some content type, or without one."""
 
     def behave(handler: Any) -> None:
         handler.send_response(200)

@@ -1,4 +1,4 @@
-"""Replies that are heard while they are written: in order, never after the end, never twice."""
+"""Test streamed replies: heard in order, never after the end, never twice."""
 
 from threading import get_ident
 from typing import Any
@@ -30,7 +30,7 @@ from tests.services.net.handover import Handover
 
 
 class Hearing:
-    """Asks a server that behaves in some way, and keeps what is heard meanwhile."""
+    """A client of a server with some behaviours, which stores what is heard."""
 
     def __init__(self, server: StubServer, model: Making, reactor: Handover) -> None:
         self.pieces: list[str] = []
@@ -179,7 +179,7 @@ def test_broken_connection_in_a_stream_is_an_error(hearing: Hearing) -> None:
 
     problem = hearing(breaks_off)
     assert isinstance(problem, ModelUnavailable)
-    assert hearing.text == "Th"  # a letter that may begin the key waits for the next
+    assert hearing.text == "Th"  # A letter that may begin the key waits for the next letter.
 
 
 def test_stalled_openai_stream_fails_at_the_idle_limit(hearing: Hearing) -> None:

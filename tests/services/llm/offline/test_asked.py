@@ -1,4 +1,4 @@
-"""Which kind of line somebody says."""
+"""Test the classification of players' lines."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a card tells of its character, said by the character."""
+"""Test that sentences of a card are turned into the first person."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Without a model an NPC makes small talk, and quotes what answers."""
+"""Test the responder without a model: small talk, and quotations that answer."""
 
 from typing import Any
 
