@@ -1,5 +1,4 @@
-"""A plugin of pytest that runs a sample: some test files, some functions of each, some cases of
-each.
+"""A plugin of pytest that runs a sample of test files, functions and cases.
 
 pytest -p tests.sampling [--files 3] [--one-in 20] [--cases 1]
 

@@ -64,7 +64,7 @@ def _judge(rows: list[Mutation]) -> int:
 
 
 def _known(rows: list[Mutation]) -> dict[str, Any]:
-    """Return the results of `judging.living` from a child process, and start Evennia in this one."""
+    """Return the results of `judging.living` from a child, and start Evennia in this process."""
     evennia_start.start_without_ours()
     gc.freeze()
     files = [

@@ -125,15 +125,13 @@ def _citing(items: list[pytest.Item]) -> dict[str, list[tuple[int, str]]]:
 
 
 def _rank(item: pytest.Item) -> int:
-    """Return the rank of a test: tests without Evennia come first, those with many examples last."""
+    """Return the rank of a test: without Evennia first, with many examples last."""
     many = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
     return item.nodeid.startswith(SLOW) * 4 + item.nodeid.startswith(IN_EVENNIA) * 2 + many
 
 
 def in_order(tests: Iterable[Sequence[Any]], mutation: Mutation) -> list[Sequence[Any]]:
-    """Return the tests, with those first that may fail soonest: quick ones, then those that mirror
-    the file.
-    """
+    """Return the tests ordered by speed, and then by how well they mirror the changed file."""
     folders = ["tests", *PurePath(mutation.file).parts]
 
     def place(test: Sequence[Any]) -> tuple[bool, int, int, str]:
@@ -175,9 +173,7 @@ def failing(tests: list[str], *, database: str) -> list[str]:
 
 
 def _set_out(database: str | None = None) -> None:
-    """Prepare for tests that start Django: it is started already, with a database, and examples do
-    not shrink.
-    """
+    """Prepare tests that would start Django, which is started already with a database."""
     import django
     from django.test import utils
     from hypothesis import Phase, settings

@@ -87,7 +87,7 @@ GEMMA: Final = """\
 
 
 class TemplateError(Exception):
-    """The template does not take these messages."""
+    """A chat template does not accept these messages."""
 
 
 def applied(template: str, messages: Sequence[ChatMessage]) -> str:

@@ -78,9 +78,7 @@ class TestLargeWiki(OnAWiki):
         monkeypatch.setattr("evennia_ai.services.wiki.finding.SMALL_PAGES", 0)
 
     def test_word_in_a_script_without_spaces_is_found(self, found):
-        """The word is found by the start of an unspaced run, because this wiki indexes nothing
-        else.
-        """
+        """The word is found by the start of a run without spaces, which is all that is indexed."""
         assert found("清晨") == ["渡口"]
 
 

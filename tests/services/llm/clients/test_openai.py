@@ -187,7 +187,7 @@ def test_broken_server_is_retried(outcome: Outcome, server: StubServer) -> None:
 def test_server_that_breaks_on_a_schema_is_retried_only_once(
     outcome: Outcome, server: StubServer
 ) -> None:
-    """Some answer 500 each time to a reply that ran into `max_tokens` under a schema."""
+    """Some servers answer 500 each time to a reply with a schema that reached `max_tokens`."""
     broken = fails(500, "does not match the expected format", retry_after_ms="1")
     act = AnswerSchema(name="act", schema={"type": "object"})
     problem = outcome(broken, schema=act, endpoint={"max_retries": 5})
