@@ -1,6 +1,6 @@
-"""The order of a prompt with facts of the moment: what stands still, what is new, what is last.
+"""Test the order of a prompt with facts of the moment.
 
-Whole prompts are compared, so that nothing else moves when the facts change.
+Whole prompts are compared, so that nothing else changes when the facts change.
 """
 
 import ast

@@ -1,7 +1,7 @@
-"""Injection depth, from the command a builder types to the messages a model gets.
+"""Test injection depth, from a builder's command to the messages that a model gets.
 
-The real command changes the real store; what is stored is composed with a conversation of known
-length. `H1` is the oldest message of a conversation, the highest number the newest.
+The real command changes the real store, and the stored component is composed with a conversation of
+known length. `H1` is the oldest message of the conversation, the highest number the newest.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def stage(_cast, db):
 
 
 def prompt(length, *, scopes=(GAME,), layout="cache"):
-    """The contents of the prompt over so many messages, or these, top to bottom."""
+    """Return the contents of the prompt over a number of messages, top to bottom."""
     numbered = length if isinstance(length, list) else range(1, length + 1)
     history = History([said("user", f"H{n}") if isinstance(n, int) else n for n in numbered])
     composed = compose(
@@ -91,7 +91,7 @@ def test_depth_command_clears_the_depth(stage, word):
 
 
 def moved(text):
-    """What the game tells of who came or went."""
+    """Return an event in which somebody comes or goes."""
     return replace(said("user", text), is_movement=True)
 
 

@@ -1,6 +1,6 @@
-"""How many files a reader enters who follows one action: a ceiling for each, and its figures.
+"""Test limits on how many files a reader must open to follow one action.
 
-The ceilings are what the walks are today; who shortens a walk lowers its own.
+The limits are today's values. If you shorten a walk, lower its limit.
 """
 
 import json
@@ -16,21 +16,21 @@ from tests.engine.prompt.builders import a_history, the_inputs
 from tests.npc import conftest as of_the_game
 from tests.walks import Walk, walked
 
-_cast, stage = of_the_game._cast, of_the_game.stage  # the fixtures
+_cast, stage = of_the_game._cast, of_the_game.stage  # Fixtures
 
 LINE = "Oren, and where to?"
 FIVE_KEYS = ("ferry", "where", "bell", "tide", "lamp")
 
 
 def bounded(name: str, walk: Walk, *, files: int, moves: int) -> None:
-    """Print the figures of a walk; fail where it is longer than its ceiling."""
+    """Print the figures of a walk, and fail if it is longer than its limit."""
     print(f"walk {name}: {walk}")
     assert len(walk.files) <= files, f"{name}: {walk}; in order: {', '.join(walk.files)}"
     assert walk.moves <= moves, f"{name}: {walk}"
 
 
 def said_twice(stage: Any) -> Walk:
-    """The walk of a line from what a player says to the reply, the second time."""
+    """Return the walk from a player's line to the reply, measured at the second line."""
     model = stage.talks_with(lambda _: "Over the river, and back.")
     stage.says(stage.anna, LINE)
     with walked() as walk:
@@ -67,4 +67,4 @@ def test_walk_follows_a_change_of_a_components_depth(db: None) -> None:
     with walked() as walk:
         told = harbour.builds("component/depth mood = 2")
     assert "depth" in told
-    bounded("depth", walk, files=23, moves=99)  # one of them may be the flush of `builds`
+    bounded("depth", walk, files=23, moves=99)  # One of these may be the flush of `builds`.

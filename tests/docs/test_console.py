@@ -47,7 +47,9 @@ ELSEWHERE = {
         ),
         "tests/docs/test_connect.py::test_connect_page_settings_get_an_answer_when_copied",
     ),
-    ".venv/bin/pytest tests/hostile": "tests/hostile/test_output.py::test_hostile_output_does_no_harm",
+    ".venv/bin/pytest tests/hostile": (
+        "tests/hostile/test_output.py::test_hostile_output_does_no_harm"
+    ),
 }
 """Lines that no test of this module can run, each with the tests that run them."""
 

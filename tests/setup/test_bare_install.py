@@ -1,6 +1,6 @@
-"""The wheel in an empty environment: the engine without Evennia, and a worker without it.
+"""Test the wheel in an empty environment: the engine without Evennia, and a worker without Evennia.
 
-pip installs it with what it asks for and nothing else, in the versions of the lock.
+pip installs only what the wheel requires, in the versions of the lock file.
 """
 
 import io
@@ -89,7 +89,7 @@ print(*kinds_of())
 
 
 class Environment:
-    """A Python of its own, in which pip installed our wheel."""
+    """An environment in which pip has installed our wheel."""
 
     def __init__(self, folder: Path, wheel: Path, *, extra: str = "") -> None:
         self.programs = folder / "python" / "bin"
@@ -98,7 +98,7 @@ class Environment:
         self.pip("install", "--quiet", f"{wheel}{extra}", "-c", str(ROOT / LOCK))
 
     def pip(self, *words: str) -> None:
-        """Run pip for this Python; the test fails where pip does."""
+        """Run pip for this environment. The test fails if pip does."""
         python = ("--python", str(self.programs / "python"))
         done = subprocess.run(
             [sys.executable, "-m", "pip", *python, *words],
@@ -109,7 +109,7 @@ class Environment:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def runs(self, *words: str, said: str = "") -> "subprocess.CompletedProcess[str]":
-        """Run a program of this Python in its folder, with `said` as its input."""
+        """Run a program of this environment in its folder, with `said` as its input."""
         program, *others = words
         return subprocess.run(
             [self.programs / program, *others],
@@ -127,19 +127,19 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The engine, with a request that a game wrote beside it."""
+    """The environment with the engine only, and a request that a game has written."""
     made = Environment(tmp_path_factory.mktemp("bare"), wheel)
     (made.folder / "oren.request").write_text(_request(), encoding="utf-8")
     return made
 
 
 def _request() -> str:
-    """What `ai/request` writes of a turn."""
+    """Return what `ai/request` writes about a turn."""
     return execution_request(the_inputs([]), npc_ref="7", conversation=3, event="41").to_json()
 
 
 def _leaves(command: Any, name: str = "") -> Iterator[str]:
-    """The commands below a group, by all their words."""
+    """Return the commands of a group and its subgroups, as lists of words."""
     if not isinstance(command, click.Group):
         yield name
         return
@@ -188,7 +188,10 @@ def test_file_commands_work_alike_without_a_game(
 
 
 def _written(path: Path) -> object:
-    """What two runs write alike: an archive has the time in it and may be packed otherwise."""
+    """Return what two runs of a command must write alike.
+
+    Archives differ in times and compression.
+    """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return [(one.filename, one.file_size) for one in archive.infolist()]
@@ -239,5 +242,6 @@ def test_worker_can_be_installed_without_evennia(
 
     assert not worker.has("evennia")
     assert begun.returncode == 2
-    assert "evennia-ai: the database cannot be read: " in begun.stderr  # nobody listens there
+    # No program listens at this address.
+    assert "evennia-ai: the database cannot be read: " in begun.stderr
     assert (kinds.stdout, kinds.stderr) == ("compact observe\n", "")

@@ -1,4 +1,4 @@
-"""`make test` and `make check`: the steps they have, and what a person sees of them."""
+"""Test the steps of `make test` and `make check`, and their output."""
 
 import ast
 import os
@@ -116,7 +116,7 @@ def test_make_check_runs_and_reports_everything_after_a_failure(monkeypatch, tmp
 
 
 def _recorded(monkeypatch, ran, *, fails=False):
-    """Return every step of `make check`; none of them is run, and `ran` gets their titles."""
+    """Return every step of `make check` without running it. `ran` gets their titles."""
 
     def one(title, *_, **__):
         ran.append(title)

@@ -1,4 +1,4 @@
-"""Bounds of work that a slower machine is forgiven for, and nothing else."""
+"""Test that limits of work allow for a slower machine and for nothing else."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""How far down a reader has to go: the longest chain of imports, in import-linter's own graph."""
+"""Test the length of the longest chain of imports, in import-linter's own graph."""
 
 from graphlib import TopologicalSorter
 

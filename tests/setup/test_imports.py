@@ -1,6 +1,6 @@
-"""Ceilings of the import graph: who adds to it takes something away.
+"""Test limits of the import graph. They may only be lowered.
 
-The contracts in `pyproject.toml` check its direction; these figures may only go down.
+The contracts in `pyproject.toml` check the direction of imports.
 """
 
 from functools import cache
@@ -9,16 +9,16 @@ import grimp
 import pytest
 
 MOST_IMPORTS = 38
-"""Modules of ours that one file imports."""
+"""The most modules of ours that one file may import."""
 MOST_OF_NINE_IN_TEN = 15
-"""The same for nine files in ten."""
+"""The most modules of ours that nine of ten files may import."""
 LONGEST_CHAIN = 32
-"""Files that import one another in a row."""
+"""The most files that may import one another in a row."""
 
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, frozenset[str]]:
-    """The modules that each module imports."""
+    """Return the modules that each module imports."""
     graph = grimp.build_graph("evennia_ai", cache_dir=None)
     return {
         one: frozenset(graph.find_modules_directly_imported_by(one) - {"evennia_ai"})

@@ -1,4 +1,4 @@
-"""Environments and their lock: which versions are installed, by uv or by pip, and when again."""
+"""Test environments and their lock file: which versions uv or pip installs, and when."""
 
 import os
 import subprocess
@@ -17,18 +17,18 @@ from server.steps import Outcome, StepError
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WITHOUT_BOUND = {"setuptools", "build", "hatch-vcs", "hatchling", "furo", "regex", "types-PyYAML"}
-"""Packages that count no major versions, or that only tests ask for."""
+"""Packages without meaningful major versions, and packages that only tests need."""
 
 
 def wanted() -> list[Requirement]:
-    """Return what an installation for development asks for."""
+    """Return the requirements of an installation for development."""
     extras = [PROJECT["optional-dependencies"][extra] for extra in ("game", *LOCKED.split(","))]
     asked = [Requirement(one) for group in (PROJECT["dependencies"], *extras) for one in group]
     return [one for one in asked if one.name != PROJECT["name"]]
 
 
 def locked(version: str) -> dict[str, Version]:
-    """Return what the lock has for a Python."""
+    """Return the locked versions for one Python."""
     marker = {"python_version": version, "python_full_version": f"{version}.9"}
     text = (ROOT / LOCK).read_text(encoding="utf-8")
     lines = [Requirement(line) for line in text.splitlines() if not line.startswith("#")]
@@ -60,7 +60,7 @@ def test_incompatible_major_version_is_not_installed() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """An empty checkout, with an environment of the Python that runs this."""
+    """An empty checkout, with an environment of the running Python."""
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / LOCK).parent.mkdir()
     (tmp_path / LOCK).touch()
@@ -73,7 +73,7 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that would be run; all of them succeed."""
+    """The commands that would be run. All of them succeed."""
     ran: list[list[str]] = []
 
     def attempt(_: str, command: list[object], **__: object) -> Outcome:

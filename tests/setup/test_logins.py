@@ -1,4 +1,4 @@
-"""The passwords of the demo: made for each checkout, and for the eyes of its owner."""
+"""Test the passwords of the demo: made for each checkout, readable only by its owner."""
 
 import json
 import re

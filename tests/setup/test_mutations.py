@@ -1,4 +1,4 @@
-"""The table of mutations can be applied, and what its runner says of a row is so."""
+"""Test that the table of mutations can be applied, and that its runner judges rows correctly."""
 
 import ast
 import os
@@ -31,7 +31,7 @@ def a_mutation(**fields) -> Mutation:
 
 @cache
 def as_it_is(path: Path) -> str:
-    """What a file says, comments and blanks left out."""
+    """Return the content of a file without comments and blank lines."""
     return ast.dump(ast.parse(path.read_text("utf-8")))
 
 
@@ -70,7 +70,7 @@ def test_every_row_breaks_a_met_requirement():
 
 
 def never_broken(rows: list[Mutation]) -> list[str]:
-    """The requirements that are called met and that none of these rows breaks."""
+    """Return the requirements that are met and that none of these rows breaks."""
     return sorted(MET - {row.req for row in rows})
 
 
@@ -91,7 +91,7 @@ def test_no_mutation_is_listed_twice():
 
 @pytest.fixture
 def in_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the place of the package."""
+    """A folder that replaces the package."""
     monkeypatch.setattr("tests.mutations.table.PACKAGE", tmp_path)
     return tmp_path
 
@@ -145,7 +145,7 @@ def closing():
 
 
 def a_living(in_package: Path) -> dict[str, Any]:
-    """The names of a module that was imported before it is changed."""
+    """Return the names of a module that was imported before it is changed."""
     (in_package / "x.py").write_text(LIVING)
     names: dict[str, Any] = {}
     exec(compile(LIVING, str(in_package / "x.py"), "exec", dont_inherit=True), names)

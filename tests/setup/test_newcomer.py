@@ -1,4 +1,4 @@
-"""The parts of `make play` that need no running game."""
+"""Test the parts of `make play` that need no running game."""
 
 import re
 import socket
@@ -86,7 +86,7 @@ def test_server_is_started_by_a_second_call_if_the_launcher_gave_up(tmp_path):
 
 @pytest.fixture
 def demo_path(tmp_path):
-    """A builder of a demo world, in the folder of a game that was never started."""
+    """The source of a demo world, in the folder of a game that was never started."""
     path = tmp_path / "world" / "build_demo.py"
     path.parent.mkdir()
     (tmp_path / "server").mkdir()

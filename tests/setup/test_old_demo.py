@@ -1,4 +1,4 @@
-"""A demo game whose tables are older than the code is kept, and a new one is made."""
+"""Test that a demo game with outdated tables is moved aside."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The parts of `make play WORKERS=2` that need no running game."""
+"""Test the parts of `make play WORKERS=2` that need no running game."""
 
 import os
 import subprocess

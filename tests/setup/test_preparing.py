@@ -1,4 +1,4 @@
-"""Debian's packages for the tests: what is missing is installed, or told."""
+"""Test that Debian's packages for tests are installed, or reported as missing."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine on which nothing is installed, and whose commands are noted."""
+    """A machine without any packages, whose commands are recorded."""
     state = {"installed": set(), "commands": [], "titles": [], "fails": False, "unknown": set()}
 
     def run(title, command, **_):

@@ -1,4 +1,4 @@
-"""docs/extend/requirements.md says the truth about the tests."""
+"""Test that docs/extend/requirements.md agrees with the tests."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ def _states() -> dict[str, str]:
 
 
 def _cited(source: str) -> Iterator[str]:
-    """Every id given to `pytest.mark.req(...)` in `source`."""
+    """Return every id given to `pytest.mark.req(...)` in `source`."""
     if "mark.req" not in source:
         return
     for node in ast.walk(ast.parse(source)):
@@ -31,14 +31,14 @@ def _cited(source: str) -> Iterator[str]:
 
 
 def _cited_by_cases(source: str) -> Iterator[str]:
-    """Every id that golden cases cite, whose runner marks them with it."""
+    """Return every id that golden cases cite."""
     for case in yaml.safe_load(source):
         yield from case.get("req", ())
 
 
 @cache
 def _cited_in_tests() -> dict[str, list[str]]:
-    """The ids cited anywhere in the tests, and in which files."""
+    """Return the ids cited in the tests, and in which files."""
     found: dict[str, list[str]] = {}
     for pattern, cited in (("test_*.py", _cited), ("cases/*.yaml", _cited_by_cases)):
         for path in sorted((ROOT / "tests").rglob(pattern)):

@@ -1,4 +1,4 @@
-"""What a second run on another Python or database leaves out."""
+"""Test which tests a sampled run leaves out."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ class TestMore:
 
 @pytest.fixture
 def kept(tmp_path):
-    """Asks which of these tests a run with some options keeps."""
+    """A function that returns which of these tests a run with some options keeps."""
     for name, text in TESTS.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The small telnet client: options are answered, text comes through whole."""
+"""Test the small telnet client: it answers options and passes text through."""
 
 from server.telnet import DO, DONT, IAC, MXP, NAWS, SB, SE, WILL, WONT, Negotiation, plain
 

@@ -1,4 +1,4 @@
-"""Only tests that live in a game wait for a game."""
+"""Test that only tests of games start Evennia."""
 
 import subprocess
 import sys

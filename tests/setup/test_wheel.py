@@ -1,4 +1,4 @@
-"""What is published: a wheel of evennia_ai alone, and a source distribution with the examples."""
+"""Test what is published: a wheel of evennia_ai only, and a source distribution with examples."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Continuous integration runs the commands that a person runs, on what is supported."""
+"""Test that continuous integration runs the commands of developers on all versions."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def test_nothing_is_published_before_it_is_enabled() -> None:
     publish = WORKFLOWS["release"]["jobs"]["publish"]
     assert "vars.PUBLISH_TO_PYPI == 'true'" in publish["if"]
     assert publish["permissions"] == {"id-token": "write"}
-    assert "with" not in publish["steps"][-1]  # trusted publishing needs no password
+    assert "with" not in publish["steps"][-1]  # Trusted publishing needs no password.
 
 
 def test_workflows_fetch_the_tags_for_the_version() -> None:

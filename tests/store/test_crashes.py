@@ -1,4 +1,4 @@
-"""What is left of a turn that was cut short, and how it is closed."""
+"""Test what an interrupted turn leaves, and how it is closed."""
 
 import pytest
 from django.db import connection
@@ -33,7 +33,7 @@ def quay():
 
 @pytest.fixture
 def interrupted(quay):
-    """A turn in the middle of a tool, as another process finds it."""
+    """A turn in the middle of a tool call, as another process finds it."""
     heard(quay)
     turn, _ = begun(quay)
     append_records(quay, [a_call()])

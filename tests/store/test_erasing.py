@@ -1,4 +1,4 @@
-"""Erasing: the words go, the chain stays, and nobody can tell what was said."""
+"""Test that an erasure removes all words and keeps the chain valid."""
 
 import json
 from dataclasses import replace
@@ -43,7 +43,7 @@ def quay():
 
 
 def everything() -> str:
-    """All that the database holds of the history, as one text."""
+    """Return everything that the database contains of the history, as one text."""
     rows = [
         *models.Record.objects.values_list("name", "body", "meta"),
         *models.Turn.objects.values_list("manifest", "outcome"),
@@ -258,7 +258,7 @@ class TestWhatStays:
 
 
 class TestTheDatabaseItself:
-    """The trigger lets words be erased and lets nothing else happen."""
+    """The trigger allows words to be blanked, and nothing else."""
 
     @pytest.fixture
     def record(self, quay):

@@ -1,4 +1,4 @@
-"""Erasing looks into what workers offered too: no word waits there, and none is written later."""
+"""Test that erasures also reach workers' proposals, those that wait and those that come later."""
 
 from functools import partial
 
@@ -45,7 +45,7 @@ def quay():
 
 
 def offer(where, kind="observe", **fields) -> int:
-    """The number of what a worker offered of a conversation."""
+    """Offer a proposal about a conversation, and return its number."""
     head = form_to_json(head_of(where))
     job = Job(kind=kind, idempotency=f"{kind}:{where.id}", given={"head": head, "npc_ref": NPC})
     fields = {"body": f'{{"summary": "{SECRET}"}}', **fields}
@@ -73,7 +73,7 @@ def test_proposals_about_an_erased_conversation_are_blank_and_stale(whispers, ki
     found = row(number)
     assert (found.body, found.state, found.handled_at) == ("", "stale", None)
     assert "erased" in found.reason
-    assert number in proposals.unhandled_proposals()  # its calls are still to be counted
+    assert number in proposals.unhandled_proposals()  # Its model calls still have to be counted.
 
 
 def test_proposals_about_another_conversation_stay(whispers):
@@ -95,7 +95,7 @@ def test_reason_of_a_failed_job_is_erased(whispers, state):
 
 
 class TestForgettingAPerson:
-    """What was said aloud stays in its room; nothing is learnt from it any more."""
+    """Words said aloud stay in the room's history, but NPCs no longer learn from them."""
 
     def test_forgetting_makes_a_workers_finding_stale(self, quay):
         number = offer(quay)

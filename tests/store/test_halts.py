@@ -1,4 +1,4 @@
-"""Halts: kept in the database, read without a query, noticed by other processes."""
+"""Test halts: stored, read without a query, noticed by other processes."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""Names that NPCs know: settled once, in the order of who bore them."""
+"""Test the names by which NPCs know people, numbered in the order of meeting."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Memories in the store: kept, merged, bounded, and recalled with a turn."""
+"""Test stored memories: added, merged, limited, and recalled with a turn."""
 
 from dataclasses import replace
 

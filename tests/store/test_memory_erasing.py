@@ -1,4 +1,4 @@
-"""What is remembered of a person goes for good: the memories, their revisions, their prompts."""
+"""Test that memories of a person are erased with their revisions and in prompts."""
 
 import json
 from contextlib import suppress
@@ -36,7 +36,7 @@ def learnt(text: str = SECRET, *, npc: str = NPC, **fields):
 
 
 def a_prompt_text(memory, **meta) -> NewRecord:
-    """The text of a prompt that showed a memory."""
+    """Store the text of a prompt that showed a memory."""
     parts = [[memory.origin, 0, len(memory.text), memory.revision]]
     return a_line(
         memory.text, kind=RecordKind.CONTEXT_BLOCK, name="", meta={"parts": parts, **meta}

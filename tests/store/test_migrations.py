@@ -1,4 +1,4 @@
-"""Migrations: they agree with the models, and do what only they can do."""
+"""Test that migrations agree with the models, and what only migrations do."""
 
 import pytest
 from django.apps import apps

@@ -1,4 +1,4 @@
-"""Model calls: written with whatever asked for them, summed by whom they were for, kept a while."""
+"""Test stored model calls: with their turn or job, summed by NPC and player, kept for some days."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Retention: what nobody came back to is forgotten as a whole, and nothing else."""
+"""Test that silent conversations are erased as a whole after some days."""
 
 import pytest
 
@@ -15,7 +15,7 @@ NOW = 1_000 * DAY
 
 
 def spoken(where, body: str, *, days_ago: float) -> None:
-    """Something was said in the conversation so many days ago."""
+    """Say something in the conversation as if it were so many days ago."""
     (row,) = rows_after(End(), where.id, [a_line(body)])
     insert_records([row._replace(created_at=NOW - days_ago * DAY)])
     conversations.windows.drop(where.id)

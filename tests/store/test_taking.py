@@ -1,4 +1,4 @@
-"""What workers take of the tokens of NPCs and of the game, a minute at a time."""
+"""Test how workers use the token limits of NPCs and of the game, minute by minute."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def lease(npc_ref: str, *, tokens: int = 10, game: Taken = ENDLESS, npc: Taken =
 
 
 def called(npc_ref: str, *, seconds_ago: float) -> None:
-    """The game had a model asked for an NPC."""
+    """Record that the game called a model for an NPC."""
     model_calls.add_call(
         NewCall(
             npc_ref=npc_ref,

@@ -1,4 +1,4 @@
-"""Several processes on one database file, with real commits."""
+"""Test several processes on one database file, with real commits."""
 
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 
 
 class Worker:
-    """A process that is ready and waits to be told to go."""
+    """A process that is ready and waits for the signal to go on."""
 
     def __init__(self, forker: Forker, database: Path, doing: str, name: str) -> None:
         folder = Path(tempfile.mkdtemp(dir=database.parent))
@@ -38,14 +38,14 @@ class Worker:
         self._go.write_text("\n", encoding="utf-8")
 
     def end(self) -> int:
-        """Wait for its end; its exit status."""
+        """Wait for the end of the process, and return its exit status."""
         self._said.close()
         return self._process.wait(seconds=300)
 
 
 @pytest.fixture(scope="module")
 def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
-    """The program that processes are forked from, which has started Django."""
+    """The program from which processes are forked. It has started Django."""
     made = Forker(
         "tests.store.two_processes",
         environment=os.environ,
@@ -57,7 +57,7 @@ def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
 
 @pytest.fixture(scope="module")
 def tables(forker: Forker, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database file with our tables and nothing in them."""
+    """A database file with our empty tables."""
     path = tmp_path_factory.mktemp("tables") / "game.db3"
     with working(forker, path, ("migrate", "")):
         return path
@@ -65,13 +65,13 @@ def tables(forker: Forker, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workers(forker: Forker) -> Callable[..., AbstractContextManager[list[Worker]]]:
-    """`workers(database, ("edit", "Mira"))`: a block in which these are ready, each forked."""
+    """A block in which these processes are ready: `workers(database, ("edit", "Mira"))`."""
     return partial(working, forker)
 
 
 @pytest.fixture
 def database(tables: Path, tmp_path: Path) -> Path:
-    """A file of the test's own with our tables."""
+    """A database file with our tables, for one test."""
     return Path(shutil.copy(tables, tmp_path))
 
 
@@ -205,5 +205,6 @@ def test_values_are_new_and_then_cached_after_real_commits(database, workers):
 
     assert answer["told"] == ["goal 2", "oren", "harbour", "note 2", "line 1", "line 2"]
     assert answer["warm"] == 0
-    # The registry, the assignment, the card, the attached books twice, the notes; not the history.
+    # These queries read the registry, the assignment, the card, the attached books twice and the
+    # notes, but not the history.
     assert answer["cold"] == 6

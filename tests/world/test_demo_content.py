@@ -1,4 +1,4 @@
-"""The demo world's files: each can be read, and everything they point at is there."""
+"""Test that the files of the demo world are valid and refer only to existing things."""
 
 import json
 import re
@@ -20,11 +20,11 @@ from world.demo_content import DEMO, DemoContent, read_content
 CARDS = sorted((DEMO / "cards").glob("*.json"))
 BOOKS = sorted((DEMO / "lorebooks").glob("*.json"))
 SCENARIOS = sorted((DEMO / "scenarios").glob("*.yaml"))
-# Scenarios of several turns, and every scenario by who is spoken with in it.
+# Scenarios of several turns, and every scenario by the NPC that is spoken to.
 IN_TURNS = {"ferry_in_mind": "oren", "hearsay": "brida"}
 PLAYED = {**{path.stem: path.stem for path in CARDS}, **IN_TURNS}
 
-# Card V3, interface CharacterCardV3: what may not be missing, and its type.
+# The required fields of Card V3 (interface CharacterCardV3), with their types.
 CARD_FIELDS = {
     "name": str,
     "description": str,
@@ -55,7 +55,7 @@ USED_ENTRY_FIELDS = {
     *("case_sensitive", "constant", "position", "name", "comment", "id", "priority"),
 }
 USED_DECORATORS = {"depth", "role", "position", "scan_depth"}
-# What the shared books show of the engine, as members of an entry's extensions.
+# The features of the engine that the shared books show, as members of an entry's extensions.
 HARBOUR_SHOWS = {"sticky", "scan_depth", "exclude_recursion", "prevent_recursion"}
 HEARSAY_SHOWS = {"group", "group_weight", "cooldown", "probability", "useProbability", "sticky"}
 OWN_SHOWN = {"speakers", "npcs", "when", "anchor"}
@@ -73,7 +73,7 @@ def entries_of(book: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def all_books() -> dict[str, dict[str, Any]]:
-    """Every lorebook of the demo: the shared ones and those inside cards, by a label."""
+    """Return every lorebook of the demo by a label: the shared ones and those inside cards."""
     found = {path.stem: load(path)["data"] for path in BOOKS}
     for path in CARDS:
         found[f"card {path.stem}"] = load(path)["data"]["character_book"]
@@ -83,12 +83,12 @@ def all_books() -> dict[str, dict[str, Any]]:
 
 
 def shared(name: str) -> dict[str, Any]:
-    """The frame of a shared lorebook's file."""
+    """Return the content of a shared lorebook's file without its entries."""
     return load(DEMO / "lorebooks" / f"{name}.json")
 
 
 def shown_by(entries: list[dict[str, Any]]) -> tuple[set[str], set[str]]:
-    """The members of the entries' extensions: the common ones, and ours."""
+    """Return the members of the entries' extensions: the common ones, and ours."""
     common, ours = set(), set()
     for entry in entries:
         common |= entry["extensions"].keys() - {"evennia_ai"}

@@ -1,4 +1,4 @@
-"""The demo's wiki: it can be read, it is whole, and its questions name pages that are there."""
+"""Test that the demo's knowledge bases are valid and its questions name existing pages."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from world.demo_content import DEMO
 
 KNOWLEDGE = DEMO / "knowledge"
 BASES = sorted(path.name for path in KNOWLEDGE.iterdir() if path.is_dir())
-# What other pages promise and nobody has written: the demo's red links.
+# Pages that others link to and that nobody has written: the intended broken links.
 RED_LINKS = {"Corwin Dace", "Leek Show", "Saltholm Chapel", "The Fever Winter"}
 NO_LONGER_THAN = 4_000
 
@@ -26,7 +26,7 @@ def pages_of(base: str) -> tuple[Page, ...]:
 
 
 def known_names(base: str) -> set[tuple[str, str]]:
-    """Titles and aliases, folded."""
+    """Return all titles and aliases, folded."""
     return {
         (name.namespace, name.folded)
         for page in pages_of(base)

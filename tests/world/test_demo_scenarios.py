@@ -1,4 +1,4 @@
-"""The demo's scenarios, composed: what the village shows a newcomer is really so."""
+"""Test what the demo's scenarios compose, so that they show what the documents promise."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ NO_FACTS: Mapping[str, str] = {}
 
 
 def composed(name: str, *, facts: Mapping[str, str] = NO_FACTS) -> dict[str, Any]:
-    """What a scenario of the demo gives, with `facts` in place of those it has itself."""
+    """Return the result of a demo scenario, with `facts` instead of its own."""
     path = DEMO / "scenarios" / f"{name}.yaml"
     scenario = yaml.safe_load(path.read_text("utf-8"))
     known = scenario["settings"].get("facts", {})
@@ -29,12 +29,12 @@ def composed(name: str, *, facts: Mapping[str, str] = NO_FACTS) -> dict[str, Any
 
 
 def awake(turn: dict[str, Any]) -> dict[str, str]:
-    """The entries of a turn by name, and why each is there."""
+    """Return the active entries of a turn by name, each with its reason."""
     return {entry["entry"]: entry["cause"] for entry in turn["activated"]}
 
 
 def verdict(turn: dict[str, Any], origin: str) -> str:
-    """What the engine said about one entry of a turn."""
+    """Return the engine's verdict about one entry of a turn."""
     return next(str(v["reason"]) for v in turn["verdicts"] if v["item"] == origin)
 
 
@@ -47,7 +47,7 @@ def history_of(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def followed_by(result: dict[str, Any], origin: str) -> int:
-    """How many messages of the conversation follow the injected one of this origin."""
+    """Return how many messages of the conversation follow the injected text with this origin."""
     band = history_of(result)
     (place,) = (at for at, message in enumerate(band) if origin in origins(message))
     assert band[place]["injected"]

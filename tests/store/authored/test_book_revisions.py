@@ -1,4 +1,4 @@
-"""Revisions of lorebooks: who changed what, conflicts, removing and reverting."""
+"""Test revisions of lorebooks: authors, conflicts, removal and revert."""
 
 import pytest
 from django.db import transaction
@@ -15,7 +15,7 @@ FIRST, SECOND = '{"entries": []}', '{"entries": [], "name": "Harbour"}'
 
 @pytest.fixture
 def twice() -> None:
-    """A book that Mira made and Tam changed."""
+    """A book that Mira has created and Tam has changed."""
     lorebooks.save_book("harbour", FIRST, by=trusted("Mira"))
     lorebooks.save_book("harbour", SECOND, by=trusted("Tam"))
 

@@ -1,4 +1,4 @@
-"""Imports that wait, approvals, grants, and the way back."""
+"""Test imports of cards, approvals, grants and reverts."""
 
 import pytest
 
@@ -18,13 +18,13 @@ FIELDS = frozenset({"fields"})
 
 
 def approved(file=FIRST, *, name="oren", grants=NO_GRANTS):
-    """The card of this file, imported and approved."""
+    """Return the card of this file, imported and approved."""
     number = cards.import_card(name, file, by=trusted("Mira"))
     return cards.CARDS.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="oren"):
-    """The changes of a card, short."""
+    """Return the changes of a card in short form."""
     return [
         f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.value.grants)}"
         for one in cards.CARDS.revisions(name)

@@ -1,4 +1,4 @@
-"""Cards in the store: the text to the letter, and who plays which."""
+"""Test stored cards: their exact text, and which NPC plays which card."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Components in the store: create, read, change, remove, revise, revert."""
+"""Test stored components: create, read, change, remove and revert them."""
 
 import pytest
 from django.db import transaction
@@ -26,7 +26,7 @@ def a_mood(**fields) -> PromptComponent:
 
 
 def reloaded(key="mood", scope=GAME) -> PromptComponent:
-    """The component as a process that has just started reads it."""
+    """Return the component as a newly started process reads it."""
     forget_everything()
     return components.registry().get(key, scope=scope)
 

@@ -1,4 +1,4 @@
-"""Contexts in the store: what builders switched off in each, and who did."""
+"""Test stored contexts: what builders switched off in each, and who did it."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""What every kind of authored thing can do: revisions, reverts, removals, conflicts and rights.
+"""Test what all kinds of authored things can do: revisions, reverts, removals, conflicts, rights.
 
-What only one kind does is in the test module of that kind.
+The test module of each kind tests what only this kind does.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ MIRA, TAM = trusted("Mira"), trusted("Tam")
 
 @dataclass(frozen=True)
 class Example:
-    """A kind, and how one thing of it is written with a text."""
+    """A kind, and how to write one thing of it with a text."""
 
     kind: Kind[Any]
     write: Callable[[str, Actor], Any]
@@ -84,13 +84,13 @@ example_of_each_kind = pytest.mark.parametrize("example", EXAMPLES.values(), ids
 
 
 def in_force(example: Example) -> Any:
-    """The thing as the database has it now."""
+    """Return the thing as the database has it now."""
     forget_everything()
     return example.kind.current(example.key, example.scope)
 
 
 def written(example: Example) -> tuple[Any, Any]:
-    """The thing with the text "calm" by Mira, then with "angry" by Tam."""
+    """A thing with the text "calm" by Mira, then with "angry" by Tam."""
     return example.write("calm", MIRA), example.write("angry", TAM)
 
 

@@ -1,4 +1,4 @@
-"""Lorebooks in the store, where they count, and who may touch them."""
+"""Test stored lorebooks, where they are used, and who may change them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Author's notes in the store."""
+"""Test stored author's notes."""
 
 from dataclasses import replace
 

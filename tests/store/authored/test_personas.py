@@ -1,4 +1,4 @@
-"""Personas in the store: each is its player's own, bounded, and erased with all it left."""
+"""Test stored personas: each belongs to its player, has limits, and can be erased completely."""
 
 import pytest
 

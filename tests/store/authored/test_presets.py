@@ -1,4 +1,4 @@
-"""Presets: imports that wait, grants, switches as revisions, where they count, and the way back."""
+"""Test imports of presets, grants, switches, scopes and reverts."""
 
 import pytest
 from django.test.utils import CaptureQueriesContext
@@ -25,13 +25,13 @@ NPC = Scope(kind="npc", ref=OREN)
 
 
 def approved(source=FIRST, *, name="Loom", grants=NO_GRANTS):
-    """The preset of this text, imported and approved."""
+    """Return the preset of this text, imported and approved."""
     number = presets.import_preset(name, source, by=trusted("Mira"))
     return presets.PRESETS.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="Loom"):
-    """The changes of a preset, short."""
+    """Return the changes of a preset in short form."""
     return [
         f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.value.grants)}"
         f" {dict(one.value.switches)}"

@@ -1,4 +1,4 @@
-"""Forking: the child of a process that reads a SQLite file has no connection of its parent's."""
+"""Test that a forked process has no SQLite connection of its parent."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Inserting: many rows in few statements, their ids in the order of the rows."""
+"""Test inserts of many rows in few statements."""
 
 import pytest
 from django.db import IntegrityError, connection, transaction

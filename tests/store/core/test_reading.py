@@ -1,4 +1,4 @@
-"""Reading in limited time, on a file of its own."""
+"""Test reading with a time limit, on a separate database file."""
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection, connections, transaction
@@ -32,7 +32,7 @@ def database(tmp_path):
 
 @pytest.fixture
 def apart():
-    """Another connection to the database that tests run on, which may be PostgreSQL."""
+    """A second connection to the database of the tests, which may be PostgreSQL."""
     made = connections["reading"] = connection.copy("reading")
     yield made
     made.close()
@@ -124,7 +124,7 @@ def test_transaction_of_the_caller_is_not_limited(database, monkeypatch):
 
 
 def test_transaction_of_a_test_is_not_limited(db):
-    """Of the database that tests run on, which may be PostgreSQL."""
+    """The database of the tests may be PostgreSQL."""
     assert connection.in_atomic_block
     assert read_limited(lambda: run(connection, "SELECT 1"), limit_seconds=0.0) == [(1,)]
     assert run(connection, "SELECT 2") == [(2,)]

@@ -1,4 +1,4 @@
-"""What anybody may read of an error of the database."""
+"""Test that shown database errors contain no secrets."""
 
 import pytest
 from django.db import OperationalError
@@ -8,7 +8,7 @@ from evennia_ai.store.core.refusals import reason_of
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 
 SERVER = 'connection to server at "10.0.0.7", port 4630 failed'
-# The driver's text, and what is told of it.
+# The driver's text, and what is shown of it.
 TEXTS = {
     f"connection failed: {SERVER}: Connection refused\n\tIs the server running?": (
         "Connection refused"

@@ -1,4 +1,4 @@
-"""Snapshots: what a transaction, its rollback and its commit let whom see, other processes too."""
+"""Test what readers see during a transaction, after its commit and after its rollback."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from evennia_ai.store.core.snapshots import Bound, Snapshots, of_kind
 
 
 class Shelf:
-    """Rows that only the test changes, and how often they were read."""
+    """Rows that only the test changes, with a count of how often they were read."""
 
     def __init__(self) -> None:
         self.rows = {"a": 1}
@@ -41,7 +41,7 @@ def test_snapshot_value_is_loaded_once(shelf):
 
 
 class TestBound:
-    """Shelves with four things each; of all of them twelve things are kept."""
+    """Shelves with four things each. At most twelve things of all shelves are cached."""
 
     @pytest.fixture
     def gone(self):
@@ -56,7 +56,7 @@ class TestBound:
         return shelf
 
     def read(self, shelves, keys):
-        """How many of these are loaded again."""
+        """Return how many of these values are loaded again."""
         before = shelves.loads
         for key in keys:
             shelves.snapshots(key)
@@ -171,7 +171,7 @@ def test_write_of_all_keys_drops_every_value(shelf):
 def test_value_loaded_during_a_drop_is_not_cached():
     def load(key: str) -> int:
         loads.append(key)
-        if len(loads) == 1:  # another thread commits while we read
+        if len(loads) == 1:  # Another thread commits while this one reads.
             snapshots.drop_all()
         return len(loads)
 
@@ -212,7 +212,7 @@ def test_snapshots_are_found_by_their_kind(shelf):
 
 
 def another_process_writes(kind: str, sql: str) -> None:
-    """What a process that shares nothing but the database with us does."""
+    """Write as another process does that shares only the database with us."""
     with connection.cursor() as cursor:
         cursor.execute(sql)
     models.StateRevision.objects.filter(name=kind).update(number=F("number") + 1)
@@ -281,7 +281,7 @@ def test_refresh_without_changes_drops_nothing():
 
 
 def we_write_a_note() -> None:
-    """A change that this process commits; the test's own transaction goes on."""
+    """Commit a change of this process. The test's own transaction continues."""
     with TestCase.captureOnCommitCallbacks(execute=True):
         notes.set_note("12", by=trusted("builder"), content="Be brief.")
 

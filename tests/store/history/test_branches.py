@@ -1,4 +1,4 @@
-"""Branches: what one turn left, whatever became of the conversation since."""
+"""Test that a branch has what one turn left, whatever happened to the conversation since."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def remembering(*names: str) -> LoreState:
 
 
 def woken(where, *names: str) -> None:
-    """A turn after which lore remembers entries of these names."""
+    """Play a turn after which the lore state has entries with these names."""
     (heard,) = append_records(where, [a_line(f"What of {names[-1]}?")])
     inputs = {"lore_state": lore_states(where.id).to_plain()}
     draft = make_draft(a_prompt([heard]), event=heard, model="tiny", inputs=inputs)

@@ -1,4 +1,4 @@
-"""Chats in the store: a conversation of its own that says where it is from, and out again."""
+"""Test imported and exported chats."""
 
 import io
 import json
@@ -34,7 +34,7 @@ LINES = (
 
 
 def taken(*lines, npc="12", **source):
-    """The conversation that these lines became."""
+    """Return the conversation that was made from these lines."""
     content = a_file(*lines)
     chat = read_chat(io.BytesIO(content).readline, where="a.jsonl")
     told = {"file": "a.jsonl", "sha256": sha256(content).hexdigest(), "played": "Oren", **source}

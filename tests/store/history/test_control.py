@@ -1,4 +1,4 @@
-"""Control: what a builder takes back or corrects counts no more, and all of it stays readable."""
+"""Test controls: what a builder undoes or corrects is hidden from prompts and stays readable."""
 
 import json
 import re
@@ -42,7 +42,7 @@ SAYS = {"say": SpeakingTool(argument="text", result=re.compile(r'(You say: ").*(
 
 
 def a_say(text: str, *, call: str = "s"):
-    """A call of the tool that says something."""
+    """Return a call of the tool that says something."""
     told = {"id": call, "name": "say", "arguments": json.dumps({"text": text})}
     return replace(a_call(call), meta={"tool_calls": [told]})
 
@@ -53,7 +53,7 @@ def quay():
 
 
 def exchanged(where, *numbers: int) -> None:
-    """Whole turns, one for each number."""
+    """Play one whole turn for each number."""
     for number in numbers:
         a_turn(where, f"Line {number}.", reply=f"Answer {number}.")
 
@@ -76,7 +76,7 @@ def record_saying(where, body: str):
 
 
 def is_whole(where) -> bool:
-    """Whether memory, the rows, the chain and every older turn that was not erased agree."""
+    """Check that memory, rows, chain and every older turn that was not erased agree."""
     assert shape(where) == cold_shape(where)
     assert verifying.verify(where) is None
     for turn in turns_in_order(where.npc_ref):

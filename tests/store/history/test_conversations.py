@@ -1,4 +1,4 @@
-"""Conversations: append-only records, chained, in a window that stays warm."""
+"""Test conversations: append-only, chained records, and the window in memory."""
 
 from dataclasses import replace
 
@@ -218,7 +218,7 @@ class TestAppend:
 
 
 class TestAppendEach:
-    """A line that many hear, committed for all of them together."""
+    """A line that many NPCs hear, committed for all of them together."""
 
     @pytest.fixture
     def hearers(self):
@@ -367,7 +367,7 @@ class TestHistory:
         rooms = [get_or_open_conversation("9", kind="room", place_ref=place) for place in "123"]
         for room in rooms:
             append_records(room, lines(WINDOW_MESSAGES))
-        connection.run_on_commit.clear()  # as if it were committed
+        connection.run_on_commit.clear()  # As if it were committed.
         forget_everything()
 
         with override_settings(EVENNIA_AI_MESSAGES_IN_MEMORY=1000):
@@ -397,7 +397,7 @@ class TestHistory:
 
 
 class TestFirstReply:
-    """The first thing the NPC said in a conversation, by which its greeting is known."""
+    """The first words of the NPC in a conversation, which may be its greeting."""
 
     def greeted(self, quay, index=2):
         meta = {GREETING: index}

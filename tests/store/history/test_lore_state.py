@@ -1,4 +1,4 @@
-"""Lore state: what the lore of a conversation remembers, and which turns write it."""
+"""Test the lore state of a conversation, and which turns write it."""
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -31,7 +31,7 @@ def quay() -> ConversationRef:
 
 
 def begun(where, lore):
-    """A turn of the conversation whose prompt leaves `lore`."""
+    """Begin a turn of the conversation whose prompt leaves the state `lore`."""
     append_records(
         where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")]
     )
@@ -41,7 +41,7 @@ def begun(where, lore):
 
 
 def written() -> list[int]:
-    """The numbers of the turns that wrote a state."""
+    """Return the numbers of the turns that wrote a state."""
     return list(models.LoreState.objects.order_by("pk").values_list("turn", flat=True))
 
 

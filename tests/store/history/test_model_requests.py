@@ -1,4 +1,4 @@
-"""Attempts: what came of tries to compact is in the records, and read from them alone."""
+"""Test that the results of attempts to compact are read from records only."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Past turns: the newest, the one before, all of them as a stream; pages of their records."""
+"""Test reading past turns, and pages of their records."""
 
 import pytest
 from django.db import connection

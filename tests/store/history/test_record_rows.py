@@ -1,4 +1,4 @@
-"""Chains: a record that was changed past the store is found."""
+"""Test that a record changed without the store is found."""
 
 import pytest
 from django.db import connection
@@ -20,7 +20,7 @@ def quay():
 
 
 def tamper(sql: str) -> None:
-    """Change the database as somebody does who takes the triggers away."""
+    """Change the database like somebody who removes the triggers."""
     editor = connection.SchemaEditorClass(connection)
     _append_only.unprotect(None, editor)
     with connection.cursor() as cursor:
@@ -70,7 +70,7 @@ def test_words_removed_without_an_erasure_are_found(quay):
     talked(quay, 3)
     erase_conversation(quay, by=trusted("Mira"))
     talked(quay, 3)
-    with connection.cursor() as cursor:  # the triggers let words go
+    with connection.cursor() as cursor:  # The triggers allow words to be erased.
         cursor.execute(
             "UPDATE evennia_ai_record SET name = '', body = '', meta = %s"
             " WHERE seq = 3 AND segment = 2",

@@ -1,4 +1,4 @@
-"""Segments: a compaction is one commit, and what it left behind stays readable."""
+"""Test segments: a compaction is one commit, and the old segment stays readable."""
 
 import pytest
 from django.db import DatabaseError
@@ -26,7 +26,7 @@ def a_summary(body="They spoke of the tide."):
 
 
 def compacted(where, *, keep: int):
-    """The conversation compacted to a summary and its newest messages."""
+    """Compact the conversation to a summary and its newest messages."""
     now = windows(where.id).history
     return begin_segment(where, a_summary(), summarised=now, first_kept=now.stop - keep)
 
@@ -207,11 +207,11 @@ def test_texts_of_prompts_are_stored_once_per_segment(quay):
 
 
 class TestAnotherProcess:
-    """A process that did not hear of the new segment yet."""
+    """A process that has not noticed the new segment yet."""
 
     @pytest.fixture
     def stale(self, quay):
-        """The window as that process knows it, when the segment is over."""
+        """The window of that process after the segment has ended."""
         known = windows(quay.id)
         compacted(quay, keep=3)
         return known

@@ -1,4 +1,4 @@
-"""Transcripts: out of one database, into another, and the same history."""
+"""Test transcripts: exported from one database, imported into another, with the same history."""
 
 import json
 
@@ -27,7 +27,7 @@ SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="syste
 
 @pytest.fixture
 def quay():
-    """A conversation in which everything happened that can."""
+    """A conversation in which everything possible has happened."""
     quay = get_or_open_conversation("12", kind="room", place_ref="3")
     talked(quay, 3)
     a_turn(quay)
@@ -50,7 +50,7 @@ def projection(where) -> tuple[object, ...]:
 
 
 def records_in(lines) -> list[str]:
-    """The lines that hold records."""
+    """Return the lines that contain records."""
     return [line for line in lines if "place" in json.loads(line)]
 
 

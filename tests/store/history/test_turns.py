@@ -1,4 +1,4 @@
-"""Turns: the manifest before the call, the reply with the end, and nothing twice."""
+"""Test turns: the manifest before the call, the reply with the end, and nothing twice."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def heard(where, body="Good evening, Oren."):
 
 
 def begun(where, *, limit_tokens=4000, **fields):
-    """A turn that answers the newest record, with the prompt it is given."""
+    """Begin a turn that answers the newest record, with this prompt."""
     begun, prompt = begun_with_messages(where, limit_tokens=limit_tokens, **fields)
     return begun.turn, prompt
 
@@ -56,13 +56,13 @@ def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
 
 
 def a_draft(where, **fields):
-    """The draft of a prompt that answers the newest record."""
+    """Return the draft of a prompt that answers the newest record."""
     said = [r for r in record_rows.records_of(where) if r.kind in ("event", "assistant")]
     return make_draft(a_prompt(said, **fields), event=said[-1])
 
 
 def texts_in(where) -> list[str]:
-    """The texts of prompts that were stored, in their order."""
+    """Return the stored texts of prompts, in their order."""
     kinds = ("component_rev", "context_block")
     return [r.body for r in record_rows.records_of(where) if r.kind in kinds]
 
@@ -282,7 +282,7 @@ class TestBegin:
 
 
 class TestPruning:
-    """A prompt chooses what of the history it shows; the records stay as they are."""
+    """A prompt selects a part of the history. The records stay unchanged."""
 
     @pytest.fixture
     def long_talk(self, quay):
@@ -293,7 +293,7 @@ class TestPruning:
         return quay
 
     def shown(self, where, *, limit_tokens: int) -> Prompt:
-        """The prompt that would be sent now, with the cut that is kept."""
+        """Return the prompt that would be sent now, with the stored cut."""
         return compose(
             Inputs(
                 components=ComponentSet([]),

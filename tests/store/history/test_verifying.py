@@ -1,4 +1,4 @@
-"""Verifying: a turn that was changed past the store is named, and so is one that is gone."""
+"""Test that verification names a turn that was changed or removed without the store."""
 
 import json
 
@@ -25,7 +25,7 @@ from tests.store.builders import a_turn
 
 @pytest.fixture
 def quay():
-    """A conversation with three turns; the second failed, and there is a turn elsewhere."""
+    """A conversation with three turns, the second of which failed. Another one has one turn."""
     elsewhere = get_or_open_conversation("12", kind="private", partner_ref="7")
     a_turn(elsewhere)
     quay = get_or_open_conversation("12", kind="room", place_ref="3")
@@ -36,7 +36,7 @@ def quay():
 
 
 def tamper(sql: str, *values: object) -> None:
-    """Change the database as somebody does who takes the triggers away."""
+    """Change the database like somebody who removes the triggers."""
     editor = connection.SchemaEditorClass(connection)
     _append_only.unprotect_turns(None, editor)
     with connection.cursor() as cursor:
@@ -137,7 +137,7 @@ def test_verify_names_the_turn_when_a_value_of_its_manifest_was_changed(quay, va
 
 @pytest.mark.req("S2-08", "S2-16", "S2-26")
 def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay):
-    """The forgery of the report: a message is left out, and the hashes are made to fit."""
+    """The forgery leaves out a message and changes the hashes to match."""
     row = models.Turn.objects.get(number=3)
     manifest = TurnManifest.from_json(row.manifest)
     kept = manifest.messages[1:]
@@ -308,7 +308,7 @@ class TestTriggers:
         ],
     )
     def test_database_refuses_a_change_of_a_turn(self, quay, sql):
-        a_turn(quay, "Wake up.", reply=None)  # turn 5 is open
+        a_turn(quay, "Wake up.", reply=None)  # Turn 5 is open.
         with (
             pytest.raises(DatabaseError, match="turns are append-only"),
             transaction.atomic(),

@@ -1,4 +1,4 @@
-"""Windows: what is in memory is what a fresh process reads, and opening one is always as dear."""
+"""Test that windows in memory equal what a new process reads, at a constant cost."""
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +33,7 @@ def quay():
 
 
 def shape(where) -> tuple[object, ...]:
-    """All that tells one window from another."""
+    """Return everything that distinguishes one window from another."""
     window = windows(where.id).history
     return (
         [(m.wire(), m.counted, m.stays, m.of, m.record) for m in window],
@@ -151,7 +151,7 @@ class TestOpening:
 
 
 class TestWhatWasSent:
-    """The last prompt takes room among what the setting bounds."""
+    """The last prompt counts towards the limit of messages in memory."""
 
     def test_texts_of_a_window_count_in_addition_to_its_history(self, quay):
         talked(quay, 3)
@@ -170,7 +170,7 @@ class TestWhatWasSent:
         assert WEIGHED(windows(quay.id)) == before + 1
 
     def is_sent(self, where, *, texts):
-        """A turn of this conversation whose prompt had so many texts."""
+        """Store a prompt with a number of texts as the last one of this conversation."""
         made = [Message("system", f"Text {number}.") for number in range(texts)]
         said = windows(where.id).history
         remember_turn(where, {}, cut=0, sent=Sent(messages=[*made, *said], segment=said.segment))

@@ -1,4 +1,4 @@
-"""The admin shows who changed a page, and nothing of what it says."""
+"""Test that the admin shows who changed a page, and nothing of its text."""
 
 import pytest
 from django.contrib.admin.sites import site

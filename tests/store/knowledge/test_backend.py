@@ -1,4 +1,4 @@
-"""The game's database as a place of pages: what every backend does, and what it does besides."""
+"""Test the backend in the game's database, with the tests of all backends and its own."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.engine.knowledge.backend_suite import PAGES, BackendSuite, a_draft, a
 
 @pytest.fixture(scope="module")
 def _harbour(world):
-    """The harbour, with its pages, for all tests of this file."""
+    """The base `harbour` with its pages, for all tests of this file."""
     with world():
         save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Mira"))
         for page in PAGES:
@@ -29,7 +29,7 @@ def backend(_harbour):
 
 
 class TestDatabase(BackendSuite):
-    """On the database of the tests."""
+    """The tests of all backends, with the database of the tests."""
 
 
 def names(backend, query):

@@ -1,4 +1,4 @@
-"""Knowledge bases in the store, and where they are bound."""
+"""Test stored knowledge bases, and the scopes to which they are bound."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Drafts of pages wait until somebody decides, once."""
+"""Test that drafts of pages wait until somebody decides, once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Importing a folder: what it says of its base and its pages, all of it or nothing."""
+"""Test the import of a folder with its base and pages, which is complete or nothing."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ FOG = {"Fog": "It is thick."}
 
 
 def a_folder(texts=FOG, **said):
-    """What is in the folder `moor`, whose base.yaml says this."""
+    """Return the files of the folder `moor` with this base.yaml."""
     found = tuple(read_page(page_name(title), text) for title, text in texts.items())
     return PageFolder(info=BaseInfo(**{"key": "moor", "name": "moor", **said}), pages=found)
 

@@ -1,4 +1,4 @@
-"""Looking a page up costs the same however many pages its base has."""
+"""Test that the lookup of a page has the same cost however many pages its base has."""
 
 import pytest
 from django.db import connection
@@ -49,7 +49,7 @@ def plan_of(sql: str) -> list[str]:
 
 
 def is_whole(line: str) -> bool:
-    """Whether a step reads all rows, or all pages of a base; there are few bases."""
+    """True if a step of a query plan reads all rows, or all pages of a base."""
     return ("SCAN" in line or "(base_id=?)" in line) and "knowledgebase" not in line
 
 

@@ -1,4 +1,4 @@
-"""Tasks of the lorekeeper in the database."""
+"""Test stored tasks of the lorekeeper."""
 
 import pytest
 

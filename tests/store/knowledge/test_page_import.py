@@ -1,4 +1,4 @@
-"""Imports of pages: idempotent, and all or nothing."""
+"""Test imports of pages: repeatable, and complete or nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Searching pages in the database of the tests."""
+"""Test the search of pages in the database of the tests."""
 
 import pytest
 from django.core.management import call_command
@@ -25,7 +25,7 @@ def harbour():
 
 
 def write(base, name: str, body: str = "", **meta) -> Page:
-    """Write a page, new or as it is from now on."""
+    """Write a page, new or in place of an earlier one."""
     name = page_name(name)
     there = pages.page_or_none(base, name)
     page = Page(name=name, body=body, meta=PageMeta(**meta))

@@ -1,4 +1,4 @@
-"""Vectors of pages in the store; what a model would make of a text is made up here."""
+"""Test stored vectors of pages. The vectors are invented, no model is used."""
 
 import struct
 
@@ -42,7 +42,7 @@ def write(title, body="Stone.", was=""):
 
 
 def read(**vectors):
-    """Keep these vectors for the pages of these titles."""
+    """Store these vectors for the pages with these titles."""
     for page in page_vectors.pages_without_vectors("harbour", MODEL, most=100):
         title = page.parts[0].split("\n")[0]
         page_vectors.keep_vectors(

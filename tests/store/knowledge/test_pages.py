@@ -1,4 +1,4 @@
-"""Pages in the store: found, written, renamed and removed."""
+"""Test stored pages: find, write, rename and remove them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hints of restricted bases beside the pages of these bases."""
+"""Test that hints of restricted bases reveal nothing of their pages."""
 
 from dataclasses import replace
 

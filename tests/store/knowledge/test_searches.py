@@ -1,4 +1,4 @@
-"""Searches as they are kept, and the vault."""
+"""Test stored searches, and the vault."""
 
 import json
 
