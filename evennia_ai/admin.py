@@ -40,17 +40,17 @@ _DATES: Final = "%Y-%m-%d %H:%M:%S %Z"
 @cache
 def column(model: Any, name: str) -> Shown:
     """Return what a list shows of a field, in one line."""
-    show = _line_of(model, name)
-    return name if show is None else _described(show, name)
+    show = _line_renderer(model, name)
+    return name if show is None else _as_column(show, name)
 
 
 @cache
 def entry(model: Any, name: str) -> Shown:
     """Return what the page of one row shows of a field: with links, and long texts complete."""
     if isinstance(model._meta.get_field(name), fields.TextField):
-        return _described(lambda row: _block(str(getattr(row, name))), name)
+        return _as_column(lambda row: _as_block(str(getattr(row, name))), name)
     if _is_reference(name):
-        return _described(lambda row: _linked(_reference(row, name)), name)
+        return _as_column(lambda row: _link_to_object(_reference_in(row, name)), name)
     return column(model, name)
 
 
@@ -68,7 +68,7 @@ def name_of(ref: str) -> str:
     """Return the name and the id of the object with this reference."""
     if not ref:
         return NOTHING
-    known = _object(ref)
+    known = _object_with_id(ref)
     if known is None:
         return f"#{ref} (gone)" if _is_id(ref) else ref
     return f"{strip_ansi(str(known.db_key))} (#{ref})"
@@ -80,11 +80,11 @@ def conversation_name(conversation: Conversation) -> str:
     return f"{name_of(conversation.npc_ref)}, {conversation.kind} {name_of(other)}"
 
 
-def _line_of(model: Any, name: str) -> Callable[[Any], str] | None:
+def _line_renderer(model: Any, name: str) -> Callable[[Any], str] | None:
     """Return a function that renders a field in one line, or None to leave it to Django."""
     field = model._meta.get_field(name)
     if _is_reference(name):
-        return lambda row: name_of(_reference(row, name))
+        return lambda row: name_of(_reference_in(row, name))
     if isinstance(field, fields.FloatField) and name.endswith("_at"):
         return lambda row: day_of(getattr(row, name))
     if field.related_model is Conversation:
@@ -92,7 +92,7 @@ def _line_of(model: Any, name: str) -> Callable[[Any], str] | None:
     return None
 
 
-def _described(show: Callable[[Any], str], name: str) -> Callable[[Any], str]:
+def _as_column(show: Callable[[Any], str], name: str) -> Callable[[Any], str]:
     """Return a function for a column, with the heading and the sort order of its field."""
 
     def shown(row: Any) -> str:
@@ -107,7 +107,7 @@ def _is_reference(name: str) -> bool:
     return name.endswith("_ref") or name in _REFERENCES
 
 
-def _reference(row: Any, name: str) -> str:
+def _reference_in(row: Any, name: str) -> str:
     """Return the id of the object that a field refers to.
 
     The reference of a zone is a name. It gets a space, so that a name of digits is not taken for an
@@ -119,15 +119,15 @@ def _reference(row: Any, name: str) -> str:
     return ref
 
 
-def _linked(ref: str) -> str:
+def _link_to_object(ref: str) -> str:
     """Return the name of an object as a link to the object's page in the admin."""
-    if _object(ref) is None:
+    if _object_with_id(ref) is None:
         return name_of(ref)
     where = reverse("admin:objects_objectdb_change", args=[int(ref)])
     return str(format_html('<a href="{}">{}</a>', where, name_of(ref)))
 
 
-def _block(text: str) -> SafeString | str:
+def _as_block(text: str) -> SafeString | str:
     """Return a text as HTML that keeps its line breaks. JSON gets one value per line."""
     if not text:
         return NOTHING
@@ -143,7 +143,7 @@ def _readable(text: str) -> str:
         return text
 
 
-def _object(ref: str) -> Any | None:
+def _object_with_id(ref: str) -> Any | None:
     """Return the object with this id, or None. Evennia caches it."""
     return ObjectDB.objects.get_id(int(ref)) if _is_id(ref) else None
 

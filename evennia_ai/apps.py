@@ -38,20 +38,20 @@ class EvenniaAIConfig(AppConfig):
         post_migrate.connect(_index_pages, sender=self)
 
     def _ready_in_a_game(self) -> None:
-        checks.register(_checked)
+        checks.register(_run_checks)
         # These modules run next to the game's own, in the Server process: the start and stop hooks,
         # and the settings of its network connections and web server. For the Portal process, the
         # game's settings must name them.
-        _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
-        _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
-        _add(BODIES, to="SERVER_SERVICES_PLUGIN_MODULES")
+        _add_module(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
+        _add_module(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
+        _add_module(BODIES, to="SERVER_SERVICES_PLUGIN_MODULES")
         # Directly after Evennia's module, so that an input function of the game overrides ours.
-        _add(INPUT_FUNCTIONS, to="INPUT_FUNC_MODULES", at=1)
+        _add_module(INPUT_FUNCTIONS, to="INPUT_FUNC_MODULES", at=1)
         _add_templates()
         got_request_exception.connect(_log_page_error)
 
 
-def _checked(**asked: Any) -> list[checks.CheckMessage]:
+def _run_checks(**asked: Any) -> list[checks.CheckMessage]:
     """Run our system checks.
 
     They are imported here because they need most of the package, and few processes run them.
@@ -83,7 +83,7 @@ def _index_pages(*, apps: Any, **_: object) -> None:
     index_anew(conf().knowledge_languages)
 
 
-def _add(module: str, *, to: str, at: int | None = None) -> None:
+def _add_module(module: str, *, to: str, at: int | None = None) -> None:
     """Add one of our modules to a setting that has one path or a list of paths.
 
     It goes to the end, or to the index `at`.

@@ -212,7 +212,7 @@ class Access:
 
         If these are equal, the model is the same.
         """
-        return _where(self.profile)
+        return _model_identity(self.profile)
 
     @property
     def most_at_once(self) -> int:
@@ -456,7 +456,7 @@ class Models:
         """Load what the first requests need. Fails if one of the models cannot be loaded."""
         used = dict.fromkeys(name for names in self._roles.values() for name in names)
         prepared = [self._access(self._profiles[name]).prepare() for name in used]
-        return gatherResults(prepared, consumeErrors=True).addErrback(_first)
+        return gatherResults(prepared, consumeErrors=True).addErrback(_first_failure)
 
     def close(self) -> None:
         """Cancel running requests, close all connections and end the bridge's thread."""
@@ -494,9 +494,9 @@ class Models:
         if isinstance(client, NotReady) or client.offline:
             model_id = profile.model or profile.client
             return Access(model=client, model_id=model_id, profile=profile, client=client)
-        return self._guarded(client, profile)
+        return self._guarded_access(client, profile)
 
-    def _guarded(self, client: ChatModel, profile: ModelProfile) -> Access:
+    def _guarded_access(self, client: ChatModel, profile: ModelProfile) -> Access:
         gate = self._gate(profile)
         return Access(
             model=Guarded(client, breaker=gate.breaker, clock=self._clock, slots=gate.slots),
@@ -513,9 +513,11 @@ class Models:
 
         If these profiles have different limits for simultaneous requests, the lowest limit counts.
         """
-        key = _where(profile)
+        key = _model_identity(profile)
         if key not in self._gates:
-            same = [one for one in (profile, *self._profiles.values()) if _where(one) == key]
+            same = [
+                one for one in (profile, *self._profiles.values()) if _model_identity(one) == key
+            ]
             self._gates[key] = _Gate(
                 breaker=CircuitBreaker(seconds=self._clock.seconds),
                 slots=Slots(min(one.max_concurrent for one in same)),
@@ -524,12 +526,12 @@ class Models:
         return self._gates[key]
 
 
-def _where(profile: ModelProfile) -> tuple[str, str, str]:
+def _model_identity(profile: ModelProfile) -> tuple[str, str, str]:
     """Return the client, the address and the name that identify a model."""
     return (profile.client, profile.base_url or profile.script, profile.model)
 
 
-def _first(failure: Failure) -> Failure:
+def _first_failure(failure: Failure) -> Failure:
     """Return the original failure from the `FirstError` of a Twisted gatherResults."""
     inner: Failure = failure.value.subFailure if failure.check(FirstError) else failure
     return inner

@@ -84,14 +84,16 @@ def erase_private(partner_ref: str, *, by: Actor, npc_ref: str | None = None) ->
         HistoryConflictError: another process wrote to one of them; nothing was erased.
     """
     found = _private(partner_ref, npc_ref)
-    return _erased(found, by=by, doing=f"erasing the private conversations of {partner_ref}")
+    return _erase_conversations(
+        found, by=by, doing=f"erasing the private conversations of {partner_ref}"
+    )
 
 
-def _counted(found: Iterable[ConversationRef]) -> Erased:
+def _count_erased(found: Iterable[ConversationRef]) -> Erased:
     """Return what erasing these conversations would count."""
     done = Erased()
     for conversation in _with_branches(found):
-        if records := _wordy(conversation).count():
+        if records := _records_with_words(conversation).count():
             turns = models.Turn.objects.filter(conversation_id=conversation.id).count()
             done += Erased(conversations=1, records=records, turns=turns)
     return done
@@ -106,17 +108,17 @@ def private_partners() -> tuple[str, ...]:
 
 def erase_conversation(conversation: ConversationRef, *, by: Actor) -> Erased:
     """Erase one conversation. The record of the erasure names the person `by`."""
-    return _erased([conversation], by=by, doing=f"erasing {conversation}")
+    return _erase_conversations([conversation], by=by, doing=f"erasing {conversation}")
 
 
-def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erased:
+def _erase_conversations(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erased:
     # Read before the transaction, because on SQLite a read inside it may make the write fail.
     known = [(one, windows(one.id).end) for one in _with_branches(found)]
     done = Erased()
     with changing(HISTORY, doing, by=by):
         proposals.erase_proposals(conversation.id for conversation, _ in known)
         for conversation, end in known:
-            records = _wordy(conversation).erase()
+            records = _records_with_words(conversation).erase()
             if not records:
                 continue
             seals = _forget_turns(conversation)
@@ -145,7 +147,7 @@ def _with_branches(found: Iterable[ConversationRef]) -> list[ConversationRef]:
 def erase_branches(npc_ref: str, by_ref: str, *, by: Actor) -> Erased:
     """Erase all branches of an NPC that this builder opened."""
     ref = branches.branch_ref(npc_ref, by_ref)
-    return _erased(conversations_of(ref), by=by, doing=f"erasing the branches {ref}")
+    return _erase_conversations(conversations_of(ref), by=by, doing=f"erasing the branches {ref}")
 
 
 def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
@@ -155,7 +157,7 @@ def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
     return [ref_of(row) for row in rows.order_by("pk")]
 
 
-def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
+def _records_with_words(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
     """Return the records that still have words, except records of erasures.
 
     A record with a name or a body always counts, because an imported record may have any kind or
@@ -272,7 +274,7 @@ def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> 
 def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
     """Return what `forget_person` would erase now, without erasing."""
     return Forgotten(
-        said=_counted(_private(person_ref, npc_ref)),
+        said=_count_erased(_private(person_ref, npc_ref)),
         memories=count_about(person_ref, npc_ref=npc_ref),
         calls=model_calls.count_of_player(person_ref, npc_ref=npc_ref),
         persona=npc_ref is None and has_persona(person_ref),
@@ -353,14 +355,14 @@ def room_refs() -> tuple[str, ...]:
 
 def npcs_of_room(place_ref: str) -> tuple[str, ...]:
     """Return the references of the NPCs whose conversation in a room is not erased."""
-    found = [one.npc_ref for one in _of_room(place_ref) if _wordy(one).exists()]
+    found = [one.npc_ref for one in _of_room(place_ref) if _records_with_words(one).exists()]
     return tuple(dict.fromkeys(found))
 
 
 def erasable_room(place_ref: str) -> Forgotten:
     """Return what `forget_room` would erase now, without erasing."""
     memories_there = _learnt_in(place_ref).count()
-    return Forgotten(said=_counted(_of_room(place_ref)), memories=memories_there)
+    return Forgotten(said=_count_erased(_of_room(place_ref)), memories=memories_there)
 
 
 def forget_room(place_ref: str, *, by: Actor) -> Forgotten:
@@ -380,7 +382,7 @@ def forget_room(place_ref: str, *, by: Actor) -> Forgotten:
         rooms = _of_room(place_ref)
         for where in {one.npc_ref: one for one in rooms}.values():
             _erase_told_elsewhere(where, by=by)
-        return Forgotten(said=_erased(rooms, by=by, doing=doing), memories=count)
+        return Forgotten(said=_erase_conversations(rooms, by=by, doing=doing), memories=count)
 
 
 def _erase_told_elsewhere(room: ConversationRef, *, by: Actor) -> None:
@@ -418,7 +420,7 @@ def _erase_memories(
     with changing(MEMORIES, doing, by=by):
         ids, npc_refs = _ids(revisions), set(revisions.values_list("npc_ref", flat=True))
         for ref in sorted(npc_refs):
-            _end(ref, is_gone, by=by)
+            _remove_memories(ref, is_gone, by=by)
             for conversation in _with_branches(conversations_of(ref)):
                 erase_texts(conversation, _of_memories(ids), by=by)
         revisions.update(value="")
@@ -438,7 +440,7 @@ def _ids(rows: Any) -> frozenset[int]:
     return frozenset(rows.values_list("memory_id", flat=True))
 
 
-def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
+def _remove_memories(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
     """Remove memories from the table, and record who erased them."""
     gone = [memory for memory in memories.held_by(npc_ref).memories if is_gone(memory)]
     models.Memory.objects.filter(pk__in=[memory.id for memory in gone]).delete()

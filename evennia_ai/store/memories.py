@@ -94,9 +94,9 @@ def add_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
         held = _load(npc_ref)
         known = held.find_same(new)
         if known is not None:
-            merged = _merged(npc_ref, known, new, by=by)
+            merged = _merged_memory(npc_ref, known, new, by=by)
             return Added(memory=merged, is_merged=True)
-        made = _inserted(npc_ref, new)
+        made = _insert_memory(npc_ref, new)
         record_all(npc_ref, [made], action="created", by=by)
         dropped = surplus_memories(held.with_memory(made), most=most, hours=new.created_at)
         _end(npc_ref, dropped, action="faded", by=by)
@@ -138,7 +138,7 @@ def merge_memories(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: 
     with changing(MEMORIES, f"merging memories of NPC {npc_ref}", by=by):
         merged = kept
         for other in others:
-            merged = _merged(npc_ref, merged, other, by=by)
+            merged = _merged_memory(npc_ref, merged, other, by=by)
             _end(npc_ref, [other], action="doubled", by=by)
     return merged
 
@@ -231,7 +231,7 @@ def note_memories_written(npc_ref: str) -> None:
     held_by.note_change(npc_ref)
 
 
-def _merged(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
+def _merged_memory(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
     """Return a known memory after the NPC learnt it again: more important and just recalled."""
     importance = min(MOST_IMPORTANT, max(known.importance, new.importance) + 1)
     recalled_at = max(known.recalled_at, new.recalled_at)
@@ -247,7 +247,7 @@ def _changed(npc_ref: str, new: Memory, *, action: Action, by: Actor) -> Memory:
     return new
 
 
-def _inserted(npc_ref: str, new: Memory) -> Memory:
+def _insert_memory(npc_ref: str, new: Memory) -> Memory:
     row = models.Memory.objects.create(npc_ref=npc_ref, **_columns(new))
     return replace(new, id=row.pk)
 

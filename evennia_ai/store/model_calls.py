@@ -131,7 +131,7 @@ def add_call(new: NewCall) -> None:
     Numbers that a provider reported are limited to the range of their column, so that storing a
     reply cannot fail.
     """
-    _insert([[_fitting(name, getattr(new, name)) for name in _FIELDS]])
+    _insert([[_fit_to_column(name, getattr(new, name)) for name in _FIELDS]])
 
 
 def is_counted(outcome: str) -> bool:
@@ -319,7 +319,7 @@ def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
         models.ModelCallDay.objects.create(**key, **sums)
 
 
-def _fitting(name: str, value: Any) -> Any:
+def _fit_to_column(name: str, value: Any) -> Any:
     """Return a value limited to the range that its column has in every database."""
     if isinstance(value, str):
         return value[: models.ModelCall._meta.get_field(name).max_length]

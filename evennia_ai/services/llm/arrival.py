@@ -145,7 +145,7 @@ class Arrivals:
         is_credible = LEAST_COUNT <= counted <= MOST_TIMES * sent.tokens
         if sent.words < LEAST_PROMPT_TOKENS or not is_credible:
             return max(sent.tokens, counted + 1) if reply.prompt_cut else None
-        shorter = _learned(sent, counted, seen)
+        shorter = _comparable_prompts(sent, counted, seen)
         ratio = median(one.ratio for one in shorter) if shorter else 1.0
         is_cut = reply.prompt_cut or _is_cut(sent, counted, seen, shorter=shorter)
         seen.append(_Seen(sent=sent, counted=counted, is_cut=is_cut))
@@ -174,7 +174,7 @@ def _size_of(message: ChatMessage) -> tuple[int, int, int]:
     return known
 
 
-def _learned(sent: Measure, counted: int, seen: Sequence[_Seen]) -> list[_Seen]:
+def _comparable_prompts(sent: Measure, counted: int, seen: Sequence[_Seen]) -> list[_Seen]:
     """Return earlier uncut prompts from which the server's ratio of tokens can be learned.
 
     They are shorter than `counted` tokens, in the same alphabet and with the same tools. The list

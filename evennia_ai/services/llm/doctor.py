@@ -193,11 +193,11 @@ async def examine(
     if profile.client not in ("openai", "anthropic"):
         one.add("address", "ok", f"the client '{profile.client}' asks no server")
         return tuple(one.findings)
-    listed = await _reached(one)
+    listed = await _check_address(one)
     if listed is None:
         return tuple(one.findings)
     refused = listed.status in (401, 403)
-    works, error = (False, None) if refused else await _replied(one)
+    works, error = (False, None) if refused else await _check_reply(one)
     _judge_key(one, status=listed.status if refused else getattr(error, "status", None))
     names = _names(listed.json)
     _judge_model(one, names, works=works, error=error)
@@ -213,7 +213,7 @@ async def examine(
 _ORDER: Final = ("address", "key", "model", "reply", "streaming", "speed")
 
 
-async def _reached(one: _Examination) -> Answer | None:
+async def _check_address(one: _Examination) -> Answer | None:
     """Check whether an API answers at the base address.
 
     Returns:
@@ -267,7 +267,7 @@ def _likely_addresses(base: str) -> list[str]:
     return [one for one in dict.fromkeys(likely) if one != base]
 
 
-async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
+async def _check_reply(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     """Check whether the model writes a reply.
 
     Returns:
@@ -277,7 +277,9 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     began = one.now()
     seconds = one.seconds(REPLY_SECONDS)
     try:
-        reply = await _weather(one, seconds, lambda piece: heard.append((one.now(), piece)))
+        reply = await _ask_about_weather(
+            one, seconds, lambda piece: heard.append((one.now(), piece))
+        )
     except EvenniaAIError as error:
         if not heard:
             one.add("reply", "FAIL", on_one_line(error), _advice_for_no_reply(error, seconds))
@@ -312,7 +314,7 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     return True, None
 
 
-async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatReply:
+async def _ask_about_weather(one: _Examination, seconds: float, hear: Listener) -> ChatReply:
     """Ask about the weather. If the server refuses the roles of a prompt, ask with other roles."""
     until = one.now() + seconds
     max_tokens = min(REPLY_TOKENS, one.profile.reply_tokens)

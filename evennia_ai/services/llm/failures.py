@@ -265,13 +265,13 @@ def failure(
         retry_in_seconds: How long the server asks to wait, or None.
         otherwise: The cause to assume if neither codes nor words show it.
     """
-    said = _said(words, body)
+    said = _collect_contents(words, body)
     if status is None:
         status = next((int(one) for one in said.codes if re.fullmatch(r"[345]\d\d", one)), None)
     quoted = endpoint.api_key.quote(words if shown is None else shown) or "no reason given"
     told = quoted if status is None else f"status {status}: {quoted}"
-    refused = _refused(said, extra) if status is None or status < 500 else {}
-    found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
+    refused = _refused_fields(said, extra) if status is None or status < 500 else {}
+    found = _find_fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
     fault = Fault.PROMPT if refused else found
     if fault is Fault.TEMPORARY:
         return ModelUnavailable(
@@ -303,7 +303,7 @@ def _wanted_roles(said: _Said) -> RoleWish:
     return "in_turn" if _ROLES.search(said.text) else ""
 
 
-def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
+def _find_fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
     """Return the cause of an error, or None if it is unknown.
 
     The first row of the table that applies counts.
@@ -387,7 +387,7 @@ def _advice(
     return next((advice for is_so, advice in table if is_so), other)
 
 
-def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
+def _refused_fields(said: _Said, extra: Collection[str]) -> dict[str, str]:
     """Return the fields that the server refuses by name, each with the field to send instead or "".
 
     Fields that define the request are never returned, so a server cannot make us remove them.
@@ -413,7 +413,7 @@ def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
     return found
 
 
-def _said(words: str, body: object) -> _Said:
+def _collect_contents(words: str, body: object) -> _Said:
     """Collect all texts, codes, numbers and field names in an error, at any depth."""
     texts, codes, numbers, places = [words], set[str](), dict[str, int](), list[str]()
     for name, value in _members(body):

@@ -255,7 +255,7 @@ def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, 
     Args:
         game: The profile made from settings such as EVENNIA_AI_MODEL.
     """
-    default = _filled(replace(game, name=DEFAULT), given.get(DEFAULT, {}))
+    default = _changed_profile(replace(game, name=DEFAULT), given.get(DEFAULT, {}))
     elsewhere = ModelProfile(
         name="",
         reply_tokens=game.reply_tokens,
@@ -268,7 +268,7 @@ def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, 
     for name, fields in given.items():
         if name != DEFAULT:
             base = elsewhere if set(_WHERE) & set(fields) else default
-            profiles[name] = _filled(replace(base, name=name), fields)
+            profiles[name] = _changed_profile(replace(base, name=name), fields)
     return profiles
 
 
@@ -336,7 +336,7 @@ def _names(names: Any, *, where: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed))
 
 
-def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
+def _changed_profile(base: ModelProfile, fields: Given) -> ModelProfile:
     """Return the profile with these fields replaced."""
     own = {name: value for name, value in fields.items() if name not in _SAMPLING}
     picked = {name: value for name, value in fields.items() if name in _SAMPLING}

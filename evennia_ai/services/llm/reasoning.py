@@ -166,7 +166,7 @@ class _Kept:
         A closing tag without an opening one hides everything before it.
         """
         if _closes(mark):
-            self._unopened()
+            self._handle_late_end()
             return
         depth = 1
         while depth and (inner := _TAG.search(self._text, self._at)):
@@ -178,7 +178,7 @@ class _Kept:
     def _channel(self, mark: re.Match[str]) -> None:
         """Skip all channels that are not meant for others."""
         if not self._in_channels:
-            self._unopened()
+            self._handle_late_end()
         self._in_channels = True
         self.parts.append("\n")
         head: re.Match[str] | None = mark
@@ -193,7 +193,7 @@ class _Kept:
             return
         self._at = self._text.find("\n", closed.end()) + 1 or len(self._text)
 
-    def _unopened(self) -> None:
+    def _handle_late_end(self) -> None:
         if self._late_end == "hides_all_before":
             self.parts.clear()
 
@@ -230,7 +230,7 @@ class LeadingReasoning:
         if self._is_over:
             return piece
         text, at = self._held + piece, 0
-        while self._depth or (tag := self._another(text, at)):
+        while self._depth or (tag := self._next_opening_tag(text, at)):
             if self._depth:
                 tag = _TAG.search(text, at)
             if tag is None:
@@ -244,7 +244,7 @@ class LeadingReasoning:
         self._held = "" if self._is_over else text[start:]
         return text[start:] if self._is_over else ""
 
-    def _another(self, text: str, at: int) -> re.Match[str] | None:
+    def _next_opening_tag(self, text: str, at: int) -> re.Match[str] | None:
         """Return the opening tag at `at`, after optional spaces, or None."""
         tag = _TAG.match(text, _after_blanks(text, at))
         return None if tag is None or _closes(tag) else tag

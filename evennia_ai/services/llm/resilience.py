@@ -207,7 +207,7 @@ class Guarded:
         Fails at once if the breaker is open or too many requests wait.
         """
         if not self.breaker.admits:
-            return fail(self._resting())
+            return fail(self._breaker_error())
         if self.out >= self._slots.limit and self.waiting >= self._max_waiting:
             why = f"{self.waiting} requests wait already"
             return fail(ModelUnavailable(self.name, why, was_sent=False))
@@ -242,7 +242,7 @@ class Guarded:
             )
             sent.addBoth(self._seen_by_breaker, request, is_probe)
         else:
-            sent = fail(self._resting())
+            sent = fail(self._breaker_error())
         return sent.addBoth(self._released)
 
     def _seen_by_breaker(
@@ -279,7 +279,7 @@ class Guarded:
         self._asked.pop(asked, None)
         return outcome
 
-    def _resting(self) -> ModelUnavailable:
+    def _breaker_error(self) -> ModelUnavailable:
         seconds = self.breaker.retry_in_seconds
         when = f"in {seconds:.0f} seconds" if seconds else "as soon as the running request ends"
         return ModelUnavailable(

@@ -120,15 +120,15 @@ def adapt_messages(
         own_calls: Ids of the tool calls of this turn, which may have another format than earlier
             ones.
     """
-    plain = _each(_plain, tuple(messages))
+    plain = _map_cached(_without_tokens, tuple(messages))
     adapted = _with_tools(plain, tools, profile=profile, own_calls=own_calls)
     if profile.one_system or profile.alternate or not profile.system:
         adapted = _one_system(adapted)
-    adapted = _each(_spoken_by(profile), adapted)
+    adapted = _map_cached(_spoken_by(profile), adapted)
     if not profile.system:
         adapted = _without_system(adapted)
     if profile.merge or profile.alternate:
-        adapted = _merged(adapted)
+        adapted = _merge_neighbours(adapted)
     if profile.alternate:
         adapted = list(_alternating(adapted))
     return tuple(adapted)
@@ -179,10 +179,10 @@ def _spoken_by(profile: RoleProfile) -> _Step:
     if profile.speakers == "none":
         return _nameless
     merging = profile.merge or profile.alternate
-    return _named if profile.speakers == "name" and not merging else _labelled
+    return _with_valid_name if profile.speakers == "name" and not merging else _with_label
 
 
-def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def _map_cached(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Apply a step to each message and return the results.
 
     Results are cached, because every later prompt sends the same messages again.
@@ -203,7 +203,7 @@ _UNCHANGED: Final = ChatMessage(role="system", content="")
 """A marker in the cache: the step leaves this message unchanged."""
 
 
-def _plain(message: ChatMessage) -> ChatMessage:
+def _without_tokens(message: ChatMessage) -> ChatMessage:
     """Return the message without marks of chat templates in its texts and tool calls.
 
     In the game's own texts, tags around calls and thoughts stay.
@@ -236,7 +236,7 @@ def _nameless(message: ChatMessage) -> ChatMessage:
     return message if message.name is None else replace(message, name=None)
 
 
-def _named(message: ChatMessage) -> ChatMessage:
+def _with_valid_name(message: ChatMessage) -> ChatMessage:
     """Return the message with a `name` that every provider accepts, if its role may have one."""
     if message.name is None or message.role not in ("user", "assistant"):
         return _nameless(message)
@@ -244,7 +244,7 @@ def _named(message: ChatMessage) -> ChatMessage:
     return replace(message, name=name or None)
 
 
-def _labelled(message: ChatMessage) -> ChatMessage:
+def _with_label(message: ChatMessage) -> ChatMessage:
     """Return the message with "Anna: " before its text.
 
     The model's own lines get no label, because the model would copy it.
@@ -290,21 +290,21 @@ def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
-    head = _merged([_nameless(message) for message in messages[:leading]])
-    return [*head, *_each(_framed, messages[leading:])]
+    head = _merge_neighbours([_nameless(message) for message in messages[:leading]])
+    return [*head, *_map_cached(_with_frame, messages[leading:])]
 
 
 def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:
     """Return the messages with the system message put at the start of the first user message."""
     if not messages or messages[0].role != "system":
         return messages
-    head, rest = _framed(messages[0]), messages[1:]
+    head, rest = _with_frame(messages[0]), messages[1:]
     if rest and rest[0].role == "user":
-        head, rest = _joined(head, rest[0]), rest[1:]
+        head, rest = _join_two(head, rest[0]), rest[1:]
     return [head, *rest]
 
 
-def _framed(message: ChatMessage) -> ChatMessage:
+def _with_frame(message: ChatMessage) -> ChatMessage:
     """Return a system message in its frame.
 
     Other messages are returned without texts that look like the frame.
@@ -318,25 +318,25 @@ def _framed(message: ChatMessage) -> ChatMessage:
     return replace(message, content=content, name=name)
 
 
-def _merged(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def _merge_neighbours(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the messages with adjacent ones of the same role merged, separated by a blank line.
 
     Tool results are never merged. A text before a tool call joins the call's message.
     """
     merged: list[ChatMessage] = []
     for message in messages:
-        if merged and _joins(merged[-1], message):
-            merged[-1] = _joined(merged[-1], message)
+        if merged and _may_join(merged[-1], message):
+            merged[-1] = _join_two(merged[-1], message)
         else:
             merged.append(message)
     return merged
 
 
-def _joins(first: ChatMessage, second: ChatMessage) -> bool:
+def _may_join(first: ChatMessage, second: ChatMessage) -> bool:
     return first.role == second.role != "tool" and not first.tool_calls
 
 
-def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
+def _join_two(first: ChatMessage, second: ChatMessage) -> ChatMessage:
     texts = [text for text in (first.content, second.content) if text]
     return replace(second, content="\n\n".join(texts))
 
@@ -358,5 +358,6 @@ def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
 
 # The cache slot of each step, in which a message keeps the result of the step.
 _SLOTS: Final[Mapping[_Step, Slot[ChatMessage]]] = {
-    step: Slot(step.__name__) for step in (_plain, _framed, _nameless, _named, _labelled)
+    step: Slot(step.__name__)
+    for step in (_without_tokens, _with_frame, _nameless, _with_valid_name, _with_label)
 }

@@ -117,14 +117,14 @@ class SentenceModel:
         return vector
 
     def _layer(self, name: str, states: Any) -> Any:
-        attended = self._dense(f"{name}.attention.output.dense", self._attended(name, states))
+        attended = self._dense(f"{name}.attention.output.dense", self._attention(name, states))
         states = self._normed(f"{name}.attention.output.LayerNorm", states + attended)
         inner = _gelu(self._dense(f"{name}.intermediate.dense", states))
         return self._normed(
             f"{name}.output.LayerNorm", states + self._dense(f"{name}.output.dense", inner)
         )
 
-    def _attended(self, name: str, states: Any) -> Any:
+    def _attention(self, name: str, states: Any) -> Any:
         import numpy as np
 
         query, key, value = (

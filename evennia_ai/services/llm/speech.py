@@ -113,7 +113,7 @@ def spoken_text(
         if part.is_last:
             break
     said = _unquoted("\n".join(filter(None, own)))
-    return _capped("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
+    return _cap_speech("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
 
 
 def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
@@ -262,7 +262,7 @@ def keeps_its_quotes(start: str) -> bool:
     return start[0] in inner or closing in inner
 
 
-def _capped(text: str, max_characters: int) -> str:
+def _cap_speech(text: str, max_characters: int) -> str:
     """Return `text` up to its last sentence that fits into `most` characters.
 
     If only short sentences would remain, it is cut at a word instead.
@@ -354,7 +354,7 @@ class SpokenStart:
         self._fed_characters += len(piece)
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
-        text = self._certain()
+        text = self._certain_speech()
         if may_be_preamble(text) or not keeps_its_quotes(text):
             return []
         return list(self._whole_sentences(text))
@@ -391,12 +391,12 @@ class SpokenStart:
         self._seen_characters += len(new)
         at_a_mark = len(plain) + len(self._held) < len(text)
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
-        *whole, self._line = (self._line + self._parted(new)).split("\n")
+        *whole, self._line = (self._line + self._without_double_space(new)).split("\n")
         for line in map(str.strip, whole):
             self._end_line(line)
         return bool(new.strip(" "))
 
-    def _parted(self, new: str) -> str:
+    def _without_double_space(self, new: str) -> str:
         """Return new text without its leading space if the line already ends in one."""
         return new.removeprefix(" ") if self._line.endswith(" ") else new
 
@@ -409,7 +409,7 @@ class SpokenStart:
         self._another_speaks = part.is_last
         self._lines += [part.text] if part.text else []
 
-    def _certain(self) -> str:
+    def _certain_speech(self) -> str:
         """Return the speech that no later text can change.
 
         It consists of the complete lines, and of the incomplete line if that has no label.

@@ -169,7 +169,7 @@ class _Strict:
             )
         if "$ref" in schema:
             beside = {key: value for key, value in schema.items() if key != "$ref"}
-            return self.of({**self._referred(schema["$ref"]), **beside}, depth + 1)
+            return self.of({**self._resolve_reference(schema["$ref"]), **beside}, depth + 1)
         made = {
             key: self._value(key, value, depth + 1)
             for key, value in schema.items()
@@ -186,7 +186,7 @@ class _Strict:
             return [self.of(one, depth) for one in value]
         return value
 
-    def _referred(self, reference: str) -> Mapping[str, Any]:
+    def _resolve_reference(self, reference: str) -> Mapping[str, Any]:
         for prefix in _PREFIXES:
             name = reference.removeprefix(prefix)
             if name != reference and isinstance(self._named.get(name), Mapping):

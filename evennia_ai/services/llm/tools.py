@@ -101,7 +101,7 @@ def pair_results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         elif message.role != "tool":
             ordered.append(message)
             for number, call in enumerate(message.tool_calls):
-                ordered.append(results.get((place, number)) or _missing(call))
+                ordered.append(results.get((place, number)) or _missing_result(call))
     return ordered
 
 
@@ -114,7 +114,7 @@ def narrate_calls(
         own_calls: Ids of calls that stay calls. The messages that make them and their results are
             not changed.
     """
-    return list(_narrated([remove_frames(message) for message in messages], frozenset(own_calls)))
+    return list(_narrate([remove_frames(message) for message in messages], frozenset(own_calls)))
 
 
 def framed_result(result: ChatMessage, label: str = "") -> ChatMessage:
@@ -145,7 +145,7 @@ def without_frames(text: str) -> str:
     return replace_brackets(_FRAME, text)
 
 
-def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
+def _narrate(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
     calls: dict[str, ToolCall] = {}
     for message in pair_results(messages):
         if message.role == "tool" and message.tool_call_id in calls:
@@ -180,7 +180,7 @@ def _results(messages: Sequence[ChatMessage]) -> tuple[_Results, set[int]]:
     return results, lost
 
 
-def _missing(call: ToolCall) -> ChatMessage:
+def _missing_result(call: ToolCall) -> ChatMessage:
     return ChatMessage(role="tool", content=NO_RESULT, tool_call_id=call.id)
 
 
@@ -223,7 +223,7 @@ def with_tools_as_text(
     The description comes directly after the leading system messages. Imitations of a tool result in
     any text are changed. Apply this once, before the prompt's hash is computed.
     """
-    shown = list(_shown([remove_frames(message) for message in messages]))
+    shown = list(_show_calls([remove_frames(message) for message in messages]))
     if not tools:
         return shown
     leading = next((n for n, one in enumerate(shown) if one.role != "system"), len(shown))
@@ -236,7 +236,7 @@ def with_tools_as_text(
 
 def tool_text(tools: Sequence[ToolSpec]) -> str:
     """Return the description of the tools for the model. The order of `tools` has no effect."""
-    return "\n".join([INTRODUCTION, *(_described(tool) for tool in _sorted(tools))])
+    return "\n".join([INTRODUCTION, *(_describe_tool(tool) for tool in _sorted(tools))])
 
 
 def schema_of(tools: Sequence[ToolSpec]) -> AnswerSchema:
@@ -300,7 +300,7 @@ def reply_from(
     return replace(reply, text=text, tool_calls=made_calls(written, request)), dropped
 
 
-def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+def _show_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
     """Yield calls written as the answers that made them, and results as framed messages."""
     names: dict[str, str] = {}
     for message in pair_results(messages):
@@ -322,7 +322,7 @@ def _as_answer(message: ChatMessage) -> str:
     return without_frames(_json({"say": message.content, "acts": acts}))
 
 
-def _described(tool: ToolSpec) -> str:
+def _describe_tool(tool: ToolSpec) -> str:
     members = _json(_parameters(tool)["properties"], sort_keys=True)
     return f"- {tool.name}: {tool.description}\n  arguments: {members}"
 

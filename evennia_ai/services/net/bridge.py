@@ -113,17 +113,17 @@ class AsyncBridge:
         if self._loop is None or not self.running:
             self._loop = asyncio.new_event_loop()
             self._thread = Thread(
-                target=self._live, args=(self._loop,), name="evennia-ai-models", daemon=True
+                target=self._run_loop, args=(self._loop,), name="evennia-ai-models", daemon=True
             )
             self._thread.start()
         return self._loop
 
-    def _live(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _run_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run the loop until it is stopped, then close everything."""
         asyncio.set_event_loop(loop)
         try:
             loop.run_forever()
-            loop.run_until_complete(_ended(self._closers.pop(loop, [])))
+            loop.run_until_complete(_end_tasks(self._closers.pop(loop, [])))
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
             loop.close()
@@ -187,7 +187,7 @@ def _deliver(future: Future[T], deferred: Deferred[T]) -> None:
         deferred.callback(result)
 
 
-async def _ended(closers: list[Closer]) -> None:
+async def _end_tasks(closers: list[Closer]) -> None:
     """Cancel the remaining tasks, then run the closers. Each step has a time limit."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:

@@ -61,7 +61,7 @@ def conf() -> Conf:
     Raises:
         SettingError: a setting is wrong; the message names the first one.
     """
-    read = _read()
+    read = _read_settings()
     wrong = read if isinstance(read, list) else list(wrong_together(read))
     if isinstance(read, list) or wrong:
         raise SettingError(f"{wrong[0].message} {wrong[0].hint}")
@@ -70,7 +70,7 @@ def conf() -> Conf:
 
 def setting_problems() -> list[Problem]:
     """Return what is wrong with the settings, in the order of their fields."""
-    read = _read()
+    read = _read_settings()
     return read if isinstance(read, list) else list(wrong_together(read))
 
 
@@ -79,7 +79,7 @@ def setting_doubts() -> list[Problem]:
 
     The result is empty while a setting is wrong.
     """
-    read = _read()
+    read = _read_settings()
     if isinstance(read, list) or any(wrong_together(read)):
         return []
     return list(doubtful(read, given_budget=_value(SETTINGS["knowledge_budget"])))
@@ -92,7 +92,7 @@ def unknown_names() -> list[tuple[str, str]]:
     return [(name, next(iter(get_close_matches(name, known, n=1)), "")) for name in given]
 
 
-def _read() -> Conf | list[Problem]:
+def _read_settings() -> Conf | list[Problem]:
     """Return the checked settings, or else the problems of single settings."""
     given = {field: _value(setting) for field, setting in SETTINGS.items()}
     game_folder = Path(getattr(settings, "GAME_DIR", ".")).absolute()
@@ -161,7 +161,7 @@ def wrong_together(values: Conf) -> Iterator[Problem]:
         )
         return
     yield from _unknown_profiles(values.given_roles, values.profiles)
-    yield from _said_twice(values)
+    yield from _repeated_facts(values)
     yield from _unusable(values.profiles)
     yield from _without_http(values)
     yield from _without_embeddings(values)
@@ -201,7 +201,7 @@ def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
             message=f"{PREFIX}KNOWLEDGE_BUDGET is not used: {problem}.",
             hint="NPCs search as if the setting did not exist; correct it.",
         )
-    for sender in _sent_openly(values):
+    for sender in _secrets_sent_openly(values):
         yield Problem(
             id="W007",
             message=f"{sender} over plain http to another machine; others can read it on the way.",
@@ -227,7 +227,7 @@ def _names_its_key(values: Conf, name: str) -> bool:
     return name == DEFAULT and bool(values.base_url) and values.api_key_env != usual
 
 
-def _sent_openly(values: Conf) -> Iterator[str]:
+def _secrets_sent_openly(values: Conf) -> Iterator[str]:
     """Yield the secrets that are sent unencrypted to another machine, as starts of messages."""
     for profile in values.profiles.values():
         if values.shows_key_of(profile):
@@ -342,7 +342,7 @@ def _unknown_profiles(
                 )
 
 
-def _said_twice(values: Conf) -> Iterator[Problem]:
+def _repeated_facts(values: Conf) -> Iterator[Problem]:
     """Yield facts that two settings give, so that it is unclear which one counts."""
     default = values.given_profiles.get(DEFAULT, {})
     if values.base_url and {"client", "base_url", "script"} & set(default):

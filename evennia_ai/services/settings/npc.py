@@ -115,7 +115,7 @@ def check_settings(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
     Raises:
         SettingError: a value is not allowed.
     """
-    read, problems = _checked(values)
+    read, problems = _check_values(values)
     if read is None:
         told = "; ".join(text for _, text in problems)
         end = "" if told.endswith("?") else "."
@@ -138,7 +138,7 @@ def usable_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
     told: list[str] = []
     good = {str(name): value for name, value in values.items()}
     while True:
-        read, problems = _checked(good)
+        read, problems = _check_values(good)
         if read is not None:
             return good, told
         told += [text for _, text in problems]
@@ -146,7 +146,7 @@ def usable_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
             good.pop(name, None)
 
 
-def _checked(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[str, str]]]:
+def _check_values(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[str, str]]]:
     """Check values. Return them as a model, or else the wrong names, each with its problem."""
     try:
         read = strict_model(NPCSettings).model_validate(dict(values))

@@ -68,12 +68,12 @@ class PageWriter:
         title = self._names.title_of(name)
         if title is None:
             raise self._problem(f"can have no page '{name}'; see which namespaces it has")
-        there = await self._there(title)
+        there = await self._current_page(title)
         revision = "" if there is None else str(there.revision)
         if revision != draft.was:
             raise await self._conflict(draft, there)
         await self._edit(draft, title)
-        written = await self._there(title)
+        written = await self._current_page(title)
         pages = await self._reader.texts([written] if written is not None else [])
         if written is None or written.revision not in pages:
             raise self._problem(
@@ -81,7 +81,7 @@ class PageWriter:
             )
         return pages[written.revision]
 
-    async def _there(self, title: str) -> CurrentRevision | None:
+    async def _current_page(self, title: str) -> CurrentRevision | None:
         """Return the newest revision of the page with exactly this title, or None."""
         answer = await self._client.ask(action="query", prop="info", titles=title)
         told = objects_at(answer, "query", "pages")
@@ -95,7 +95,7 @@ class PageWriter:
         except WikiError as error:
             if error.code not in _CONFLICTS:
                 raise
-            conflict = await self._conflict(draft, await self._there(title))
+            conflict = await self._conflict(draft, await self._current_page(title))
             raise conflict from None
         edit = object_at(answer, "edit")
         if text(edit, "result") != "Success":
@@ -158,7 +158,7 @@ class MediaWikiBackend:
     def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
         """Return the pages with these names. Other case and aliases are accepted."""
         wanted = tuple(names)
-        return self._asked(lambda wiki: _fetched(wiki, wanted))
+        return self._asked(lambda wiki: _fetch_pages(wiki, wanted))
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
@@ -174,7 +174,7 @@ class MediaWikiBackend:
     def linking(self, names: Sequence[PageName]) -> Deferred[Sequence[Sequence[PageName]]]:
         """Return, for each of these pages, the names of the pages that it links to."""
         wanted = tuple(names)
-        return self._asked(lambda wiki: _linked(wiki, wanted))
+        return self._asked(lambda wiki: _linked_names(wiki, wanted))
 
     def pages(self, *, most_characters: int) -> Deferred[Sequence[Page] | None]:
         """Return all pages, or None if they have more than `most_characters` together."""
@@ -259,7 +259,7 @@ async def _found_out(client: WikiClient, languages: Languages) -> _Wiki:
     )
 
 
-async def _fetched(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
+async def _fetch_pages(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
     pages = await wiki.reader.pages(names)
     missing = [name for name, page in zip(names, pages, strict=True) if page is None]
     if not missing:
@@ -268,7 +268,7 @@ async def _fetched(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
     return [page or otherwise.get(name) for name, page in zip(names, pages, strict=True)]
 
 
-async def _linked(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageName]]:
+async def _linked_names(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageName]]:
     return [page.links if page else () for page in await wiki.reader.pages(names)]
 
 

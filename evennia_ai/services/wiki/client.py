@@ -311,15 +311,15 @@ class WikiClient:
         if not self.site.user:
             return await self._transport.answer(asked, changes=changes)
         mine = {**asked, "assert": "user"}
-        if refused := await self._entered():
+        if refused := await self._log_in_once():
             return refused
         outcome = await self._transport.answer(mine, changes=changes)
         if isinstance(outcome, WikiRefusal) and outcome.code in _LOGGED_OUT and not changes:
             self._logged_in, self._token = False, ""
-            return await self._entered() or await self._transport.answer(mine)
+            return await self._log_in_once() or await self._transport.answer(mine)
         return outcome
 
-    async def _entered(self) -> WikiRefusal | None:
+    async def _log_in_once(self) -> WikiRefusal | None:
         async with self._entering:
             if not self._logged_in:
                 refused = await self._log_in()

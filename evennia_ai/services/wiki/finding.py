@@ -100,11 +100,11 @@ class Finder:
             return []
         if (pages := await self._all_pages(places)) is not None:
             words = [self._words_of(*one) for one in pages]
-            return self._ranked(pages, rarities_among(asked, words))[:limit]
-        found, rarities = await self._asked_there(_words_there(query, self._languages), places)
+            return self._rank_pages(pages, rarities_among(asked, words))[:limit]
+        found, rarities = await self._search_wiki(_search_terms(query, self._languages), places)
         untold = {word: counts for word, counts in asked.items() if word not in rarities}
         among_these = rarities_among(untold, [self._words_of(*one) for one in found])
-        return self._ranked(found, {**rarities, **among_these})[:limit]
+        return self._rank_pages(found, {**rarities, **among_these})[:limit]
 
     async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
         """Return the names of pages in a namespace whose titles have a prefix.
@@ -123,14 +123,14 @@ class Finder:
     async def otherwise(self, names: Sequence[PageName]) -> dict[PageName, Page]:
         """Return the pages whose title or alias is one of these names in another case."""
         wanted = names[:MOST_OTHERWISE]
-        found = [await self._called(name) for name in wanted]
+        found = [await self._page_called(name) for name in wanted]
         return {name: page for name, page in zip(wanted, found, strict=True) if page is not None}
 
-    async def _called(self, name: PageName) -> Page | None:
-        words, places = _words_there(name.title, self._languages), self._places([name.namespace])
+    async def _page_called(self, name: PageName) -> Page | None:
+        words, places = _search_terms(name.title, self._languages), self._places([name.namespace])
         if not words or not places:
             return None
-        titles = (await self._found(" ".join(words), places)).names[:MOST_TITLES]
+        titles = (await self._find_pages(" ".join(words), places)).names[:MOST_TITLES]
         pages = await self._reader.pages(titles)
         there = [(title, page) for title, page in zip(titles, pages, strict=True) if page]
         return next((page for title, page in there if _is_called(title, page, name)), None)
@@ -153,7 +153,7 @@ class Finder:
             if target is not None and target.meta.redirect is None
         ]
 
-    async def _asked_there(
+    async def _search_wiki(
         self, words: Mapping[str, Mapping[str, float]], places: list[int]
     ) -> tuple[list[_Called], dict[str, float]]:
         """Search with the wiki's own search.
@@ -165,18 +165,18 @@ class Finder:
                 for and their weights.
         """
         asked = dict.fromkeys([" ".join(words), *words])
-        all_words, *each = await asyncio.gather(*(self._found(one, places) for one in asked))
+        all_words, *each = await asyncio.gather(*(self._find_pages(one, places) for one in asked))
         each = each or [all_words]  # A query of one word was sent only once.
         rarities = {
             ours: counts * word_rarity(one.total, pages=max(self._pages_there, one.total))
             for word, one in zip(words, each, strict=True)
             for ours, counts in words[word].items()
         }
-        names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
+        names = _likeliest_pages(all_words, list(zip(words.values(), each, strict=True)), rarities)
         pages = await self._reader.pages(names)
         return [(name, page) for name, page in zip(names, pages, strict=True) if page], rarities
 
-    def _ranked(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
+    def _rank_pages(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
         """Return the pages that match, best first.
 
         A page that was found by several names gets its best score.
@@ -217,7 +217,7 @@ class Finder:
         wanted = [one for one in NAMESPACES if not namespaces or one in namespaces]
         return [place for one in wanted for place in self._names.numbers_of(one)]
 
-    async def _found(self, words: str, places: list[int]) -> _Found:
+    async def _find_pages(self, words: str, places: list[int]) -> _Found:
         """Return the pages whose titles, or whose texts, contain all of these words."""
         titles, texts = await asyncio.gather(
             self._searched(words, places, what="title"), self._searched(words, places, what="text")
@@ -259,7 +259,7 @@ class Finder:
         return self._names.name_of(number(told, "ns"), text(told, "title"))
 
 
-def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]]:
+def _search_terms(query: str, languages: Languages) -> dict[str, dict[str, float]]:
     """Return the search terms to send to a wiki: the longest words of a query.
 
     Each term has the words of our index that it stands for, with their weights. Short words are not
@@ -268,7 +268,7 @@ def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]
     a word.
     """
     plain = normalize("NFC", query[:MOST_QUERY_CHARACTERS]).casefold().replace("_", " ")
-    forms = {word: _form(word, languages) for word in split_words(plain)}
+    forms = {word: _search_term(word, languages) for word in split_words(plain)}
     forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
     ours = {form: query_weights(word, languages) for word, form in forms.items()}
     known = [form for form in ours if ours[form]]
@@ -277,7 +277,7 @@ def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]
     return {form: ours[form] for form in longest}
 
 
-def _form(word: str, languages: Languages) -> str:
+def _search_term(word: str, languages: Languages) -> str:
     """Return the search term that finds a word and its other forms."""
     beginning = word
     while not all(ours.startswith(beginning) for ours in query_weights(word, languages)):
@@ -287,7 +287,7 @@ def _form(word: str, languages: Languages) -> str:
     return f"{beginning}*" if len(beginning) >= _BEGINNING_FROM else word
 
 
-def _likeliest(
+def _likeliest_pages(
     together: _Found,
     each: Iterable[tuple[Iterable[str], _Found]],
     rarities: Mapping[str, float],

@@ -115,7 +115,7 @@ def import_card(name: str, file: AuthoredFile, *, by: Actor) -> int | None:
         FormatError: the text of the card is not a strict JSON object, or it is too long.
     """
     with changing(CARDS.state, f"importing card '{name}'", by=by):
-        return CARDS.import_file(name, _stored(name, file, grants=NO_GRANTS), by=by)
+        return CARDS.import_file(name, _store_card_file(name, file, grants=NO_GRANTS), by=by)
 
 
 def save_card(
@@ -130,7 +130,7 @@ def save_card(
     """
     file = json_file(source) if isinstance(source, str) else source
     with changing(CARDS.state, f"saving card '{name}'", by=by):
-        card = _stored(name, file, grants=NO_GRANTS)
+        card = _store_card_file(name, file, grants=NO_GRANTS)
         return CARDS.approve_at_once(name, card, grants=grants, by=by)
 
 
@@ -144,7 +144,7 @@ def create_card(name: str, file: AuthoredFile, *, by: Actor) -> StoredCard:
     with changing(CARDS.state, f"creating card '{name}'", by=by):
         if CARDS.current(checked_name(name, what="card")) is not None:
             raise StoreError(f"a card '{name}' already exists; card/set changes it")
-        card = _stored(name, file, grants=ALL_GRANTS)
+        card = _store_card_file(name, file, grants=ALL_GRANTS)
         return CARDS.save(name, card, action="created", by=by)
 
 
@@ -167,11 +167,11 @@ def edit_card(
         if now is None or now.sha256 != card.sha256:
             newest, by_whom = CARDS.newest_number(name), CARDS.last_changed_by(name)
             raise EditConflictError(CARDS.called(name), card.revision, newest, by_whom)
-        edited = _stored(name, file, grants=now.grants)
+        edited = _store_card_file(name, file, grants=now.grants)
         return CARDS.save(name, edited, action="updated", by=by, keeps_greetings=keeps_greetings)
 
 
-def _stored(name: str, file: AuthoredFile, *, grants: Grants) -> StoredCard:
+def _store_card_file(name: str, file: AuthoredFile, *, grants: Grants) -> StoredCard:
     """Store the file of a card, and return the card. The caller must save the card."""
     digest = check_file(
         file,

@@ -82,9 +82,9 @@ class ComponentKind(Kind[PromptComponent]):
         by: Actor,
     ) -> None:
         if old is not None and new is not None:
-            _changed(_load(), old, self.to_json(new))
+            _changed_component(_load(), old, self.to_json(new))
         elif new is not None:
-            _created(_load(), new)
+            _new_component(_load(), new)
         elif old is not None:
             _load().removed(old.key, scope=old.scope)
 
@@ -107,7 +107,7 @@ def create(component: PromptComponent, *, by: Actor) -> PromptComponent:
     key, scope = component.key, component.scope
     doing = f"creating {COMPONENTS.called(key, scope)}"
     with changing(COMPONENTS.state, doing, by=by):
-        new = _created(_load(), component)
+        new = _new_component(_load(), component)
         return COMPONENTS.save(key, new, action="created", by=by, scope=scope)
 
 
@@ -144,13 +144,13 @@ def update(
         known = _load()
         old = known.get(wanted, scope=scope)
         COMPONENTS.refuse_stale(old.key, seen_revision, old, scope=scope)
-        new = _changed(known, old, fields)
+        new = _changed_component(known, old, fields)
         if new == old:
             return old
         return COMPONENTS.save(old.key, new, action="updated", by=by, scope=scope)
 
 
-def _created(known: ComponentRegistry, new: PromptComponent) -> PromptComponent:
+def _new_component(known: ComponentRegistry, new: PromptComponent) -> PromptComponent:
     """Return a new component.
 
     Raises the errors of `create` if the registry or the component's own text does not allow it.
@@ -160,7 +160,7 @@ def _created(known: ComponentRegistry, new: PromptComponent) -> PromptComponent:
     return new
 
 
-def _changed(
+def _changed_component(
     known: ComponentRegistry, old: PromptComponent, fields: Mapping[str, Any]
 ) -> PromptComponent:
     """Return a component with changed fields.

@@ -97,7 +97,7 @@ def import_lines(lines: Iterable[str | bytes], *, npc_ref: str, by: Actor) -> Co
     header = reader.header(next(source, ""))
     first_number = turns.next_number(npc_ref)
     with one_change(f"importing a conversation of NPC {npc_ref}", by=by):
-        conversation = _opened(header, npc_ref)
+        conversation = _new_conversation(header, npc_ref)
         taken = _Taken(conversation, reader)
         for line in source:
             if taken.is_ended:
@@ -196,7 +196,7 @@ class _Taken:
         )
 
 
-def _opened(header: Header, npc_ref: str) -> ConversationRef:
+def _new_conversation(header: Header, npc_ref: str) -> ConversationRef:
     row = models.Conversation(
         npc_ref=npc_ref,
         kind=header.kind,

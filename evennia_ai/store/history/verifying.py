@@ -80,14 +80,14 @@ def _broken_turn(
     for row in rows.select_related("conversation").order_by("number").iterator(_CHUNK_OF_TURNS):
         numbers.add(row.number)
         if problem := seal_problem(row, seals, places):
-            return _broken(seals, row.number, problem)
+            return _broken_record(seals, row.number, problem)
     gone = seals.first_without_turn(numbers)
     if gone is None:
         return None
-    return _broken(seals, gone, "a record holds its seal, but the turn is missing")
+    return _broken_record(seals, gone, "a record holds its seal, but the turn is missing")
 
 
-def _broken(seals: Seals, number: int, problem: str) -> Broken:
+def _broken_record(seals: Seals, number: int, problem: str) -> Broken:
     record = seals.sealing_record(number)
     if record is None:
         return Broken(turn=number, problem=problem)

@@ -137,7 +137,7 @@ def _as_new(base: str, row: models.KnowledgePage) -> PageChange:
 
 def _write(base_pk: int, span: int, changed: _Changed) -> None:
     kept, gone = [], []
-    stored = _stored(base_pk, span, [*{term.word for term in changed}])
+    stored = _stored_postings(base_pk, span, [*{term.word for term in changed}])
     for term, places in changed.items():
         weights = unpack_weights(stored[term]) if term in stored else {}
         weights.update(places)
@@ -151,7 +151,7 @@ def _write(base_pk: int, span: int, changed: _Changed) -> None:
         cursor.executemany(_REMOVE, gone)
 
 
-def _stored(base_pk: int, span: int, words: Sequence[str]) -> dict[Term, bytes]:
+def _stored_postings(base_pk: int, span: int, words: Sequence[str]) -> dict[Term, bytes]:
     stored: dict[Term, bytes] = {}
     for start in range(0, len(words), MOST_WORDS):
         rows = models.KnowledgePosting.objects.filter(

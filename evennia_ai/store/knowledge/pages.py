@@ -169,7 +169,7 @@ def _write(
 ) -> list[Row]:
     characters = -sum(change.row.characters for change in changes if change.row)
     numbers = newest_numbers(base.key, (named(change.page.name) for change in changes))
-    rows = [_filled(base, change, numbers) for change in changes]
+    rows = [_filled_row(base, change, numbers) for change in changes]
     new = [row for row in rows if row.pk is None]
     Row.objects.bulk_create(new, batch_size=BATCH)
     old = [change.row for change in changes if change.row]
@@ -186,7 +186,7 @@ def _write(
     return rows
 
 
-def _filled(
+def _filled_row(
     base: models.KnowledgeBase, change: PageWrite, numbers: dict[tuple[str, str], int]
 ) -> Row:
     check_page(change.page)

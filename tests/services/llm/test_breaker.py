@@ -1,4 +1,4 @@
-"""A circuit breaker opens after failures, rests, and lets one probe out."""
+"""Test the circuit breaker: it opens after failures, rests, and admits one probe."""
 
 from twisted.internet.task import Clock
 

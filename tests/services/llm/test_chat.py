@@ -1,4 +1,4 @@
-"""Requests are made of a prompt's messages."""
+"""Test that chat messages are made from a prompt's messages."""
 
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.services.llm.chat import ChatMessage

@@ -1,4 +1,4 @@
-"""What goes out again with every prompt is worked out once, and is the same as when it was new."""
+"""Test that values computed from messages are cached, and equal those of new messages."""
 
 import gc
 import weakref
@@ -22,7 +22,7 @@ def a_talk() -> list:
 
 
 def recorded(talk: list[Message]) -> list[Message]:
-    """The messages as those of records."""
+    """Return the messages as if they were made from records."""
     return [replace(one, record=str(at), memo=Memo()) for at, one in enumerate(talk, start=1)]
 
 
@@ -36,13 +36,13 @@ def test_message_sent_before_is_not_made_again():
 
 def test_memo_of_a_one_off_message_is_freed_with_its_prompt():
     class Known(Memo):
-        """A memo that tells when it is gone."""
+        """A memo that reports when it is freed."""
 
         __slots__ = ("__weakref__",)
 
     talk = [replace(one, memo=Known()) for one in a_talk()]
     memos = [weakref.ref(one.memo) for one in talk]
-    gc.disable()  # what is left is then what a search of all the memory would have to find
+    gc.disable()  # Without garbage collection, only objects in reference cycles are left.
     try:
         adapt_messages(chat_messages(talk), profile=OPEN)
         del talk
@@ -78,7 +78,7 @@ def test_unchanged_message_shares_its_bytes():
     outgoing = adapt_messages(chat_messages(talk), profile=OPEN)
 
     shared = [one.wire() is message.wire() for one, message in zip(outgoing, talk, strict=True)]
-    assert shared == [True, False, True, False]  # the two that were spoken by somebody are labelled
+    assert shared == [True, False, True, False]  # The two messages that a person said are labelled.
 
 
 @pytest.mark.req("S2-15")

@@ -1,4 +1,4 @@
-"""The doctor: each thing that can be wrong with a profile is one finding that says what to do."""
+"""Test the check of a profile: each problem is one finding that says what to do."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ IN_FORM = replace(REPLY, text='{"colour": "grey"}')
 
 
 class Server:
-    """Plays a server: answers by the end of an address, replies in their order."""
+    """An imitation of a server. It answers by the end of the address, and replies in order."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Server:
 def found_by(
     server: Server, profile: ModelProfile = PROFILE, *, has_key: bool = True
 ) -> dict[str, Finding]:
-    """The findings, by what they are about."""
+    """Return the findings by their subjects."""
     findings = asyncio.run(
         examine(
             profile,
@@ -195,7 +195,7 @@ def test_model_that_does_not_answer_ends_the_check() -> None:
 
 
 class Roles(Server):
-    """Takes no messages in the roles of a prompt; its client learns what it takes."""
+    """A server that refuses the roles of a prompt. Its client learns which ones it accepts."""
 
     wishes: ClassVar[list[RoleWish]] = ["no_system", "in_turn"]
 
@@ -290,7 +290,7 @@ def test_whole_check_takes_less_than_ten_seconds_with_any_server() -> None:
         server = Server(seconds=seconds, replies=[REPLY, ModelTimeout("s", 1.0), IN_FORM])
         began = server.clock
         found_by(server)
-        assert server.clock - began <= doctor.SECONDS + 1.0  # that of the first piece
+        assert server.clock - began <= doctor.SECONDS + 1.0  # The time of the first fragment
         assert server.asked[0].timeout_seconds <= doctor.REPLY_SECONDS
 
     class Late(Server):

@@ -1,4 +1,4 @@
-"""What a server repeats of a prompt is in no error; its own words are."""
+"""Test that errors have the server's own words, without words of the prompt."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Endpoints are checked when they are made, and never show their key."""
+"""Test that endpoints are checked when they are made, and never show their key."""
 
 import copy
 import pickle

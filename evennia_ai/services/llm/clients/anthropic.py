@@ -134,9 +134,9 @@ def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, A
 def _conversation(request: ChatRequest) -> tuple[list[Block], list[dict[str, Any]]]:
     """Return the system blocks and the other messages, with marks at the cache breakpoints."""
     leading = len(list(takewhile(_is_system, request.messages)))
-    system, spoken = request.messages[:leading], _spoken(request.messages[leading:])
+    system, spoken = request.messages[:leading], _adapted_messages(request.messages[leading:])
     blocks = [_blocks(message, request) for message in (*system, *spoken)]
-    _mark(blocks, request.breakpoints)
+    _mark_breakpoints(blocks, request.breakpoints)
     turns = list(_turns(zip(spoken, blocks[leading:], strict=True)))
     first = [] if turns[0]["role"] == "user" else [{"role": "user", "content": [dict(_FILLER)]}]
     return [block for some in blocks[:leading] for block in some], first + turns
@@ -146,7 +146,7 @@ def _is_system(message: ChatMessage) -> bool:
     return message.role == "system"
 
 
-def _spoken(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+def _adapted_messages(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the messages, with speakers' names and frames of later system messages in the texts.
 
     Messages that were adapted before are returned unchanged, because a second frame would alter the
@@ -181,7 +181,7 @@ def _blocks(message: ChatMessage, request: ChatRequest) -> list[Block]:
     return blocks
 
 
-def _mark(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
+def _mark_breakpoints(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
     """Mark the last block before each breakpoint for the provider's cache.
 
     If there are too many breakpoints, only the latest ones are marked.
@@ -200,7 +200,7 @@ def _turns(spoken: Iterable[tuple[ChatMessage, list[Block]]]) -> Iterator[dict[s
     role = "assistant"
     for role, group in groupby((pair for pair in spoken if pair[1]), key=_role_of):
         blocks = [block for _, some in group for block in some]
-        yield {"role": role, "content": sorted(blocks, key=_stands_behind)}
+        yield {"role": role, "content": sorted(blocks, key=_is_after_results)}
     if role == "assistant":
         yield {"role": "user", "content": [dict(_FILLER)]}
 
@@ -209,7 +209,7 @@ def _role_of(pair: tuple[ChatMessage, list[Block]]) -> str:
     return "assistant" if pair[0].role == "assistant" else "user"
 
 
-def _stands_behind(block: Block) -> bool:
+def _is_after_results(block: Block) -> bool:
     return bool(block["type"] != "tool_result")
 
 
@@ -250,15 +250,15 @@ class AnthropicReply(ReplyReader):
             raise self.rubbish("the reply has no content")
         self._take_frame(answer)
         for index, block in enumerate(self.listed(answer["content"], what="blocks")):
-            self._begin(index, block)
+            self._begin_block(index, block)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
         index = count_of(event.get("index"))
         match event.get("type"):
             case "content_block_start":
-                return self._begin(index, object_of(event.get("content_block")))
+                return self._begin_block(index, object_of(event.get("content_block")))
             case "content_block_delta":
-                return self._go_on(index, object_of(event.get("delta")))
+                return self._add_delta(index, object_of(event.get("delta")))
             case "message_start":
                 self._take_frame(object_of(event.get("message")))
             case "message_delta":
@@ -344,12 +344,12 @@ class AnthropicReply(ReplyReader):
         told = object_of(usage)
         self._counts |= {name: told[name] for name in _COUNTS if told.get(name) is not None}
 
-    def _begin(self, index: int, block: Mapping[str, Any]) -> str:
+    def _begin_block(self, index: int, block: Mapping[str, Any]) -> str:
         """Start a block. Return its text if the text belongs to the reply."""
         kind, name = text_of(block.get("type")), text_of(block.get("name"))
         made = WrittenInPieces(kind=kind, id=text_of(block.get("id")), name=name)
         if kind in _THINKING:
-            self._keep(made, block)
+            self._keep_thinking(made, block)
         self._open[index] = made
         self._blocks.append((index, made))
         self.checked(len(self._blocks), what="blocks", most=MOST_BLOCKS)
@@ -358,22 +358,22 @@ class AnthropicReply(ReplyReader):
             self.checked(self._calls, what="tool calls", most=MOST_CALLS)
         return self._write(made, _begun_text(kind, block))
 
-    def _go_on(self, index: int, delta: Mapping[str, Any]) -> str:
+    def _add_delta(self, index: int, delta: Mapping[str, Any]) -> str:
         """Add a delta to its block. Return its text if the text belongs to the reply."""
         block = self._open.get(index)
         kind = _KIND_OF_DELTA.get(text_of(delta.get("type")))
         if kind is not None and (block is None or block.kind != kind):
-            self._begin(index, {"type": kind})
+            self._begin_block(index, {"type": kind})
             block = self._open[index]
         if "partial_json" in delta and (block is None or block.kind in _KIND_OF_DELTA.values()):
             block = next((one for _, one in reversed(self._blocks) if self._is_call(one)), None)
         if block is None:
             return ""
         if block.kind in _THINKING:
-            self._keep(block, delta)
+            self._keep_thinking(block, delta)
         return self._write(block, text_of(delta.get("text")) or text_of(delta.get("partial_json")))
 
-    def _keep(self, block: WrittenInPieces, piece: Mapping[str, Any]) -> None:
+    def _keep_thinking(self, block: WrittenInPieces, piece: Mapping[str, Any]) -> None:
         """Store the content of a thinking block unchanged, with its signature or encrypted data."""
         block.written.append(self.thought(text_of(piece.get("thinking"))))
         for name in ("signature", "data"):

@@ -85,7 +85,7 @@ class EmbeddingServer:
         rows = (json_object(body) or {}).get("data")
         try:
             found = {int(row["index"]): row["embedding"] for row in rows or ()}
-            return [_unit(found[number]) for number in range(len(texts))]
+            return [_unit_vector(found[number]) for number in range(len(texts))]
         except (KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
             words = self._endpoint.api_key.quote(readable_start(text_in(body)))
             raise self._problem(f"it answers without a vector for each text: {words}") from error
@@ -140,7 +140,7 @@ def _sendable(text: str) -> str:
     return text[:MOST_CHARACTERS].encode("utf-8", "replace").decode() or " "
 
 
-def _unit(numbers: Any) -> bytes:
+def _unit_vector(numbers: Any) -> bytes:
     """Return the vector scaled to length 1.
 
     Raises:

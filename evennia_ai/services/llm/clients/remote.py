@@ -92,13 +92,13 @@ class Attempt:
 
         A returned failure has no chained exception, which could contain the key.
         """
-        failed = await self._exchanged(client)
+        failed = await self._exchange(client)
         if failed is not None and not self._is_complete:
             return failed
         try:
             return self._reply()
         except ModelError as problem:
-            return _failed(problem)
+            return _failed_request(problem)
         finally:
             self._chat.notes += self._reader.notes
 
@@ -116,7 +116,7 @@ class Attempt:
         believable = with_believable_usage(reply, self._request, received_bytes=received)
         return _without_key(believable, self._endpoint.api_key.mask)
 
-    async def _exchanged(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
+    async def _exchange(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
         """Send the request and read the reply within the time limits.
 
         Returns:
@@ -129,7 +129,7 @@ class Attempt:
         except TimeoutError:
             return FailedRequest(error=self._too_slow())
         except ModelError as problem:
-            return _failed(problem)
+            return _failed_request(problem)
         except NoConnection as problem:
             why = endpoint.api_key.quote(str(problem))
             advice = "see whether the server runs, and base_url of the profile"
@@ -254,7 +254,7 @@ def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
     )
 
 
-def _failed(error: ModelError) -> FailedRequest:
+def _failed_request(error: ModelError) -> FailedRequest:
     """Return the failure for an error inside a reply. It is retried if another try may help."""
     return FailedRequest(
         error=error, again=error.fault is not None and error.fault.is_worth_a_retry
@@ -325,17 +325,17 @@ class RemoteChat(ABC):
             asked = self._bridge.run(lambda: self.answer(request, None))
         else:
             asked = self._bridge.run_heard(lambda hear: self.answer(request, hear), listener)
-        return asked.addBoth(self._with_notes_told)
+        return asked.addBoth(self._report_notes)
 
     def prepare(self) -> Deferred[None]:
         """Import the HTTP library and create the client before the first request."""
-        return self._bridge.run(self._prepared)
+        return self._bridge.run(self._prepare_client)
 
     def close(self) -> None:
         """Close the connections, if there are any."""
         self._client.close()
 
-    def _with_notes_told(self, outcome: T) -> T:
+    def _report_notes(self, outcome: T) -> T:
         """Send each new message to the admin once, and return the outcome unchanged."""
         notes, self.notes = self.notes, []
         for note in dict.fromkeys(notes):
@@ -348,7 +348,7 @@ class RemoteChat(ABC):
         """Close the connections. Call it in the bridge's thread."""
         await self._client.aclose()
 
-    async def _prepared(self) -> None:
+    async def _prepare_client(self) -> None:
         self._client.now()
 
     async def answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
@@ -376,7 +376,7 @@ class RemoteChat(ABC):
                     return outcome
                 # A server may refuse one field after another. After each refusal one more field is
                 # left out.
-                if hearing.heard or not self._learned_from(outcome.error):
+                if hearing.heard or not self._learn_from(outcome.error):
                     break
             broken += _is_broken(outcome.error)
             is_worth_it = not hearing.heard and (request.schema is None or broken < 2)
@@ -393,7 +393,7 @@ class RemoteChat(ABC):
             return ModelTimeout(self.name, request.timeout_seconds)
         return outcome if isinstance(outcome, ChatReply) else outcome.error
 
-    def _learned_from(self, error: ModelError) -> bool:
+    def _learn_from(self, error: ModelError) -> bool:
         """Learn from a refusal. True if later requests leave out fields that the server refused.
 
         If the server refuses the roles of messages, the prompt itself must change. Then the result

@@ -98,12 +98,12 @@ class ScriptedModel:
         """Return the next line of the script, after its delay."""
         self.requests.append(request)
         line = maybeDeferred(self._line, request)
-        return line.addCallback(self._heard, request, listener)
+        return line.addCallback(self._play_reply, request, listener)
 
     def close(self) -> None:
         self.closed = True
 
-    def _heard(
+    def _play_reply(
         self, line: Line, request: ChatRequest, listener: Listener | None
     ) -> Deferred[ChatReply]:
         """Wait for the delay, send the fragments to the listener, and return the reply."""
@@ -249,7 +249,9 @@ def scripted_from(
         EndpointError: the script is not valid.
     """
     if Path(script).suffix.lower() not in FILES:
-        return ScriptedModel(_at_dotted_path(str(script), name), name=name, clock=_timed(clock))
+        return ScriptedModel(
+            _at_dotted_path(str(script), name), name=name, clock=_clock_or_reactor(clock)
+        )
     try:
         read = read_script(Path(script))
     except FormatError as error:
@@ -260,7 +262,7 @@ def scripted_from(
         delay_seconds=read.delay_seconds,
         piece_characters=read.piece_characters,
         piece_seconds=read.piece_seconds,
-        clock=_timed(clock),
+        clock=_clock_or_reactor(clock),
     )
 
 
@@ -286,7 +288,7 @@ class _Cued:
         if entries and self._repeats:
             place %= len(entries)
         if place >= len(entries):
-            return _ended(self._name, request)
+            return _script_ended(self._name, request)
         self._said += 1
         return self._line(entries[place])
 
@@ -315,10 +317,10 @@ def _newest_text(request: ChatRequest) -> str:
 
 def _in_order(name: str, script: Iterable[Line]) -> Callable[[ChatRequest], Line]:
     lines = iter((script,) if isinstance(script, str) else tuple(script))
-    return lambda request: next(lines, _ended(name, request))
+    return lambda request: next(lines, _script_ended(name, request))
 
 
-def _ended(name: str, request: ChatRequest) -> ScriptEndedError:
+def _script_ended(name: str, request: ChatRequest) -> ScriptEndedError:
     return ScriptEndedError(f"model '{name}' has no line left for {request.question!r}")
 
 
@@ -335,7 +337,7 @@ def _at_dotted_path(path: str, name: str) -> Iterable[Line] | Callable[[ChatRequ
     return lines
 
 
-def _timed(clock: Clock | None) -> Clock:
+def _clock_or_reactor(clock: Clock | None) -> Clock:
     """Return the given clock, or the reactor.
 
     The reactor is imported late, because importing it installs it.

@@ -259,9 +259,9 @@ class Asked:
 
 def classify_line(text: str, *, of: str) -> Asked:
     """Return the classified line that somebody said to `of`, or did between asterisks."""
-    plain = _plain(text[:MOST_READ], of)
+    plain = _plain_line(text[:MOST_READ], of)
     if text.startswith("*") and text.endswith("*"):
-        return _done(text, plain, of)
+        return _classify_pose(text, plain, of)
     return Asked(text=text, kind=_kind(plain, text), plain=plain)
 
 
@@ -269,7 +269,7 @@ _ASKS: Final = re.compile(r"asks (?:(?:for|if|whether) )?")
 _GREETS: Final = re.compile(r"(?:greets|waves|bows|salutes|curtsies|tips|beckons)\b")
 
 
-def _done(text: str, plain: str, name: str) -> Asked:
+def _classify_pose(text: str, plain: str, name: str) -> Asked:
     """Classify a pose as an indirect question, a greeting or a mere gesture."""
     without = re.sub(rf"\b{re.escape(name.casefold())}\b\W*", "", plain) if name else plain
     asks = _ASKS.match(without)
@@ -301,7 +301,7 @@ def _is_small_talk(plain: str) -> bool:
     return any(pattern.match(plain) for _, pattern in _PATTERNS[:3])
 
 
-def _plain(text: str, name: str) -> str:
+def _plain_line(text: str, name: str) -> str:
     """Return the line in lower case, without contractions, names, polite phrases and a greeting."""
     plain = " ".join(text.casefold().split())
     for short, whole in _SHORT:

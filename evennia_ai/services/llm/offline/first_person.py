@@ -57,25 +57,25 @@ def first_person(sentence: str, *, name: str, pronoun: str) -> str | None:
     either = rf"[{pronoun[:1].upper()}{pronoun[:1]}]{pronoun[1:]}"
     subject = rf"(?:{called}|{either})" if pronoun else f"(?:{called})"
     subjects = re.compile(rf"{_BEFORE}{subject}\s+(?P<adverb>{_BETWEEN})(?P<verb>[a-z'’]+)")
-    turned = subjects.sub(_turned, sentence)
+    turned = subjects.sub(_turn_match, sentence)
     if turned != sentence:
         turned = _AUXILIARY.sub(lambda found: _IRREGULAR[found[0]], turned)
         # The word may be a verb of the character or a noun, so the sentence is doubtful.
         if _ANOTHER_VERB.search(turned):
             return None
     if pronoun and turned != sentence:
-        turned = _of_mine(turned, pronoun)
+        turned = _own_possessives(turned, pronoun)
     left = [called, *([rf"{pronoun}\b"] if pronoun and turned != sentence else [])]
     is_left = any(re.search(rf"\b{one}", turned, re.I if one != called else 0) for one in left)
     return None if is_left else turned[:1].upper() + turned[1:]
 
 
-def _turned(found: re.Match[str]) -> str:
-    verb = _base(found["verb"])
+def _turn_match(found: re.Match[str]) -> str:
+    verb = _first_person_verb(found["verb"])
     return f"{found['before']}I {found['adverb']}{verb}"
 
 
-def _base(verb: str) -> str:
+def _first_person_verb(verb: str) -> str:
     """Return the first person of a verb in the third person. Past forms are the same in both."""
     if verb.casefold() in _IRREGULAR:
         return _IRREGULAR[verb.casefold()]
@@ -88,7 +88,7 @@ def _base(verb: str) -> str:
     return verb[:-1]
 
 
-def _of_mine(text: str, pronoun: str) -> str:
+def _own_possessives(text: str, pronoun: str) -> str:
     """Return the text with "his", "him" and "her" replaced by "my" and "me"."""
     if pronoun == "he":
         text = re.sub(r"\bhis\b", "my", text)

@@ -57,13 +57,13 @@ class OfflineResponder:
     ) -> Deferred[ChatReply]:
         """Return the complete answer at once. The listener is not called."""
         found = answer_offline(request)
-        text = found or self._instead(request)
+        text = found or self._fallback_or_shrug(request)
         return succeed(ChatReply(text=text, model=self._name, offline=True, is_fallback=not found))
 
     def close(self) -> None:
         """Do nothing, because the responder has no connections."""
 
-    def _instead(self, request: ChatRequest) -> str:
+    def _fallback_or_shrug(self, request: ChatRequest) -> str:
         """Return the fallback line, or a shrug every second time.
 
         The request does not show earlier fallback lines. So the player's lines since the NPC's last
@@ -82,21 +82,21 @@ def answer_offline(request: ChatRequest) -> str:
     own = _ANSWERS.get(question.kind)
     found = own(question, request) if own else ""
     found = found or _example(question, request) or quote_answer(question, request)
-    return found or _line(LINES.get(question.kind, ()), request)
+    return found or _least_recent_line(LINES.get(question.kind, ()), request)
 
 
-def _said(request: ChatRequest) -> str:
+def _own_words(request: ChatRequest) -> str:
     return "\n".join(m.content for m in request.messages if m.role == "assistant")
 
 
-def _line(lines: Sequence[str], request: ChatRequest) -> str:
+def _least_recent_line(lines: Sequence[str], request: ChatRequest) -> str:
     """Return the line that the NPC has not said for the longest time, or "" if `lines` is empty."""
-    said = _said(request)
+    said = _own_words(request)
     return min(lines, key=said.rfind, default="")
 
 
 def _first_unsaid(texts: Iterator[str], request: ChatRequest) -> str:
-    said = _said(request)
+    said = _own_words(request)
     return next((text for text in texts if text and text not in said), "")
 
 
@@ -108,11 +108,11 @@ def _greeting(question: Asked, request: ChatRequest) -> str:
 
     If there is none, return the greeting of the player's line.
     """
-    spoken = (_quoted(p.text) for p in request.passages if p.kind == "greeting")
-    return _first_unsaid(spoken, request) or _back(question, request)
+    spoken = (_quoted_speech(p.text) for p in request.passages if p.kind == "greeting")
+    return _first_unsaid(spoken, request) or _return_greeting(question, request)
 
 
-def _quoted(text: str) -> str:
+def _quoted_speech(text: str) -> str:
     """Return the speech in a greeting, or "" if there is none or it is too long.
 
     In `"Later," he says. "It turns."` the comma belongs to the narration, so it becomes a full
@@ -126,7 +126,7 @@ def _quoted(text: str) -> str:
     return said if len(said) <= ANSWER_CHARACTERS else ""
 
 
-def _back(question: Asked, request: ChatRequest) -> str:
+def _return_greeting(question: Asked, request: ChatRequest) -> str:
     """Return the player's own greeting or farewell, with the player's name."""
     known = ("good morning", "good afternoon", "good evening", "good day", "good night")
     plain = question.plain
@@ -143,7 +143,7 @@ def _farewell(question: Asked, request: ChatRequest) -> str:
     told = (
         s.text for s in sayable_sentences(request) if customs.search(s.text) and bye.search(s.text)
     )
-    return _first_unsaid(told, request) or _back(question, request)
+    return _first_unsaid(told, request) or _return_greeting(question, request)
 
 
 def _name(question: Asked, request: ChatRequest) -> str:
@@ -159,14 +159,14 @@ def _whole_name(request: ChatRequest) -> str:
     return name
 
 
-def _self(question: Asked, request: ChatRequest) -> str:
+def _answer_who(question: Asked, request: ChatRequest) -> str:
     """Answer "who are you?": the name and the trade, in one sentence if possible."""
-    name, trade = _name(question, request), _trade(question, request)
+    name, trade = _name(question, request), _answer_trade(question, request)
     role = re.match(r"I am ((?:the|an?) .+)", trade)
     return f"{name[:-1]}, {role[1]}" if role and name else f"{name} {trade}".strip()
 
 
-def _trade(question: Asked, request: ChatRequest) -> str:
+def _answer_trade(question: Asked, request: ChatRequest) -> str:
     """Answer "what do you do?" with the start of the description, or with constant lore."""
     role = _role(request)
     constant = (s for s in sayable_sentences(request) if s.passage.constant)
@@ -205,7 +205,7 @@ def _asker(question: Asked, request: ChatRequest) -> str:
     return f"You are {request.asker}, as far as I know." if request.asker else ""
 
 
-def _place(question: Asked, request: ChatRequest) -> str:
+def _answer_place(question: Asked, request: ChatRequest) -> str:
     """Answer "where are we?": the name of the place, and a sentence of lore that defines it."""
     if not request.place:
         return ""
@@ -238,11 +238,11 @@ _ANSWERS: Final[Mapping[Kind, Callable[[Asked, ChatRequest], str]]] = {
     Kind.GREETING: _greeting,
     Kind.FAREWELL: _farewell,
     Kind.NAME: _name,
-    Kind.SELF: _self,
-    Kind.TRADE: _trade,
+    Kind.SELF: _answer_who,
+    Kind.TRADE: _answer_trade,
     Kind.AGE: _age,
     Kind.ASKER: _asker,
-    Kind.PLACE: _place,
+    Kind.PLACE: _answer_place,
     Kind.COMPANY: _company,
 }
 
