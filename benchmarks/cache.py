@@ -2,19 +2,20 @@
 
     python benchmarks/cache.py [--turns 200] [--seed 20417] [--check]
 
-One scripted chat goes through the real `compose` for each layout: a system prompt of 2,000 tokens,
-200 turns, user 15 to 60 and reply 40 to 140 tokens, texts made of synthetic words. A token is 4
-bytes of a message's canonical JSON, rounded up for each message. The cache is that of an engine
-with blocks of 16 tokens: a block is known by its bytes and all before them, only full blocks count,
-replies are kept as they were written, nothing is evicted. `served` is the share of all prompt
-tokens that were in the cache.
+For each layout, one scripted chat goes through the real `compose`. It has a system prompt of 2,000
+tokens and 200 turns; a line has 15 to 60 tokens and a reply 40 to 140, all of synthetic words. A
+token is 4 bytes of a message's canonical JSON, rounded up for each message. The simulated cache has
+blocks of 16 tokens. A block is identified by its bytes and all bytes before it. Only full blocks
+count, replies are cached as they were written, and nothing is evicted. `served` is the share of all
+prompt tokens that were in the cache.
 
-Then 240 NPCs of one game talk in turn, twelve turns each, to eight servers behind a router. A
-server keeps 160,000 tokens and evicts what was not used for longest; one server that keeps as much
-as all eight stands beside them. The router goes by the session key, or round robin.
+Then 240 NPCs of one game speak in turn, twelve turns each. A router sends their requests to eight
+servers, by the session key or round robin. A server caches 160,000 tokens and evicts what was not
+used for longest. For comparison there is one server that caches as much as all eight.
 
-`--check` ends with status 1 if a layout serves less than it should, a prompt broke the prefix of
-the one before without a declared reason, or the session key serves 3 points less than one server.
+`--check` ends with status 1 in three cases: a layout serves less than it should; a prompt broke the
+prefix of the one before without a declared reason; or routing by the session key serves 3 points
+less than the single server.
 """
 
 import argparse

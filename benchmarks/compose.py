@@ -2,13 +2,17 @@
 
     python benchmarks/compose.py [--rounds 9] [--turns 6] [--count o200k|chars] [--memo] [--cpu]
 
-W1 (`workload.py`): a system prompt, 8 components of which 2 are live, 200 messages, 6 injections,
-4,096 tokens. cold: a new driver, texts that the process never saw, turn 0. known: the same for an
-NPC whose components another one has used; what was said is new. warm: each turn brings one message
-and new live values. All drivers run turn about in one process, every answer is checked first. Read
-the ratios, not the microseconds; `--memo` gives every driver a counter that remembers its answers,
-`--cpu` counts processor time, for a machine that others use too.
-`docs/extend/benchmarks.md` says how to install the peers and what is asked of us.
+The workload W1 (`workload.py`) has a system prompt, 8 components of which 2 change every turn, 200
+messages, 6 injections and a budget of 4,096 tokens. Three times are measured:
+
+    cold   a new driver and texts that are new to the process, in turn 0
+    known  the same for an NPC whose components another NPC has used; only what was said is new
+    warm   a later turn, with one new message and new changing values
+
+All drivers run alternately in one process, and every answer is checked first. Compare the ratios,
+not the microseconds. `--memo` gives every driver a counter that caches its answers. `--cpu` counts
+processor time, for a machine that others use too. `docs/extend/benchmarks.md` says how to install
+the other libraries, and which limits our time must meet.
 """
 
 import argparse

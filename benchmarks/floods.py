@@ -2,12 +2,16 @@
 
     python -m benchmarks.floods [--check]
 
-A server on this machine sends each flood of `tests/services/llm/clients/floods.py`, while another
-one is asked for one short reply after the other by the same bridge. `processor` are the seconds
-that this process worked from the flood's question to its refusal, both servers included; `slowest`
-is how many seconds it worked at most from one of the other questions to its reply, `alone` the same
-on a quiet bridge. What other programs do to the machine is not counted. `--check` ends with status
-1 where the others wait over a second more, or a flood costs more than eight seconds of a processor.
+A server on this machine sends each flood of `tests/services/llm/clients/floods.py`. Meanwhile the
+same bridge asks another server for one short reply after the other. All times are processor time of
+this process, so the work of other programs is not counted:
+
+    processor  from the request for the flood to its refusal, both servers included
+    slowest    the longest time from one of the other requests to its reply
+    alone      the same without a flood
+
+`--check` ends with status 1 if the other requests wait over a second longer, or if a flood costs
+more than eight seconds of processor time.
 """
 
 import argparse

@@ -2,12 +2,12 @@
 
     python -m benchmarks.history [--records 100000] [--turns 40] [--check] [--memory]
 
-Two conversations with the same lines, one of 1,000 records and one of 100,000, in the real store on
-a SQLite file in a temporary folder, without waiting for the disk. Turn about, each hears something,
-composes the next prompt of 8,000 tokens, commits it, and commits a reply; no model is asked. Read
-the ratios, not the milliseconds. `--check` ends with status 1 where composing or the whole turn
-costs more than twice as much in the long one. `--memory` counts instead what the window of a
-conversation takes (`benchmarks/window_memory.py`).
+Two conversations have the same lines, one with 1,000 records and one with 100,000. They are in the
+real store, in a SQLite file that does not wait for the disk. In turn, each NPC hears something,
+composes the next prompt of 8,000 tokens, commits it, and commits a reply; no model is called.
+Compare the ratios, not the milliseconds. `--check` ends with status 1 if composing, or the whole
+turn, costs more than twice as much in the long conversation. `--memory` measures the memory of a
+conversation's window instead (`benchmarks/window_memory.py`).
 """
 
 import argparse

@@ -3,15 +3,17 @@
     python -m benchmarks.knowledge [--pages 20000] [--queries 200] [--database ADDRESS] [--brief]
         [--cpu] [--check]
 
-Pages from a seed, in the real store on a SQLite file in a temporary folder, or in the empty
-database of an address, such as postgres://user:password@localhost:5432/name: 40 to 120 words each,
-of 20,000 words as common as words are (Zipf). A query is a word of a page's title and three of its
-text, in any order; it is answered when that page is among the first ten. Then the demo wiki and its
-questions (`world/demo/knowledge/`): one is answered when a page it names is among the first five.
-All drivers take turns in one process. Read the ratios, not the milliseconds. `--check` ends with
-status 1 where we answer fewer than we should, or are slower than a scan. `--cpu` counts processor
-time, with that of the server's process of the connection where PostgreSQL is on this machine.
-`--brief` leaves out all but our search and the database's scan.
+The pages are made from a seed. They have 40 to 120 words each, from 20,000 words with a natural
+distribution (Zipf). They are in the real store, in a SQLite file or in the empty database of an
+address, such as postgres://user:password@localhost:5432/name. A query has a word of a page's title
+and three of its text, in any order. It is answered if that page is among the first ten. Then the
+demo's knowledge base and its questions follow (`world/demo/knowledge/`). A question is answered if
+one of its pages is among the first five.
+
+All drivers take turns in one process. Compare the ratios, not the milliseconds. `--check` ends with
+status 1 if too few queries are answered, or if our search is slower than a scan. `--cpu` counts
+processor time, including that of a PostgreSQL process on this machine. `--brief` runs only our
+search and the database's scan.
 """
 
 import argparse

@@ -3,14 +3,15 @@
     python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300]
         [--nodelay off] [--messages 20000] [--database ADDRESS] [--soak] [--check]
 
-A copy of the demo's game is started on free ports with a crowd in it (`load_world`), players
-speak to it over telnet (`load_players`), and a local server answers for the model after 0.2 to 8
-seconds (`load_model`). Printed are: how long the server takes for a bystander's `look`, idle and
-under load; every unit of the Server's reactor by what it was (`load_units`, `load_table`); the
-memory of the Server; and what became of every utterance, by what the players read and by what the
-records say. The game is in SQLite, or in the empty database of an address, such as
-postgres://user:password@localhost:5432/name. `--soak` is half an hour of ten times the speech.
-`--check` ends with status 1 where something was not as asked (`problems`).
+A copy of the demo game starts on free ports with a crowd in it (`load_world`). Players speak to it
+over telnet (`load_players`), and a local server answers for the model after 0.2 to 8 seconds
+(`load_model`). Four things are printed: how long a bystander's `look` takes, idle and under load;
+the units of work of the Server's reactor (`load_units`, `load_table`); the memory of the Server;
+and what happened to every utterance, by what the players read and by what the records say.
+
+The game uses SQLite, or the empty database of an address, such as
+postgres://user:password@localhost:5432/name. `--soak` runs for half an hour with ten times as much
+speech. `--check` ends with status 1 if a measurement is not good enough (`problems`).
 """
 
 import argparse

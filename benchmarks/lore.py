@@ -3,10 +3,15 @@
     python benchmarks/lore.py [--rounds 3] [--turns 20] [--preset sillytavern] [--count o200k]
                                 [--cpu] [--brief | --small]
 
-Workloads: `lore_workload.py`; drivers: `lore_drivers.py`. build: the parsed file to a book that is
-ready. first: a chat the book never saw. next: one more message. All drivers take turns in one
-process, and each answer is compared with the naive loop's before anything is timed. Read the
-ratios, not the times. `docs/extend/benchmarks.md` says what is asked of us.
+The workloads are in `lore_workload.py`, the drivers in `lore_drivers.py`. Three times are measured:
+
+    build  from the parsed file to a book that is ready
+    first  the first turn, with a chat that is new to the book
+    next   a turn with one more message
+
+All drivers take turns in one process. Each answer is compared with that of the naive loop before
+anything is timed. Compare the ratios, not the times. `docs/extend/benchmarks.md` lists the limits
+that our times must meet.
 """
 
 import argparse

@@ -1,18 +1,19 @@
 """Make books and chats for the lore benchmark from a seed, with the entries that must activate.
 
-Two kinds of book:
+There are two kinds of book:
 
-plain   a SillyTavern world file. An entry has 2 to 4 keys (one in five of two words, three in ten
-        with a capital) and about 60 tokens of content. Of the active entries of a recursive book
-        70 % are woken by the chat, 20 % by those and 10 % by these in turn; in a flat one the chat
-        wakes all. Every stretch of four messages of the chat holds all the words that wake, so the
-        same entries are active at every scan depth and in every turn, while the places change.
-mixed   a V3 lorebook. An entry has 3 keys: Latin words, phrases of two, Cyrillic words, 2 to 4
-        Chinese characters. One word in eighty of the chat is some key, so each turn has its own
-        set of active entries, a few dozen in 50 messages, however large the book is.
+plain   A SillyTavern world file. An entry has 2 to 4 keys (one in five has two words, three in ten
+        have a capital) and about 60 tokens of content. In a recursive book, the chat activates 70 %
+        of the active entries, these activate another 20 %, and those the last 10 %. In a flat book
+        the chat activates all. Every four consecutive messages of the chat contain all keys that
+        activate entries. So the same entries are active at every scan depth and in every turn, and
+        only the places of the keys change.
+mixed   A V3 lorebook. An entry has 3 keys: Latin words, phrases of two words, Cyrillic words, or 2
+        to 4 Chinese characters. One word in eighty of the chat is a key of some entry. So each turn
+        has its own set of active entries, a few dozen in 50 messages, however large the book is.
 
-A key counts where it stands as a whole word in one message, case ignored; Chinese keys count
-anywhere. Standard library only.
+A key counts if it is a whole word in one message, in any case. Chinese keys count anywhere.
+Standard library only.
 """
 
 import random

@@ -3,22 +3,25 @@
     python -m benchmarks.recall [--half report] [--brief] [--check]
     python -m benchmarks.recall --cost
 
-Dialogues of a hundred memories each and 180 questions a half (`recall_dialogues.py`). The weights
-were tuned on the half `tune`; what counts is the half `report`, whose plots the other has not. A
-question finds the share of its evidence that is among the first ten, or five, of all memories.
+There are dialogues with a hundred memories each, in two halves with 180 questions each
+(`recall_dialogues.py`). The weights were tuned on the half `tune`. The results are those of the half
+`report`, which has other plots. The evidence of a question are the memories that answer it. Each
+question gives the share of its evidence among the first ten, or five, of all memories. Five ways to
+score memories are compared:
 
-    before               the words of a memory alone, as they counted until 2026-11-23
+    before               only the words of a memory, as they counted until 2026-11-23
     words                the same words, measured against the best candidate
-    neighbours, scene    and the words of what was learnt just before and after, and of the scene
-    meaning, weighted    the words alone and the same model, by a weighted sum
-    all of it            words, neighbours, scene, meaning, and asked in turn
+    neighbours, scene    also the words of memories just before and after, and of the scene
+    meaning, weighted    a weighted sum of the words and of the model's similarity
+    all of it            words, neighbours, scene and meaning, asked in turn
 
-First by relevance alone, as the tool `recall` finds; then by the whole score, by which a prompt's
-are taken: recency and importance, which know nothing of the question, count as much there. The
-model is the one of the extra `embeddings`; what needs it is left out, and named, where it is not
-installed. The same seed gives the same numbers on every machine. `--check` looks at those alone
-that have a floor, and ends with status 1 where less is found than should be; `--cost` measures what
-one prompt's recall takes instead, by processor time.
+First the memories are ordered by relevance only, as for the tool `recall`. Then they are ordered by
+the whole score, as for a prompt. There recency and importance count as much, which do not depend on
+the question. The model is that of the extra `embeddings`. If it is not installed, the ways that
+need it are left out, and named. The same seed gives the same numbers on every machine.
+
+`--check` runs only the ways that have a limit, and ends with status 1 if they find too little.
+`--cost` measures the processor time of one prompt's recall instead.
 """
 
 import argparse

@@ -1,17 +1,17 @@
 """Make long dialogues, with questions about them, from a seed and the plots in `dialogues/`.
 
-A dialogue is what one NPC lived through: ten sessions, days of game time apart, in which ten plots
-are told beat by beat by seven people, among greetings and small talk that uses the same names and
-many of the same words. Of each beat, and of small talk too, one thing was noted: that is a memory.
-Six of the plots are asked about, in five kinds of question; the beats that answer one are its
-evidence. The two halves have plots of their own, so nothing that is tuned on one has seen a word of
-the other's.
+A dialogue is what one NPC experienced: ten sessions, days of game time apart. In them, seven people
+tell ten plots step by step (each step is a beat). Between the beats are greetings and small talk
+with the same names and many of the same words. One thing was noted of each beat, and of small talk
+too; this is a memory. There are questions about six of the plots. The beats that answer a question
+are its evidence. Each half has its own plots, so weights that are tuned on one half have seen
+nothing of the other. There are five kinds of question:
 
-    name        says who or what it is about
-    pronoun     names its person in the message before alone
-    date        asks for a time, or for what was at a time
-    two_step    calls its person by what another memory tells
-    paraphrase  shares no telling word with what was noted
+    name        names the person or the thing that it is about
+    pronoun     names its person only in the message before
+    date        asks for a time, or for what happened at a time
+    two_step    describes its person by what another memory says
+    paraphrase  shares no specific word with what was noted
 """
 
 import random

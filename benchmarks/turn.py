@@ -2,13 +2,14 @@
 
     python -m benchmarks.turn [--turns 300] [--npcs 6] [--first NPCS] [--profile STAGE]
 
-A room of six NPCs, or of as many as are asked for, and three players in a real game on a SQLite
-file, with Evennia's own settings of it: a card, lore in three books, notes, facts, tools, and 240
-messages in the room's history. A player says something to one NPC, all of them record it, and the
-one answers with what a scripted model says. Each stage is measured in the time of its thread, so a
-machine that others use tells the same; `queries` are the statements it sends to the database.
-Stages are within each other where the names are. `--profile` prints where the time of one stage
-goes.
+Six NPCs (or as many as you ask for) and three players are in one room of a real game, in a SQLite
+file with Evennia's own options. The NPCs have a card, lore in three books, notes, facts and tools,
+and the room's history has 240 messages. A player says something to one NPC. All NPCs record it, and
+the one answers with the reply of a scripted model.
+
+Each stage is measured in the processor time of its thread, so other programs do not change it.
+`queries` is how many statements it sends to the database. An indented stage is a part of the stage
+above it. `--profile` prints which functions take the time of one stage.
 """
 
 import argparse

@@ -2,12 +2,13 @@
 
     python -m benchmarks.web [--turns 1000] [--entries 10000] [--repeat 40] [--check]
 
-A real game's tables in a SQLite file: an NPC with a card, notes, components and a lorebook of ten
-thousand entries had a thousand turns. Each page is asked for by Django's own client, logged in as a
-builder, so what is measured is what the server does until the first byte is there; a page is made
-whole before any of it is sent. Printed are median, 95th percentile and worst in milliseconds, the
-size of the page as it is and compressed, and its elements; below, the scripts of the pages without
-an editor. `--check` ends with status 1 where a page is over what is asked.
+The tables of a real game are in a SQLite file. An NPC with a card, notes, components and a lorebook
+of ten thousand entries has had a thousand turns. Django's own client, logged in as a builder,
+requests each page. So the time is that of the server until the first byte; a page is complete
+before any of it is sent. Printed are the median, 95th percentile and worst time in milliseconds,
+the size of the page plain and compressed, and the number of its elements. Then the size of the
+scripts follows that pages without an editor use. `--check` ends with status 1 if a page is over its
+limits.
 """
 
 import argparse

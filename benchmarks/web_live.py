@@ -2,12 +2,12 @@
 
     python -m benchmarks.web_live [--moves 40] [--looks 200] [--readers 20] [--check]
 
-A copy of the demo game runs on this machine. In a real Chromium a text of a turn's column is moved
-by its key, again and again; a move takes from the key until two frames after the column that shows
-it is in the page. Then somebody types `look` in the game, first alone, then while so many readers
-ask for the watch as its page does, every two seconds each. Printed are median, 95th and 99th
-percentile and worst in milliseconds. `--check` ends with status 1 where a move takes more than 150
-at the 95th percentile, or `look` twice as long at the 99th as alone.
+A copy of the demo game runs on this machine. In a real Chromium, a key press moves a text in the
+column of a turn, again and again. The time of a move is from the key press until two frames after
+the page has the new column. Then somebody types `look` in the game: first alone, then while readers
+request the watch page every two seconds. Printed are the median, 95th and 99th percentile and worst
+time in milliseconds. `--check` ends with status 1 if a move takes more than 150 ms at the 95th
+percentile, or if `look` takes twice as long at the 99th percentile as alone.
 """
 
 import argparse

@@ -1,11 +1,15 @@
 """Measure the memory of a conversation's window, for `benchmarks/history.py --memory`.
 
-A conversation of 1,000 messages of 100 to 400 characters, all of them held because each prompt has
-room for all. `read` is the window as a process reads it; `shown` the same when one turn has
-composed, hashed, committed and fitted to a provider all that a prompt shows; `lived` is a
-conversation that this process saw grow turn by turn, with a lorebook that scans the four newest
-messages and memories that are compared with them. Counted is each object once that can be reached
-from the window alone, as `sys.getsizeof` has it; nothing is timed.
+The conversation has 1,000 messages of 100 to 400 characters. All of them are in memory, because each
+prompt is large enough for all. Three windows are measured:
+
+    read   as a process reads it from the database
+    shown  after one turn has composed, hashed, committed and adapted a prompt with all messages
+    lived  after this process has seen the conversation grow turn by turn, with a lorebook that scans
+           the four newest messages, and memories that are compared with them
+
+Each object that only the window reaches is counted once, with its `sys.getsizeof`. Nothing is
+timed.
 """
 
 import enum
