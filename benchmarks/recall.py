@@ -4,7 +4,7 @@
     python -m benchmarks.recall --cost
 
 There are dialogues with a hundred memories each, in two halves with 180 questions each
-(`recall_dialogues.py`). The weights were tuned on the half `tune`. The results are those of the half
+(`recall_dialogues.py`). The weights were tuned on the half `tune`. The results are of the half
 `report`, which has other plots. The evidence of a question are the memories that answer it. Each
 question gives the share of its evidence among the first ten, or five, of all memories. Five ways to
 score memories are compared:

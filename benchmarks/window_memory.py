@@ -1,11 +1,11 @@
 """Measure the memory of a conversation's window, for `benchmarks/history.py --memory`.
 
-The conversation has 1,000 messages of 100 to 400 characters. All of them are in memory, because each
+The conversation has 1,000 messages of 100 to 400 characters. All are in memory, because each
 prompt is large enough for all. Three windows are measured:
 
     read   as a process reads it from the database
     shown  after one turn has composed, hashed, committed and adapted a prompt with all messages
-    lived  after this process has seen the conversation grow turn by turn, with a lorebook that scans
+    lived  after this process has seen the conversation grow turn by turn, with a lorebook scanning
            the four newest messages, and memories that are compared with them
 
 Each object that only the window reaches is counted once, with its `sys.getsizeof`. Nothing is
