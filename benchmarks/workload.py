@@ -1,18 +1,16 @@
 """Workload W1: a chat prompt that is the same every time, and its right answer.
 
-Shape: a system prompt of about 1,500 tokens, 8 components (two of them depend
-on state that changes every turn), a history of 200 messages of about 40 tokens
-(role and "Name: text"), 6 injections at depths 0, 1, 2, 4, 6, 10 and a budget of
-4,096 tokens.  Turn t has 200 + t messages and its own state.
+It has a system prompt of about 1,500 tokens, 8 components (two of them change every turn), 200
+messages of about 40 tokens (role and "Name: text"), 6 injections at depths 0, 1, 2, 4, 6 and 10,
+and a budget of 4,096 tokens. Turn t has 200 + t messages and its own state.
 
-The right answer (`expected`):
-  system, components in order, then the longest run of newest messages that
-  fits; an injection of depth d stands before the newest d messages (0: last of
-  all); a message costs count(content) + 4, the whole prompt 3 more; system,
-  components and injections are never dropped.
+The right answer (`expected`) is the system prompt, the components in order, and the longest run of
+newest messages that fits. An injection at depth d is placed before the newest d messages (0: at the
+end). A message costs count(content) + 4 tokens, the whole prompt 3 more. System prompt, components
+and injections are never dropped.
 
-Texts are one line of plain words without quotes, because one peer carries them through YAML.
-Macros are {{char}}, {{user}}, {{place}}, {{mood}}, {{hour}}.  Standard library only.
+Texts are one line of plain words without quotes, because one of the other libraries puts them into
+YAML. The macros are {{char}}, {{user}}, {{place}}, {{mood}} and {{hour}}. Standard library only.
 """
 
 import random

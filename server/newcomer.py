@@ -124,7 +124,7 @@ def play(game: Evennia, *, then: Callable[[Demo], None] | None = None) -> Exchan
         StepError: the game did not start, or no NPC answered.
     """
     if lost_its_server(game.root):
-        say("== The game's Server is gone: ending what is left of the game, to start it again")
+        say("== The game's Server is gone: ending the rest of the game, to start it again")
         game.stop()
     if is_running(game.root):
         say("== The game is running already")
@@ -168,7 +168,7 @@ def _learnt(ports: Ports, demo: Demo, *, count: int, patience_seconds: float = 1
             shown = ""
             while what not in shown:
                 if time.monotonic() > end:
-                    raise StepError(f"the workers did not do their work (see server/logs)\n{shown}")
+                    raise StepError(f"the workers did not do their jobs (see server/logs)\n{shown}")
                 time.sleep(1)
                 connection.send(line)
                 shown = connection.wait_for_quiet().strip()
@@ -273,14 +273,14 @@ def _directions(ports: Ports, demo: Demo) -> str:
         f"    {role:<11}{name} / {password}"
         for role, (name, password) in (("player", demo.player), ("builder", demo.builder))
     )
-    return f"""The game is running, for this machine alone.
+    return f"""The game is running. Only this machine can reach it.
 
     In a browser: http://localhost:{ports.web}/webclient/
     With telnet:  telnet localhost {ports.telnet}
 
 {people}
 
-These passwords are of this checkout alone, kept in {FILE}. The superuser may
-run any code as you, and is nobody to play with: {" / ".join(demo.superuser)}
+These passwords belong to this checkout only; they are in {FILE}. Do not play as
+the superuser, who may run any code as you: {" / ".join(demo.superuser)}
 
 Stop it with: make stop"""

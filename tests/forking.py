@@ -2,11 +2,14 @@
 
     python -m tests.forking MODULE
 
-`MODULE.prepare()` imports; it leaves neither a thread nor a connection behind. Then the program
-reads a line of JSON for each thing to do, and answers with one: {"begin": GIVEN, "out": ...,
-"err": ...} forks a process in which `MODULE.live(GIVEN)` runs, and tells its number; {"poll": PID}
-tells how that process ended, null while it lives. To import Evennia takes longer than most of these
-processes live.
+First `MODULE.prepare()` imports everything; it must leave no thread and no connection open. Then
+the program reads commands, one JSON object per line, and answers each with one line:
+
+    {"begin": GIVEN, "out": ..., "err": ...}  fork a process that runs `MODULE.live(GIVEN)`, and
+                                              answer with its process number
+    {"poll": PID}                             answer how that process ended, or null while it runs
+
+Importing Evennia takes longer than most of these processes run.
 """
 
 import json

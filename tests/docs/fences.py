@@ -1,16 +1,16 @@
 """The fenced examples of the README and of the pages that users read, each with its kind.
 
-A kind is what an example is played by. An example that has none of them fails a test, and so does
-one that its player does not know: a page cannot show what nobody has tried.
+For each kind, a test plays its examples. An example without a kind fails a test, and so does one
+that the test of its kind cannot play. So no page shows something untested.
 
-| its language | what it is |
+| language | what the example is |
 |---|---|
-| `console` | lines typed into a shell; after `$ ` a command, below it what it prints |
-| none, `game` | lines typed in the game, by a builder of the demo village |
-| `nginx` | a router of models, which nginx is started with |
-| `text` | what something prints; or lines typed in the game, where each begins like a command |
-| `python` | code, or settings, or a file named in its first line |
-| `yaml`, `json` | a file; with a name behind the language it is there for the page's commands |
+| `console` | lines typed into a shell: after `$ ` a command, below it the output |
+| none, `game` | lines typed in the game by a builder of the demo village |
+| `nginx` | the configuration of a router of models, with which nginx starts |
+| `text` | printed output, or lines typed in the game if each begins like a command |
+| `python` | code, settings, or the file that its first line names |
+| `yaml`, `json` | a file; commands of the page use it if a name follows the language |
 | `markdown` | a page of a knowledge base |
 | `php` | settings of a wiki |
 """

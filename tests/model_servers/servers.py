@@ -1,18 +1,18 @@
-"""Eight model servers, played on loopback: what each takes, refuses and tells about itself.
+"""Imitations of eight model servers on loopback: what each accepts, refuses and reports.
 
-They answer as the real ones did in autumn 2026 where it matters to a client: paths, the key, names
-of models, fields that are refused, the window and what becomes of a prompt that is longer, usage,
-tools, forms of answers, and the shape of an error. Each says the same sentence. Where it does not
-say otherwise, a server is as its documentation and its source describe it:
+They answer as the real servers did in autumn 2026 in everything that matters to a client: paths,
+keys, names of models, refused fields, the window and what happens to longer prompts, usage, tools,
+schemas, and the format of errors. All say the same sentence. They follow the documentation and the
+source of each server:
 
-    ollama      github.com/ollama/ollama, docs/api.md, openai/openai.go: 4,096 tokens unless told
-    llama.cpp   github.com/ggml-org/llama.cpp, tools/server/README.md: the window shared by slots
-    lmstudio    lmstudio.ai/docs/developer/rest: /api/v0/models; errors under "error" as a text
-    koboldcpp   github.com/LostRuins/koboldcpp, its api documentation: /api/extra, cuts the start
-    vllm        docs.vllm.ai: max_model_len in /v1/models; tools only where they were switched on
+    ollama      github.com/ollama/ollama, docs/api.md, openai/openai.go: 4,096 tokens by default
+    llama.cpp   github.com/ggml-org/llama.cpp, tools/server/README.md: slots share the window
+    lmstudio    lmstudio.ai/docs/developer/rest: /api/v0/models; a text under "error"
+    koboldcpp   github.com/LostRuins/koboldcpp, its API documentation: /api/extra; cuts the start
+    vllm        docs.vllm.ai: max_model_len in /v1/models; tools only if they were switched on
     openrouter  openrouter.ai/docs/api-reference: comments in streams, context_length in /v1/models
     openai      platform.openai.com/docs/api-reference: fields that reasoning models refuse
-    anthropic   docs.anthropic.com/en/api: /v1/messages, x-api-key, context refused in words
+    anthropic   docs.anthropic.com/en/api: /v1/messages, x-api-key, too long prompts refused
 """
 
 import json
