@@ -1,8 +1,8 @@
 """Break the package on purpose, one requirement at a time, and check that a test fails.
 
 `table.yaml` lists the mutations. Each has a file of `evennia_ai`, a text that is in the file
-exactly once, its replacement, and the requirement of `docs/extend/requirements.md` that the change breaks.
-For each mutation the tests run that cite this requirement, and one of them must fail:
+exactly once, its replacement, and the requirement of `docs/extend/requirements.md` that the change
+breaks. For each mutation the tests run that cite this requirement, and one of them must fail:
 
     python -m tests.mutations [--only S4-20] [--list]
 

@@ -283,7 +283,7 @@ def problem_of_profile(profile: ModelProfile) -> str:
         return "has no script: name the file that the scripted client reads"
     if profile.reply_tokens >= profile.context_tokens:
         told = f"{profile.reply_tokens} are not fewer than {profile.context_tokens}"
-        return f"leaves the prompt no room: its reply_tokens {told}, its context_tokens"
+        return f"leaves no tokens for the prompt: its reply_tokens {told}, its context_tokens"
     return ""
 
 
@@ -414,7 +414,7 @@ def _address_problem(address: str) -> str:
     except ValueError:
         return f"is not an address; {wanted}"
     if not address.isprintable() or " " in address:
-        return f"has a space or a character nobody can see; {wanted}"
+        return f"has a space or an invisible character; {wanted}"
     if parts.scheme not in ("http", "https") or not host:
         return f"is not an http or https address; {wanted}"
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:

@@ -135,7 +135,7 @@ class LorebookKind(FileKind[StoredBook]):
         if self.current(key) is not None and self._removal_after(key, number) is not None:
             raise NotStoredError(
                 "lorebook in revision",
-                f"{key} {number}: it is of a book that was removed; remove the one that has its"
+                f"{key} {number}: it belongs to a removed book; first remove the book that has its"
                 " name now",
             )
         return then

@@ -84,16 +84,16 @@ def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise FormatError("json", f"{what} is no JSON: {error.msg} ({place})") from error
+        raise FormatError("json", f"{what} is not JSON: {error.msg} ({place})") from error
     except (RecursionError, ValueError) as error:
-        raise FormatError("json", f"{what} is no strict JSON: {error}") from error
+        raise FormatError("json", f"{what} is not strict JSON: {error}") from error
     if not isinstance(value, dict):
         raise FormatError("json", f"{what} must be a JSON object")
     return sha256(text.encode()).hexdigest()
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON value")
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

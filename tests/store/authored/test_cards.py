@@ -39,7 +39,7 @@ def test_same_card_text_changes_nothing():
     [
         ("{", "no JSON"),
         ("[1]", "must be a JSON object"),
-        ('{"a": NaN}', "NaN is no JSON value"),
+        ('{"a": NaN}', "NaN is not a JSON value"),
         ('{"a": 1} extra', "line 1, column 10"),
         ('{"a": "\x00"}', "null characters"),
         ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "no strict JSON"),
