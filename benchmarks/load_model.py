@@ -48,7 +48,7 @@ class LateModel:
                 await self._answer(json.loads(body), writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
-        except asyncio.CancelledError:  # the end of the run; asyncio 3.11 would tell of each
+        except asyncio.CancelledError:  # the run has ended; Python 3.11 would report each
             pass
         finally:
             writer.close()

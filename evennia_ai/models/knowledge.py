@@ -297,7 +297,7 @@ class LorekeeperTask(models.Model):
     drafts = models.TextField(default="[]")
     """JSON: the numbers of the drafts in the answer."""
     error = models.TextField(default="", blank=True)
-    """Why there is no answer."""
+    """The reason why the model gave no answer; "" if it gave one."""
     began_at = models.FloatField()
     ended_at = models.FloatField(null=True, blank=True)
     """Null while the model writes, or if the server stopped before the answer."""

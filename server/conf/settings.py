@@ -94,7 +94,7 @@ TYPECLASS_PATHS = [*TYPECLASS_PATHS, "evennia_ai", "evennia_ai.npc", "world"]
 ROOT_URLCONF = "server.conf.web_urls"
 STATICFILES_DIRS = []
 
-# Modules: only those that contain something.
+# Modules of this game that Evennia loads. Modules that would be empty are left out.
 SERVER_SERVICES_PLUGIN_MODULES = []
 # The first module sends data at once, instead of waiting for the acknowledgement of the packet
 # before. The second one refuses web requests that are too large before they are stored.

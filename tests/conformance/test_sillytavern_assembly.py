@@ -77,7 +77,7 @@ def test_prompt_equals_sillytavern_when_the_budget_is_small(name: str) -> None:
 
 
 @pytest.mark.extra
-def test_text_deeper_than_a_cut_history_is_placed_at_its_top() -> None:
+def test_text_deeper_than_a_cut_history_is_placed_at_the_history_s_top() -> None:
     """SillyTavern loses this text (S3-06)."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     [made] = ours(*CASES["trim-inject-700"])

@@ -109,16 +109,16 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _TOO_LONG: Final = _any(
-    r"maximum (?:context|prompt) length",  # OpenAI, vLLM, OpenRouter and xAI
+    r"maximum (?:context|prompt) length",  # sent by OpenAI, vLLM, OpenRouter and xAI
     r"context[ _](?:length|size|window|limit)\b.{0,80}?(?:exceed|overflow|only|too )",
-    r"exceed\w*.{0,60}?context[ _](?:length|size|window|limit)",  # llama.cpp, Ollama
+    r"exceed\w*.{0,60}?context[ _](?:length|size|window|limit)",  # sent by llama.cpp and Ollama
     r"(?:prompt|input|message|request(?: body)?)s?(?: is| are)? too (?:long|large)",  # Anthropic
     r"than the context length|model token limit|contextwindowexceeded",  # LM Studio, Kimi, LiteLLM
     r"max_tokens must be at least 1, got -",  # vLLM, if the prompt leaves no tokens for a reply
-    r"超长",  # Zhipu
-    r"too many (?:input |prompt )?tokens",  # Cohere
+    r"超长",  # sent by Zhipu
+    r"too many (?:input |prompt )?tokens",  # sent by Cohere
     r"input token count|input tokens exceed|exceeds the maximum number of tokens",  # Gemini, OpenAI
-    r"reduce (?:the length of|your (?:prompt|message))",  # Groq
+    r"reduce (?:the length of|your (?:prompt|message))",  # sent by Groq
     r"longer than the model|context the overflows|context shift is disabled",  # SGLang, LM Studio
     r"max_new_tokens`? must be <|range of input length|max_seq_len|max_model_len",  # TGI, Qwen
 )
@@ -159,7 +159,7 @@ _POLICY: Final = _any(
 _NO_CREDIT: Final = _any(
     r"insufficient[ _](?:credit|quota|balance|funds)|credit balance|out of credits?",
     r"exceeded your current quota|quota (?:has been )?exceeded|billing|payment required|arrears",
-    r"余额不足|欠费",  # Zhipu
+    r"余额不足|欠费",  # sent by Zhipu
 )
 _BAD_KEY: Final = _any(
     r"(?:invalid|incorrect|missing|no|expired|unauthorized) (?:api|access|authentication)[ _-]?key",
@@ -180,7 +180,7 @@ _PASSES: Final = _any(
 _NO_MODEL: Final = _any(
     r"\bmodel\b.{0,80}?(?:not found|not exist|not a valid|not loaded|decommissioned|no longer)",
     r"(?:unknown|invalid|no such|not a valid) model|no models? (?:is |are )?loaded",
-    r"(?:^|\n)model: \S+(?:$|\n)",  # Anthropic
+    r"(?:^|\n)model: \S+(?:$|\n)",  # sent by Anthropic
 )
 _NO_ADDRESS: Final = _any(r"unexpected endpoint|no route|not found|cannot (?:post|get)|invalid url")
 _NO_TOOLS: Final = _any(

@@ -81,7 +81,7 @@ class Server:
 def found_by(
     server: Server, profile: ModelProfile = PROFILE, *, has_key: bool = True
 ) -> dict[str, Finding]:
-    """Return the findings by their subjects."""
+    """Return the findings in a dictionary, by their subjects."""
     findings = asyncio.run(
         examine(
             profile,

@@ -80,7 +80,7 @@ def test_guarded_model_has_the_name_of_its_model(clock: Clock) -> None:
     assert not clock.getDelayedCalls()
 
 
-def test_at_most_the_limit_runs_and_the_first_in_the_queue_is_next(clock: Clock) -> None:
+def test_queue_sends_the_first_waiting_request_when_a_slot_is_free(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=2)
     results = {name: watched(guard.complete(a_request(name))) for name in "abcd"}

@@ -28,7 +28,7 @@ def test_speakers_name_is_put_before_the_text() -> None:
     assert message == a_message("user", "Anna: Hello.")
 
 
-def test_lines_of_the_model_and_of_the_game_have_no_label() -> None:
+def test_messages_of_the_model_and_of_the_game_have_no_label() -> None:
     said = [a_message("assistant", "Aye.", name="Oren"), a_message("system", "Rule", name="Game")]
     assert adapt_messages(said, profile=OPEN) == (
         a_message("assistant", "Aye."),

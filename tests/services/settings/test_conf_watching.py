@@ -59,7 +59,7 @@ def test_environment_switches_the_request_log_on(
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_wrong_log_variable_is_reported_as_a_variable(
+def test_wrong_log_mode_in_the_environment_names_the_variable(
     monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "perhaps")

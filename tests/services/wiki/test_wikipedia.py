@@ -97,7 +97,7 @@ def test_intro_has_no_terminal_control_characters(
         (sends(b"", status=404), "status 404"),
     ],
 )
-def test_failed_intro_is_reported(
+def test_failed_request_for_an_intro_is_an_error(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, answer, told: str
 ) -> None:
     wiki.behaves(answer)

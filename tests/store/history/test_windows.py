@@ -153,14 +153,14 @@ class TestOpening:
 class TestWhatWasSent:
     """The last prompt counts towards the limit of messages in memory."""
 
-    def test_texts_of_a_window_count_in_addition_to_its_history(self, quay):
+    def test_memory_limit_counts_texts_in_addition_to_the_history(self, quay):
         talked(quay, 3)
         before = WEIGHED(windows(quay.id))
         self.is_sent(quay, texts=20)
 
         assert WEIGHED(windows(quay.id)) == before + 20
 
-    def test_whole_window_counts_after_a_compaction(self, quay):
+    def test_memory_limit_counts_the_whole_window_after_a_compaction(self, quay):
         talked(quay, 3)
         self.is_sent(quay, texts=20)
         before = WEIGHED(windows(quay.id))

@@ -35,7 +35,7 @@ def a_search(where, **fields) -> NewSearch:
     return NewSearch(conversation=where, **{**usual, **counts, **fields})
 
 
-def test_search_is_stored_before_and_after_its_end(where):
+def test_search_is_stored_when_it_begins_and_when_it_ends(where):
     number = knowledge_searches.begin_search(a_search(where), [a_chunk()])
     (begun,) = knowledge_searches.newest_searches("7")
     assert (begun.id, begun.ended_at, begun.result) == (number, None, "")

@@ -215,7 +215,7 @@ def test_tool_calls_of_a_stream_are_complete_and_not_heard(outcome: Outcome) -> 
     assert pieces == []
 
 
-def test_answer_to_a_schema_is_heard_as_it_is_returned(outcome: Outcome) -> None:
+def test_listener_hears_the_same_schema_answer_that_is_returned(outcome: Outcome) -> None:
     pieces: list[str] = []
     behaviour = streams(BEGIN, *use_block(0, "act", '{"say":', '  "Aye."}'), *ending("tool_use"))
     reply = outcome(behaviour, listener=pieces.append, schema=ACT)

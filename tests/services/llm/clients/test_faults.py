@@ -196,7 +196,7 @@ def mixed(count: int) -> Iterator[Fault]:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("client", "batches"), [("openai", 10), ("anthropic", 3)])
-def test_thousand_faults_leave_no_task_or_connection(
+def test_thousand_faults_leave_no_task_or_connection_open(
     request: pytest.FixtureRequest,
     server: StubServer,
     bridge: AsyncBridge,

@@ -185,7 +185,7 @@ def test_price_answer_needs_a_sum_and_place_answer_a_place() -> None:
     assert said("Where is a sword?", sword) == "I could not tell you where."
 
 
-def test_matching_key_makes_a_text_without_the_words_answer() -> None:
+def test_text_with_a_matching_key_is_an_answer_without_shared_words() -> None:
     stew = a_passage("Tonight it is eel with barley.", keys=("dinner",))
     assert said("What is there for dinner?", stew) == stew.text
     assert said("What is there for breakfast?", stew) == UNKNOWN
