@@ -376,7 +376,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--check", action="store_true", help="fail under the floors")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if a layout serves too little"
+    )
     options = parser.parse_args()
     script = Script(options.turns, options.seed)
     print(f"{options.turns} turns, seed {options.seed}; tokens of {BYTES} bytes, blocks of 16")
@@ -387,7 +389,9 @@ def main():
     is_met = [report(layout, played(layout, script)) for layout in LAYOUTS]
     is_met.append(report_routes(options.seed))
     if options.check and not all(is_met):
-        raise SystemExit("a floor was missed, or a break has no declared reason")
+        raise SystemExit(
+            "a layout served too little, or broke the prefix without a declared reason"
+        )
 
 
 if __name__ == "__main__":

@@ -115,7 +115,9 @@ def asking() -> Iterator[Asking]:
 def main() -> None:
     """Measure each flood and print a line about it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail over the bounds")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if a limit is exceeded"
+    )
     options = parser.parse_args()
     print(f"{'flood':36} {'processor':>9} {'alone':>7} {'slowest':>7}")
     missed = []
@@ -128,7 +130,9 @@ def main() -> None:
             )
             missed += [] if cost.is_met else [name]
     if options.check and missed:
-        raise SystemExit(f"others waited too long, or it cost too much: {', '.join(missed)}")
+        raise SystemExit(
+            f"other requests waited too long, or the flood cost too much: {', '.join(missed)}"
+        )
 
 
 if __name__ == "__main__":

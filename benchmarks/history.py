@@ -210,7 +210,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=LONG)
     parser.add_argument("--turns", type=int, default=40)
-    parser.add_argument("--check", action="store_true", help="fail where a ratio is too high")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if a ratio is too high"
+    )
     parser.add_argument("--memory", action="store_true", help="count bytes instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

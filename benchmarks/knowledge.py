@@ -318,12 +318,16 @@ def main():
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument(
-        "--check", action="store_true", help="fail where we do worse than we should"
+        "--check", action="store_true", help="end with status 1 if our search is not good enough"
     )
     parser.add_argument(
-        "--cpu", action="store_true", help="processor time, on a machine that others use too"
+        "--cpu", action="store_true", help="count processor time, on a machine that others use too"
     )
-    parser.add_argument("--database", metavar="ADDRESS", help="of an empty one; it is written to")
+    parser.add_argument(
+        "--database",
+        metavar="ADDRESS",
+        help="the address of an empty database, which is written to",
+    )
     parser.add_argument("--brief", action="store_true", help="without the peers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -320,9 +320,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=Load.seconds)
     parser.add_argument("--pause", type=float, default=Load.pause_seconds)
     parser.add_argument("--nodelay", choices=("on", "off"), default="on")
-    parser.add_argument("--messages", type=int, help="how many messages the Server holds")
-    parser.add_argument("--database", default="", metavar="ADDRESS", help="of an empty one")
-    parser.add_argument("--soak", action="store_true", help="half an hour of ten times the speech")
+    parser.add_argument(
+        "--messages", type=int, help="how many messages of histories the Server keeps in memory"
+    )
+    parser.add_argument(
+        "--database", default="", metavar="ADDRESS", help="the address of an empty database"
+    )
+    parser.add_argument(
+        "--soak", action="store_true", help="run for half an hour with ten times as much speech"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()

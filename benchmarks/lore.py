@@ -238,9 +238,13 @@ def main():
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--preset", choices=["evennia_ai", "sillytavern"], default="evennia_ai")
     parser.add_argument("--count", choices=list(COUNTERS), default="chars", help="tokens, for ours")
-    parser.add_argument("--cpu", action="store_true", help="count the time of this process alone")
-    parser.add_argument("--brief", action="store_true", help="scan depth 50 alone")
-    parser.add_argument("--small", action="store_true", help="a smoke run: small books, few turns")
+    parser.add_argument(
+        "--cpu", action="store_true", help="count the processor time of this process"
+    )
+    parser.add_argument("--brief", action="store_true", help="measure only scan depth 50")
+    parser.add_argument(
+        "--small", action="store_true", help="a short test run: small books, few turns"
+    )
     options = parser.parse_args()
     # This is set as in a running server (`game.service`).
     gc.set_threshold(*gc.get_threshold()[:2], 100_000)

@@ -207,9 +207,13 @@ def cost(count, *, rounds=60):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=HALVES, default="report")
-    parser.add_argument("--brief", action="store_true", help="without the model for sentences")
-    parser.add_argument("--check", action="store_true", help="fail where too little is found")
-    parser.add_argument("--cost", action="store_true", help="what one recall takes, instead")
+    parser.add_argument("--brief", action="store_true", help="leave out the sentence model")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if too little is found"
+    )
+    parser.add_argument(
+        "--cost", action="store_true", help="measure the time of one recall instead"
+    )
     options = parser.parse_args()
     if options.cost:
         for count in (300, 5_000):
@@ -226,14 +230,14 @@ def main():
         report("by score", asked, {k: pair[1] for k, pair in orders.items()})
     low = [name for name, floor in FLOORS.items() if totals.get(name, 1.0) < floor]
     if options.check and low:
-        raise SystemExit(f"too little is recalled by: {', '.join(low)}")
+        raise SystemExit(f"too little evidence is recalled by: {', '.join(low)}")
 
 
 def _has_model():
     try:
         sentence_model()
     except SentenceModelError as missing:
-        print(f"left out: what needs a model for sentences: {missing}")
+        print(f"left out, because there is no sentence model: {missing}")
         return False
     return True
 

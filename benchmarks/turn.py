@@ -303,9 +303,11 @@ def report(meter: Meter) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--turns", type=int, default=300)
-    parser.add_argument("--profile", default="", help="a stage, by its name without spaces")
+    parser.add_argument(
+        "--profile", default="", help="the stage to profile, by its name without spaces"
+    )
     parser.add_argument("--statements", action="store_true", help="list the statements of a stage")
-    parser.add_argument("--npcs", type=int, default=NPCS, help="how many are in the room")
+    parser.add_argument("--npcs", type=int, default=NPCS, help="how many NPCs are in the room")
     parser.add_argument("--first", type=int, default=0, metavar="NPCS")
     options = parser.parse_args()
     by_name = {name.strip(): name for name, _, _ in STAGES}

@@ -70,7 +70,7 @@ def put_old_game_aside(root: Path) -> Path | None:
         file = database.with_name(database.name + tail)
         if file.exists():
             file.rename(kept.with_name(kept.name + tail))
-    say(f"== The demo game is of a version before 0.1.0: a new one is made, the old one is {kept}")
+    say(f"== The demo game is older than 0.1.0: a new one is made. The old one is now {kept}")
     return kept
 
 

@@ -84,7 +84,8 @@ def read_logins(root: Path) -> Logins | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise StepError(
-            f"{path} holds no logins: {error!r}. Delete it: the next `make play` makes new ones."
+            f"{path} does not contain logins: {error!r}. Delete it:"
+            " the next `make play` makes new ones."
         ) from error
 
 

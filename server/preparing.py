@@ -122,9 +122,9 @@ def prepare(root: Path) -> None:
         # here first.
         installed(root, folder=other.folder, python=other.program, extras="test", lock=None)
     if missing:
-        say(f"!! SKIPPED: no {', '.join(missing)} here, so nothing that wants it is tested")
+        say(f"!! SKIPPED: no {', '.join(missing)} here, so tests that need it are skipped")
     if missing and os.environ.get(NOTHING_SKIPPED):
-        raise StepError(f"nothing may be skipped, and there is no {', '.join(missing)}")
+        raise StepError(f"no test may be skipped, but there is no {', '.join(missing)}")
 
 
 def has(package: str, installation: Installation) -> bool:

@@ -59,7 +59,7 @@ def keep_in_postgres(root: Path) -> None:
     try:
         server.start()
     except StepError as error:
-        raise StepError(f"{error}\nWith a server of your own: make play {ADDRESS}=...") from error
+        raise StepError(f"{error}\nTo use your own server: make play {ADDRESS}=...") from error
     os.environ[ADDRESS] = socket_address(place, _DATABASE)
 
 
@@ -153,4 +153,4 @@ def _make_socket_folder(folder: Path, *, owner: int | None) -> None:
         os.chown(folder, owner, -1, follow_symlinks=False)
     found = folder.lstat()
     if found.st_uid != (os.getuid() if owner is None else owner) or found.st_mode & 0o077:
-        raise StepError(f"{folder} is somebody else's; remove it")
+        raise StepError(f"{folder} belongs to another user; remove it")

@@ -213,7 +213,7 @@ def _make_exit(room: Place, way: Way) -> str:
         destination=there,
         locks=BUILDERS_MAY,
     )
-    return f"way {way.key} from {here.key} to {there.key}"
+    return f"exit {way.key} from {here.key} to {there.key}"
 
 
 def _make_thing(thing: Thing) -> str:
@@ -320,7 +320,7 @@ def _make_note(note: Note) -> str:
 
 
 def _refuse_accounts() -> str:
-    raise DemoWorldError("nobody has made their passwords yet; start the game with `make play`")
+    raise DemoWorldError("the accounts have no passwords yet; start the game with `make play`")
 
 
 def _make_account(

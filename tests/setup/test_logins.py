@@ -81,7 +81,7 @@ def test_untypeable_password_is_refused_with_the_rule(root, chosen):
 def test_login_file_with_other_content_is_refused_with_advice(root, text):
     (root / FILE).write_text(text)
 
-    with pytest.raises(StepError, match=r"holds no logins: .* Delete it"):
+    with pytest.raises(StepError, match=r"does not contain logins: .* Delete it"):
         read_logins(root)
 
 

@@ -55,6 +55,6 @@ def test_socket_folder_of_another_user_is_refused(tmp_path, monkeypatch):
     folder = workers._socket_folder(tmp_path)
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(StepError, match="is somebody else's; remove it"):
+    with pytest.raises(StepError, match="belongs to another user; remove it"):
         workers.keep_in_postgres(tmp_path)
     assert workers.ADDRESS not in os.environ
