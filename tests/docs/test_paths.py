@@ -53,6 +53,6 @@ def test_name_that_a_page_attributes_to_a_file_exists_in_it(page: Path) -> None:
     assert missing == []
 
 
-def test_pages_attribute_some_names_to_files() -> None:
+def test_pages_name_functions_together_with_their_files() -> None:
     names = {name for page in PAGES for name, _ in code_names(page)}
     assert {"interleave_fragments", "PromptContext", "PresetFlags", "RESTRICTED_POLICY"} <= names

@@ -30,7 +30,7 @@ ELSEWHERE = {"server", "service", "packaging"}
 ACCIDENTS = (AttributeError, ImportError, NameError, SyntaxError)
 """Errors which show that a mutation left no valid program, instead of wrong behaviour."""
 STAGES = ((0, 1), (2, 3), (4, 5, 6, 7))
-"""The ranks of tests that are collected together."""
+"""The three groups of tests, by rank. The tests of a group are collected in one process."""
 SLOW = ("tests/cli/",)
 """Folders in which most tests start other processes."""
 IN_EVENNIA = ("tests/acceptance/", "tests/commands/", "tests/npc/", "tests/store/")

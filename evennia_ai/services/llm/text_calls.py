@@ -342,7 +342,7 @@ class _Walk:
             self.dropped.append(call[0][:80])
 
     def _behind_ends(self, at: int) -> int:
-        """Return where the end marks that follow `at` end. White space between them is skipped."""
+        """Skip the end marks at `at`, with white space between them, and return where they end."""
         while True:
             blanks = _BLANKS.match(self.text, at)
             end = self._end(blanks.end() if blanks else at)

@@ -102,7 +102,8 @@ def _load(key: str) -> str:
     info = base_or_none(key)
     if info is None or not info.hint:
         return ""
-    if info.backend != "database":  # Here, because reading pages of other backends takes time.
+    # Pages of other backends are not compared, because reading them takes time.
+    if info.backend != "database":
         return safe_hint(info.hint)
     return _compared(info)
 

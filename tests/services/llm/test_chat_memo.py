@@ -42,7 +42,7 @@ def test_memo_of_a_one_off_message_is_freed_with_its_prompt():
 
     talk = [replace(one, memo=Known()) for one in a_talk()]
     memos = [weakref.ref(one.memo) for one in talk]
-    gc.disable()  # Without garbage collection, only objects in reference cycles are left.
+    gc.disable()  # With it off, only objects in reference cycles survive.
     try:
         adapt_messages(chat_messages(talk), profile=OPEN)
         del talk

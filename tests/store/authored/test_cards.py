@@ -37,13 +37,13 @@ def test_same_card_text_changes_nothing():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[1]", "must be a JSON object"),
         ('{"a": NaN}', "NaN is not a JSON value"),
         ('{"a": 1} extra', "line 1, column 10"),
         ('{"a": "\x00"}', "null characters"),
-        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "no strict JSON"),
-        ("", "no JSON"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "not strict JSON"),
+        ("", "not JSON"),
     ],
 )
 def test_card_that_is_no_strict_json_object_is_refused(text, told):

@@ -61,7 +61,7 @@ ASKED_ELSEWHERE: Final = frozenset(
 """Parts of a change whose actor is checked elsewhere, and the gates themselves."""
 
 IN_VALUES: Final = frozenset({"knowledge/pages.save_page", "history/chats.import_chat"})
-"""Functions whose value contains the actor: `PageDraft.by`, `ChatSource.by`."""
+"""Functions that get the actor inside another argument: `PageDraft.by`, `ChatSource.by`."""
 
 OPENS_WITHOUT_REQUEST: Final = frozenset(
     {"knowledge/page_search.index_anew", "memories.settle_names"}

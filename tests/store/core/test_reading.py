@@ -58,7 +58,7 @@ def test_slow_read_is_stopped(database):
         run(database, FOREVER)
 
 
-def test_refused_read_is_reported_despite_later_errors(database):
+def test_first_error_of_a_read_is_reported_despite_later_ones(database):
     with pytest.raises(ReadingTooLongError), limit_to_reading(database, seconds=0.02):
         try:
             run(database, FOREVER)

@@ -63,7 +63,7 @@ def test_imported_history_equals_the_exported_one_byte_for_byte(quay):
     assert projection(made) == projection(quay)
 
 
-def test_second_export_has_one_more_record_that_numbers_its_turns(quay):
+def test_reexported_transcript_has_one_more_record_with_the_turn_numbers(quay):
     made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
     *records, last = records_in(export_lines(made))
 

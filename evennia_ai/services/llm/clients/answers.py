@@ -205,7 +205,7 @@ class ReplyReader(ABC):
             kind, words = map(self.quote_error, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
             advice = "check base_url of the profile (is /v1 missing?)"
-            raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
+            raise self.unusable_reply(f"the reply is not a JSON object ({sent}); {advice}")
         if is_error(answer):
             raise self.own_error(answer)
         self.take_answer(answer)
@@ -233,7 +233,7 @@ class ReplyReader(ABC):
         if event is None and "\n" in data.strip():
             return self._heard_lines(data)
         if event is None:
-            raise self.rubbish("a piece of the stream is not a JSON object")
+            raise self.unusable_reply("a piece of the stream is not a JSON object")
         if is_error(event):
             raise self.own_error(event)
         return self.take_event(event)
@@ -241,7 +241,7 @@ class ReplyReader(ABC):
     def _heard_lines(self, text: str) -> str:
         """Read several events, one per line, and return the text that they add."""
         self._pieces += text.count("\n")
-        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
+        self.refuse_above(self._pieces, what="pieces", most=MOST_PIECES)
         return "".join(self.heard(line) for line in text.split("\n"))
 
     def reply(self) -> ChatReply:
@@ -341,11 +341,13 @@ class ReplyReader(ABC):
         """Return a server's error message without the key and without parts of the prompt."""
         return self.endpoint.api_key.quote(without_prompt(words, self.request))
 
-    def rubbish(self, problem: str) -> ModelRubbish:
+    def unusable_reply(self, problem: str) -> ModelRubbish:
         """Return the error for an answer that is not a valid reply."""
         return ModelRubbish(self.endpoint.name, problem)
 
-    def listed(self, value: object, *, what: str, most: int = MOST_BLOCKS) -> list[dict[str, Any]]:
+    def objects_in(
+        self, value: object, *, what: str, most: int = MOST_BLOCKS
+    ) -> list[dict[str, Any]]:
         """Return the objects in a list. Empty if `value` is not a list.
 
         Raises:
@@ -353,36 +355,36 @@ class ReplyReader(ABC):
         """
         if not isinstance(value, list):
             return []
-        self.checked(len(value), what=what, most=most)
+        self.refuse_above(len(value), what=what, most=most)
         self._pieces += len(value)
-        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
+        self.refuse_above(self._pieces, what="pieces", most=MOST_PIECES)
         return [one for one in value if isinstance(one, dict)]
 
-    def taken_arguments(self, text: str) -> str:
+    def count_arguments(self, text: str) -> str:
         """Return `text`, and count it as arguments of tool calls.
 
         Raises:
             ModelRubbish: the arguments of all calls together are too long.
         """
         self._argument_characters += len(text)
-        self.checked(
+        self.refuse_above(
             self._argument_characters, what="characters of arguments", most=MOST_ARGUMENT_CHARACTERS
         )
         return text
 
-    def thought(self, text: str) -> str:
+    def count_thought(self, text: str) -> str:
         """Return `text`, and count it as hidden reasoning.
 
         Raises:
             ModelRubbish: the reasoning of the whole reply is too long.
         """
         self._thought_characters += len(text)
-        self.checked(
+        self.refuse_above(
             self._thought_characters, what="characters of thoughts", most=MOST_THOUGHT_CHARACTERS
         )
         return text
 
-    def checked(self, count: int, *, what: str, most: int) -> None:
+    def refuse_above(self, count: int, *, what: str, most: int) -> None:
         """Refuse a count that is higher than `most`.
 
         Raises:

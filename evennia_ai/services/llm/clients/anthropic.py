@@ -247,9 +247,9 @@ class AnthropicReply(ReplyReader):
     def take_answer(self, answer: Mapping[str, Any]) -> None:
         if not isinstance(answer.get("content"), list):
             self._refuse_openai(answer)
-            raise self.rubbish("the reply has no content")
+            raise self.unusable_reply("the reply has no content")
         self._take_frame(answer)
-        for index, block in enumerate(self.listed(answer["content"], what="blocks")):
+        for index, block in enumerate(self.objects_in(answer["content"], what="blocks")):
             self._begin_block(index, block)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
@@ -274,7 +274,9 @@ class AnthropicReply(ReplyReader):
 
     def _refuse_openai(self, answer: Mapping[str, Any]) -> None:
         if "choices" in answer:
-            raise self.rubbish('the server speaks as OpenAI; set client of the profile to "openai"')
+            raise self.unusable_reply(
+                'the server speaks as OpenAI; set client of the profile to "openai"'
+            )
 
     def text(self) -> str:
         blocks = self._in_order()
@@ -352,10 +354,10 @@ class AnthropicReply(ReplyReader):
             self._keep_thinking(made, block)
         self._open[index] = made
         self._blocks.append((index, made))
-        self.checked(len(self._blocks), what="blocks", most=MOST_BLOCKS)
+        self.refuse_above(len(self._blocks), what="blocks", most=MOST_BLOCKS)
         if self._is_call(made):
             self._calls += 1
-            self.checked(self._calls, what="tool calls", most=MOST_CALLS)
+            self.refuse_above(self._calls, what="tool calls", most=MOST_CALLS)
         return self._write(made, _begun_text(kind, block))
 
     def _add_delta(self, index: int, delta: Mapping[str, Any]) -> str:
@@ -375,14 +377,14 @@ class AnthropicReply(ReplyReader):
 
     def _keep_thinking(self, block: WrittenInPieces, piece: Mapping[str, Any]) -> None:
         """Store the content of a thinking block unchanged, with its signature or encrypted data."""
-        block.written.append(self.thought(text_of(piece.get("thinking"))))
+        block.written.append(self.count_thought(text_of(piece.get("thinking"))))
         for name in ("signature", "data"):
             if text := text_of(piece.get(name)):
-                block.kept[name] = self.thought(text)
+                block.kept[name] = self.count_thought(text)
 
     def _write(self, block: WrittenInPieces, text: str) -> str:
         if self._is_call(block):
-            self.taken_arguments(text)
+            self.count_arguments(text)
         block.written.append(text)
         return text if self._is_answer(block) else ""
 

@@ -172,10 +172,10 @@ class OpenAIReply(ReplyReader):
         self._beside: dict[str, Any] = {}
 
     def take_answer(self, answer: Mapping[str, Any]) -> None:
-        choices = self.listed(answer.get("choices"), what="choices")
+        choices = self.objects_in(answer.get("choices"), what="choices")
         if not choices:
             self._refuse_anthropic(answer)
-            raise self.rubbish("the reply has no choices")
+            raise self.unusable_reply("the reply has no choices")
         self._take_frame(answer, choices[0])
         self._take_message(_message_of(choices[0]), is_whole=True)
 
@@ -186,7 +186,7 @@ class OpenAIReply(ReplyReader):
         return super().heard(data)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
-        choices = self.listed(event.get("choices"), what="choices")
+        choices = self.objects_in(event.get("choices"), what="choices")
         self._refuse_anthropic(event)
         choice = min(choices, key=lambda one: count_of(one.get("index")), default={})
         self._take_frame(event, choice)
@@ -203,7 +203,7 @@ class OpenAIReply(ReplyReader):
 
     def _refuse_anthropic(self, answer: Mapping[str, Any]) -> None:
         if answer.get("type") in ("message", "message_start") and "choices" not in answer:
-            raise self.rubbish(
+            raise self.unusable_reply(
                 'the server speaks as Anthropic; set client of the profile to "anthropic"'
             )
 
@@ -264,11 +264,11 @@ class OpenAIReply(ReplyReader):
         if len(self._refusal) < MAX_CHARACTERS:
             self._refusal += text_of(message.get("refusal"))
         self._reasoned = self._reasoned or any(message.get(name) for name in _REASONING)
-        self._reasoning.append(self.thought(text_of(message.get("reasoning_content"))))
+        self._reasoning.append(self.count_thought(text_of(message.get("reasoning_content"))))
         self._take_details(message.get("reasoning_details"))
         if beside := object_of(message.get("extra_content")):
             self._beside["extra_content"] = beside
-        calls = self.listed(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
+        calls = self.objects_in(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
         # The older format of tool calls.
         if not calls and isinstance(message.get("function_call"), dict):
             calls = [{"function": message["function_call"]}]
@@ -281,9 +281,9 @@ class OpenAIReply(ReplyReader):
 
         In a stream, the text of a part comes in fragments.
         """
-        for part in self.listed(details, what="parts of reasoning"):
+        for part in self.objects_in(details, what="parts of reasoning"):
             last = self._details[-1] if self._details else {}
-            self.thought(json.dumps(part))
+            self.count_thought(json.dumps(part))
             if not all(part.get(name) == last.get(name) for name in ("type", "index")):
                 self._details.append(dict(part))
                 continue
@@ -303,7 +303,7 @@ class OpenAIReply(ReplyReader):
         """
         function = object_of(piece.get("function"))
         call_id, name = text_of(piece.get("id")), text_of(function.get("name"))
-        arguments = self.taken_arguments(_argument_text(function.get("arguments")))
+        arguments = self.count_arguments(_argument_text(function.get("arguments")))
         has_index = isinstance(piece.get("index"), int)
         index = piece["index"] if has_index else place
         at = self._call_at.get(index)
@@ -315,7 +315,7 @@ class OpenAIReply(ReplyReader):
             at = None if self._calls[-1].is_written else newest_first[0]
         call = None if at is None or is_whole else self._calls[at]
         if call is None or self._begins_another(call, call_id, name, arguments):
-            self.checked(len(self._calls) + 1, what="tool calls", most=MOST_CALLS)
+            self.refuse_above(len(self._calls) + 1, what="tool calls", most=MOST_CALLS)
             self._call_at[index] = len(self._calls)
             call = WrittenInPieces()
             self._calls.append(call)
@@ -329,7 +329,7 @@ class OpenAIReply(ReplyReader):
         if inner:
             kept["function"] = {**object_of(call.kept.get("function")), **inner}
         if kept:
-            self.thought(json.dumps(kept))
+            self.count_thought(json.dumps(kept))
             call.kept |= kept
 
     def _begins_another(
@@ -359,7 +359,7 @@ class OpenAIReply(ReplyReader):
             content = [
                 {"type": "text", "text": one} if isinstance(one, str) else one for one in content
             ]
-        parts = self.listed(content, what="parts of a message")
+        parts = self.objects_in(content, what="parts of a message")
         texts = [part for part in parts if part.get("type") in _TEXT_PARTS]
         return "".join(text_of(part.get("text")) for part in texts)
 

@@ -100,7 +100,7 @@ def _first_unsaid(texts: Iterator[str], request: ChatRequest) -> str:
     return next((text for text in texts if text and text not in said), "")
 
 
-# Small talk
+# Answers to small talk and simple questions
 
 
 def _greeting(question: Asked, request: ChatRequest) -> str:
@@ -247,7 +247,7 @@ _ANSWERS: Final[Mapping[Kind, Callable[[Asked, ChatRequest], str]]] = {
 }
 
 
-# Examples
+# Answers from the card's example dialogues
 
 
 def _example(question: Asked, request: ChatRequest) -> str:

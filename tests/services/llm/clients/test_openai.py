@@ -411,7 +411,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[str]]:
-    """Return which of the libraries are imported after each module was imported."""
+    """Import the modules one after the other, and return which libraries each import has loaded."""
     command = [sys.executable, "-c", IMPORTING]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, list[str]] = json.loads(done.stdout)
