@@ -138,7 +138,7 @@ def undo_exchanges(
     """
     taken = tuple(islice(list_exchanges(conversation, waiting=waiting), count))
     if not taken:
-        raise StoreError("there is no exchange to take back; nothing was changed")
+        raise StoreError("there is no exchange left to take back; nothing was changed")
     _withdraw(conversation, "undo", taken, [r for one in taken for r in one.records], by=by)
     return taken
 

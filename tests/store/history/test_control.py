@@ -223,7 +223,7 @@ class TestUndo:
     def test_undo_without_an_answered_event_is_refused(self, quay):
         append_records(quay, [a_line("Hm.")])
 
-        with pytest.raises(StoreError, match="no exchange to take back"):
+        with pytest.raises(StoreError, match="no exchange left"):
             control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
     @pytest.mark.req("S2-31")
