@@ -74,13 +74,13 @@ def _log_page_error(**sent: Any) -> None:
 def _index_pages(*, apps: Any, **_: object) -> None:
     """Index pages again after `migrate`, if an update or a new language requires it."""
     from evennia_ai.services.settings.conf import conf
-    from evennia_ai.store.knowledge.page_search import index_anew
+    from evennia_ai.store.knowledge.page_search import reindex_bases
 
     try:
         apps.get_model("evennia_ai", "KnowledgeBase")._meta.get_field("indexed_for")
     except (LookupError, FieldDoesNotExist):  # the database was migrated back
         return
-    index_anew(conf().knowledge_languages)
+    reindex_bases(conf().knowledge_languages)
 
 
 def _add_module(module: str, *, to: str, at: int | None = None) -> None:

@@ -116,7 +116,7 @@ def index_changes(base_pk: int, changes: Iterable[PageChange]) -> None:
         _write(base_pk, span, changed)
 
 
-def index_anew(languages: Languages) -> None:
+def reindex_bases(languages: Languages) -> None:
     """Index all pages of the bases whose index covers other languages than these."""
     wanted = indexed_for(languages)
     for row in models.KnowledgeBase.objects.exclude(indexed_for=wanted):

@@ -23,7 +23,7 @@ def sent(**more: Any) -> dict[str, Any]:
 def reply_with(*calls: Any, content: Any = None) -> Any:
     message = {"content": content, "tool_calls": list(calls)}
     body = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    return OpenAIReply(a_request(), ENDPOINT).whole(body.encode())
+    return OpenAIReply(a_request(), ENDPOINT).read_body(body.encode())
 
 
 def a_written(name: Any = "look", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def test_tool_name_is_changed_to_accepted_characters(written: Any, read: str) ->
 @pytest.mark.parametrize("calls", [None, "look", {"look": 1}, ["look"], [None]])
 def test_invalid_calls_are_ignored(calls: Any) -> None:
     body = json.dumps({"choices": [{"message": {"content": "Aye.", "tool_calls": calls}}]})
-    reply = OpenAIReply(a_request(), ENDPOINT).whole(body.encode())
+    reply = OpenAIReply(a_request(), ENDPOINT).read_body(body.encode())
     assert reply.tool_calls == ()
 
 
@@ -175,7 +175,7 @@ def test_reply_without_text_and_calls_is_an_error() -> None:
 def test_refusal_in_a_reply_is_reported() -> None:
     body = b'{"choices": [{"message": {"content": null, "refusal": "I will not."}}]}'
     with pytest.raises(ModelRubbish, match="the model refused: I will not"):
-        OpenAIReply(a_request(), ENDPOINT).whole(body)
+        OpenAIReply(a_request(), ENDPOINT).read_body(body)
 
 
 LOOKING = WrittenCall(name="look", arguments="{}")

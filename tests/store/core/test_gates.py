@@ -64,7 +64,7 @@ IN_VALUES: Final = frozenset({"knowledge/pages.save_page", "history/chats.import
 """Functions that get the actor inside another argument: `PageDraft.by`, `ChatSource.by`."""
 
 OPENS_WITHOUT_REQUEST: Final = frozenset(
-    {"knowledge/page_search.index_anew", "memories.settle_names"}
+    {"knowledge/page_search.reindex_bases", "memories.settle_names"}
 )
 """Functions with which the game itself changes authored things. The actor is `THE_GAME`."""
 

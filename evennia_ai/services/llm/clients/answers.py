@@ -193,7 +193,7 @@ class ReplyReader(ABC):
         whole = all(not one or json_object(one) is not None for one in calls)
         return whole and bool(calls or self.text().strip())
 
-    def whole(self, body: bytes, *, content_type: str = "") -> ChatReply:
+    def read_body(self, body: bytes, *, content_type: str = "") -> ChatReply:
         """Return the reply in an unstreamed response body."""
         answer = json_value(body)
         if isinstance(answer, list):  # Gemini puts an error object into a list.
@@ -220,7 +220,7 @@ class ReplyReader(ABC):
         self._heard_lines(text)
         return True
 
-    def heard(self, data: str) -> str:
+    def read_event(self, data: str) -> str:
         """Read one event of a stream, and return the text that it adds to the reply.
 
         Data that is not a JSON object is ignored.
@@ -242,7 +242,7 @@ class ReplyReader(ABC):
         """Read several events, one per line, and return the text that they add."""
         self._pieces += text.count("\n")
         self.refuse_above(self._pieces, what="pieces", most=MOST_PIECES)
-        return "".join(self.heard(line) for line in text.split("\n"))
+        return "".join(self.read_event(line) for line in text.split("\n"))
 
     def reply(self) -> ChatReply:
         """Return the reply made from everything that was read.

@@ -179,11 +179,11 @@ class OpenAIReply(ReplyReader):
         self._take_frame(answer, choices[0])
         self._take_message(_message_of(choices[0]), is_whole=True)
 
-    def heard(self, data: str) -> str:
+    def read_event(self, data: str) -> str:
         if data[:1] != "{" and data.strip() == STREAM_END:
             self.ended = True
             return ""
-        return super().heard(data)
+        return super().read_event(data)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
         choices = self.objects_in(event.get("choices"), what="choices")

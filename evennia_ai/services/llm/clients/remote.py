@@ -111,7 +111,7 @@ class Attempt:
         if self._is_streamed:
             reply = reader.reply()
         else:
-            reply = reader.whole(bytes(self._body), content_type=self._content_type)
+            reply = reader.read_body(bytes(self._body), content_type=self._content_type)
         received = self._received_bytes
         believable = with_believable_usage(reply, self._request, received_bytes=received)
         return _without_key(believable, self._endpoint.api_key.mask)
@@ -212,7 +212,7 @@ class Attempt:
 
     def _take_events(self, events: Iterable[str]) -> None:
         """Read several events and pass their text to the listener as one fragment."""
-        piece = "".join(map(self._reader.heard, events))
+        piece = "".join(map(self._reader.read_event, events))
         self._left_bytes -= len(piece.encode("utf-8", "replace"))
         if self._left_bytes < 0:
             raise TooLarge

@@ -87,7 +87,7 @@ def test_empty_reply_to_a_long_prompt_names_the_window(characters: int, names_it
     )
     body = b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}'
     with pytest.raises(ModelRubbish) as raised:
-        OpenAIReply(request, ENDPOINT).whole(body)
+        OpenAIReply(request, ENDPOINT).read_body(body)
     assert ("longer than the server's window" in str(raised.value)) is names_it
 
 
@@ -95,7 +95,7 @@ def test_empty_reply_to_a_long_prompt_names_the_window(characters: int, names_it
 def test_cut_prompt_is_reported_by_llama_cpp(truncated: object) -> None:
     request = ChatRequest(messages=(), model="m", max_tokens=9, timeout_seconds=1.0)
     body = {"choices": [{"message": {"content": "Aye."}}], "truncated": truncated}
-    reply = OpenAIReply(request, ENDPOINT).whole(json.dumps(body).encode())
+    reply = OpenAIReply(request, ENDPOINT).read_body(json.dumps(body).encode())
     assert reply.prompt_cut is (truncated is True)
 
 
@@ -118,4 +118,4 @@ def test_server_with_the_other_protocol_is_named_with_its_client(
 ) -> None:
     reader, body = kind(a_request(), ENDPOINT), json.dumps(answer)
     with pytest.raises(ModelRubbish, match=f'client of the profile to "{client}"'):
-        reader.heard(body) if is_streamed else reader.whole(body.encode())
+        reader.read_event(body) if is_streamed else reader.read_body(body.encode())

@@ -26,8 +26,8 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
     """Return the names and arguments of the calls in a stream of deltas."""
     reader = OpenAIReply(a_request(**({"tools": TOOLS} | more)), ENDPOINT)
     for delta in deltas:
-        reader.heard(json.dumps({"choices": [{"delta": delta}]}))
-    reader.heard("[DONE]")
+        reader.read_event(json.dumps({"choices": [{"delta": delta}]}))
+    reader.read_event("[DONE]")
     return [(call.name, call.arguments) for call in reader.reply().tool_calls]
 
 
@@ -103,7 +103,7 @@ def test_old_function_call_format_is_read_from_a_stream() -> None:
 def test_old_function_call_format_is_read_from_a_body() -> None:
     message = {"content": None, "function_call": {"name": "look", "arguments": BOAT}}
     body = {"choices": [{"message": message, "finish_reason": "function_call"}]}
-    reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())
+    reply = OpenAIReply(a_request(), ENDPOINT).read_body(json.dumps(body).encode())
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [("look", BOAT)]
     assert reply.finish_reason == "tool_calls"
 
@@ -111,5 +111,5 @@ def test_old_function_call_format_is_read_from_a_body() -> None:
 def test_body_has_as_many_calls_as_it_lists() -> None:
     calls = [a_piece(0, None, "look", BOAT), a_piece(0, None, "look", BOAT)]
     body = {"choices": [{"message": {"tool_calls": calls}}]}
-    reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())
+    reply = OpenAIReply(a_request(), ENDPOINT).read_body(json.dumps(body).encode())
     assert [call.arguments for call in reply.tool_calls] == [BOAT, BOAT]
