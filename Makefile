@@ -1,12 +1,12 @@
-# make play  - install, start the demo game, play one exchange in it, say how to get in
-#              (WORKERS=2: in PostgreSQL, with so many workers beside the game)
-# make stop  - end it; nothing in it is lost
-# make test  - what to run while working: a few minutes
-# make check - everything, as .ci/run does: whole games, real services, another Python, fuzzing
-# make docs  - build the documentation site into build/site (LINKS=1: check its links to others)
+# make play  - install, start the demo game, play one exchange in it, and say how to log in
+#              (WORKERS=2: use PostgreSQL, and two workers in addition to the game)
+# make stop  - stop the demo game; nothing is lost
+# make test  - the tests to run while you work; they take a few minutes
+# make check - all tests, as in .ci/run: whole games, real services, another Python, fuzzing
+# make docs  - build the documentation site in build/site (LINKS=1: check links to other sites)
 # make lock  - write requirements/development.txt, with the newest versions for every Python
-# Choose the interpreter with PYTHON=... (3.11 or newer) and the ports with
-# EVENNIA_AI_TELNET_PORT=... and the others of server/ports.py, here or in the environment.
+# PYTHON=... chooses the interpreter (3.11 or newer). EVENNIA_AI_TELNET_PORT=... and the other
+# variables of server/ports.py choose the ports, on the command line or in the environment.
 
 PYTHON ?= python3
 

@@ -1,20 +1,21 @@
-"""How much of a long chat a provider's prefix cache serves, layout by layout.
+"""Measure how much of a long chat a provider's prefix cache serves, for each layout.
 
     python benchmarks/cache.py [--turns 200] [--seed 20417] [--check]
 
-One scripted chat goes through the real `compose` for each layout: a system prompt of 2,000 tokens,
-200 turns, user 15 to 60 and reply 40 to 140 tokens, texts made of synthetic words. A token is 4
-bytes of a message's canonical JSON, rounded up for each message. The cache is that of an engine
-with blocks of 16 tokens: a block is known by its bytes and all before them, only full blocks count,
-replies are kept as they were written, nothing is evicted. `served` is the share of all prompt
-tokens that were in the cache.
+For each layout, one scripted chat goes through the real `compose`. It has a system prompt of 2,000
+tokens and 200 turns; a line has 15 to 60 tokens and a reply 40 to 140, all of synthetic words. A
+token is 4 bytes of a message's canonical JSON, rounded up for each message. The simulated cache has
+blocks of 16 tokens. A block is identified by its bytes and all bytes before it. Only full blocks
+count, replies are cached as they were written, and nothing is evicted. `served` is the share of all
+prompt tokens that were in the cache.
 
-Then 240 NPCs of one game talk in turn, twelve turns each, to eight servers behind a router. A
-server keeps 160,000 tokens and evicts what was not used for longest; one server that keeps as much
-as all eight stands beside them. The router goes by the session key, or round robin.
+Then 240 NPCs of one game speak in turn, twelve turns each. A router sends their requests to eight
+servers, by the session key or round robin. A server caches 160,000 tokens and evicts what was not
+used for longest. For comparison there is one server that caches as much as all eight.
 
-`--check` ends with status 1 where a layout serves less than it should, a prompt broke the prefix of
-the one before without a declared reason, or the session key serves 3 points less than one server.
+`--check` ends with status 1 in three cases: a layout serves less than it should; a prompt broke the
+prefix of the one before without a declared reason; or routing by the session key serves 3 points
+less than the single server.
 """
 
 import argparse
@@ -57,7 +58,7 @@ ENDLESS = 1_000_000
 SERVERS, SERVER_TOKENS = 8, 160_000
 NPCS, NPC_TURNS, GAME_TOKENS = 240, 12, 500
 MOST_LOST = 3.0
-"""Points that the session key may serve less than one server."""
+"""The most percentage points that routing by session key may serve less than one server."""
 TOPICS = 12
 
 COUNTER = TokenCounter(
@@ -67,7 +68,7 @@ COUNTER = TokenCounter(
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """One way to lay out the chat, and the least percent its cache should serve, if any."""
+    """One layout of the chat, and the least percentage that its cache should serve, or None."""
 
     title: str
     floor: float | None = None
@@ -84,7 +85,7 @@ class Layout:
 
 
 class Script:
-    """The texts of one chat: everything that any layout may need, the same for all."""
+    """The texts of one chat, as every layout uses them."""
 
     def __init__(self, turns, seed):
         rng = random.Random(seed)
@@ -101,7 +102,7 @@ class Script:
 
 
 def prose(rng, tokens):
-    """Words of three letters, a token each with the blank behind it, in sentences."""
+    """Return sentences of three-letter words. Each word with the space after it is one token."""
     words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3)) for _ in range(tokens)]
     for at in range(8, tokens, 9):
         words[at] = words[at][:2] + "."
@@ -109,13 +110,13 @@ def prose(rng, tokens):
 
 
 class BlockCache:
-    """Blocks by their bytes and all before them."""
+    """A prefix cache. A block is identified by its bytes and by all bytes before it."""
 
     def __init__(self):
         self.known = set()
 
     def served(self, tokens):
-        """How many tokens of a prompt are in the cache."""
+        """Return how many tokens of a prompt are in the cache."""
         blocks = 0
         for name in chained(tokens):
             if name not in self.known:
@@ -128,14 +129,14 @@ class BlockCache:
 
 
 class Server:
-    """A server that forgets what was not used for longest."""
+    """A server whose cache evicts what was not used for longest."""
 
     def __init__(self, tokens):
         self.most = tokens * BYTES // BLOCK
         self.known = OrderedDict()
 
     def answered(self, prompt, answer):
-        """How many tokens of the prompt were there; then it is kept with its answer."""
+        """Return how many tokens of the prompt were cached, then cache it with its answer."""
         blocks, goes_on = 0, True
         for name in chained(prompt + answer):
             goes_on = goes_on and name in self.known
@@ -148,7 +149,7 @@ class Server:
 
 
 def chained(data):
-    """A name for each full block, which covers the blocks before it."""
+    """Yield a key for each full block, which also covers the blocks before it."""
     name = b""
     for at in range(0, len(data) - BLOCK + 1, BLOCK):
         name = blake2b(name + data[at : at + BLOCK], digest_size=16).digest()
@@ -156,12 +157,12 @@ def chained(data):
 
 
 def tokens_of(messages):
-    """The messages as bytes, each filled up to whole tokens."""
+    """Return the messages as bytes, each padded to whole tokens."""
     return b"".join(wire + b" " * (-len(wire) % BYTES) for wire in (m.wire() for m in messages))
 
 
 class Chat:
-    """The chat in one layout, from its first turn on."""
+    """A chat in one layout, simulated turn by turn."""
 
     def __init__(self, layout, script):
         self.layout = layout
@@ -182,7 +183,7 @@ class Chat:
         )
 
     def turn(self, user, reply, facts, chance):
-        """Answer `user`, and account for the prompt that did."""
+        """Answer `user`, and record how much of the prompt was cached."""
         layout = self.layout
         if chance < layout.facts_percent or not self.facts:
             self.facts = facts if layout.facts_percent else ""
@@ -216,7 +217,7 @@ class Chat:
             self.reasons[prompt.account(self.older.sent).reason] += 1
 
     def compact(self):
-        """Put a summary in the place of the older messages where the history is due."""
+        """Replace the older messages by a summary if the history is due for compaction."""
         rules = self.layout.compaction
         if rules is None or self.older is None:
             return
@@ -237,7 +238,7 @@ class Chat:
 
 
 def the_book(script, mode):
-    """A book with an entry for each topic."""
+    """Return a lorebook with one entry per topic."""
     entries = [
         {"keys": [topic], "content": text, "enabled": True, "insertion_order": number}
         for number, (topic, text) in enumerate(zip(script.topics, script.lore, strict=True))
@@ -301,7 +302,7 @@ def played(layout, script, kind=Chat):
 
 
 class Talk(Chat):
-    """A chat of which every request is kept: the prompt and its answer."""
+    """A chat that keeps all its requests: each prompt with its answer."""
 
     def __init__(self, layout, script):
         super().__init__(layout, script)
@@ -312,7 +313,7 @@ class Talk(Chat):
 
 
 def game_requests(seed):
-    """What the NPCs of a game ask, in turn: the session key, the prompt, the answer."""
+    """Yield the requests of all NPCs of a game in turn: session key, prompt and answer."""
     there = Endpoint(name="router", base_url="http://127.0.0.1", model="any", game_id=f"{seed}")
     rng, talks = random.Random(seed), {}
     rules_of_the_game = prose(rng, GAME_TOKENS)
@@ -326,7 +327,7 @@ def game_requests(seed):
 
 
 def routed(requests, *, servers, choose):
-    """The percent of all tokens that were in a cache."""
+    """Return the percentage of all tokens that were in a cache."""
     total = hits = 0
     for key, prompt, answer in requests:
         total += len(prompt) // BYTES
@@ -335,7 +336,10 @@ def routed(requests, *, servers, choose):
 
 
 def report_routes(seed):
-    """Three lines about servers behind a router; whether the key serves what it should."""
+    """Print three lines about servers behind a router.
+
+    Return True if the session key is good enough.
+    """
     requests, turns = list(game_requests(seed)), count()
     ways = {
         "one server": (1, lambda _: 0),
@@ -353,7 +357,7 @@ def report_routes(seed):
 
 
 def report(layout, chat):
-    """One line about a layout; whether it is as it should be."""
+    """Print one line about a layout. Return True if it is good enough."""
     total, hits = sum(chat.sizes), sum(chat.hits)
     served = 100 * hits / total
     missed = [size - hit for size, hit in zip(chat.sizes, chat.hits, strict=True)][1:]
@@ -372,7 +376,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--check", action="store_true", help="fail under the floors")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if a layout serves too little"
+    )
     options = parser.parse_args()
     script = Script(options.turns, options.seed)
     print(f"{options.turns} turns, seed {options.seed}; tokens of {BYTES} bytes, blocks of 16")
@@ -383,7 +389,9 @@ def main():
     is_met = [report(layout, played(layout, script)) for layout in LAYOUTS]
     is_met.append(report_routes(options.seed))
     if options.check and not all(is_met):
-        raise SystemExit("a floor was missed, or a break has no declared reason")
+        raise SystemExit(
+            "a layout served too little, or broke the prefix without a declared reason"
+        )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
-"""Composing one turn, side by side with the naive loop and with installed peers.
+"""Measure the time to compose one turn, compared with a naive loop and with other libraries.
 
     python benchmarks/compose.py [--rounds 9] [--turns 6] [--count o200k|chars] [--memo] [--cpu]
 
-W1 (`workload.py`): a system prompt, 8 components of which 2 are live, 200 messages, 6 injections,
-4,096 tokens. cold: a new driver, texts that the process never saw, turn 0. known: the same for an
-NPC whose components another one has used; what was said is new. warm: each turn brings one message
-and new live values. All drivers run turn about in one process, every answer is checked first. Read
-the ratios, not the microseconds; `--memo` gives every driver a counter that remembers its answers,
-`--cpu` counts processor time, for a machine that others use too.
-`docs/extend/benchmarks.md` says how to install the peers and what is asked of us.
+The workload W1 (`workload.py`) has a system prompt, 8 components of which 2 change every turn, 200
+messages, 6 injections and a budget of 4,096 tokens. Three times are measured:
+
+    cold   a new driver and texts that are new to the process, in turn 0
+    known  the same for an NPC whose components another NPC has used; only what was said is new
+    warm   a later turn, with one new message and new changing values
+
+All drivers run alternately in one process, and every answer is checked first. Compare the ratios,
+not the microseconds. `--memo` gives every driver a counter that caches its answers. `--cpu` counts
+processor time, for a machine that others use too. `docs/extend/benchmarks.md` says how to install
+the other libraries, and which limits our time must meet.
 """
 
 import argparse
@@ -22,7 +26,7 @@ from counters import COUNTERS, remembered
 from drivers import DRIVERS, Naive, Ours
 
 LONG = 20_000
-# How many times our warm turn each driver must at least take, per way of counting.
+# The least ratio of each driver's time to the time of our warm turn, for each way of counting.
 ASKED = {
     "plain": {
         "naive loop": 1 / 0.15,
@@ -36,7 +40,7 @@ ASKED = {
 
 
 def plain(messages):
-    """Messages of any driver as (role, content) pairs."""
+    """Return the messages of any driver as (role, content) pairs."""
     return [
         (m["role"], m["content"]) if isinstance(m, dict) else (m.role, m.content) for m in messages
     ]
@@ -52,7 +56,7 @@ def difference(got, want):
 
 
 def checked(count, encode, turns):
-    """The drivers that are installed, with what their answers are worth."""
+    """Return the installed drivers, each with a text on how right its answers are."""
     ready = {}
     for name, make in DRIVERS.items():
         w = workload.W1(turns + 1)
@@ -75,21 +79,25 @@ def timed(driver, w, t, clock):
 
 
 def first(driver, w, clock, *, count, encode):
-    """Seconds of a driver's first turn, in a process that just had one with other texts."""
+    """Return the seconds of a driver's first turn in a process that has seen other texts."""
     gc.collect()
-    for make in (Naive, type(driver)):  # the tokenizer's tables and its own code into the caches
+    # This loads the tokenizer's tables and its code into the processor's caches.
+    for make in (Naive, type(driver)):
         make(count, encode).turn(workload.W1(0), 0)
     return timed(driver, w, 0, clock)
 
 
 def _turned(names, by):
-    """The names, each first once in as many rounds: who is first meets the new texts alone."""
+    """Yield the names in an order in which each is first equally often.
+
+    The first driver is the only one that meets texts that are new to the processor's caches.
+    """
     by %= len(names)
     return names[by:] + names[:by]
 
 
 def measure(ready, options, count, encode):
-    """Median seconds of a cold, a known and a warm turn, each by the names of the drivers."""
+    """Return the median seconds of a cold, a known and a warm turn, each by the driver's name."""
     cold, known, warm = ({name: [] for name in ready} for _ in range(3))
     for seed in range(options.rounds):
         for name in _turned(list(ready), seed):
@@ -110,7 +118,7 @@ def measure(ready, options, count, encode):
 
 
 def by_length(options, count, encode):
-    """Our warm turn at 200 and at 20,000 messages, turn about."""
+    """Return the seconds of our warm turn with 200 and with 20,000 messages."""
     turns = options.turns * options.rounds
     times = {workload.HISTORY: [], LONG: []}
     runs = {n: (workload.W1(turns, n), Ours(count, encode)) for n in times}
@@ -123,14 +131,14 @@ def by_length(options, count, encode):
 
 
 def judge(what, ratio, *, at_least=None, at_most=None):
-    """One line about a ratio and what is asked of it."""
+    """Print one line about a ratio and its limit. Return True if it is met."""
     met = ratio >= at_least if at_least is not None else ratio <= at_most
     asked = f"at least {at_least:.2f}" if at_least is not None else f"at most {at_most:.2f}"
     print(f"{what}: {ratio:.2f}, asked {asked}: {'met' if met else 'MISSED'}")
 
 
 def report(options, ready, cold, known, warm):
-    """The table and the ratios that are asked for."""
+    """Print the table and the ratios that have limits. Return True if all limits are met."""
     memo = ", remembered" if options.memo else ""
     print(f"python {platform.python_version()}, counter {options.count}{memo}")
     print(f"{'driver':26} {'cold us':>9} {'known us':>9} {'warm us':>9} {'warm/ours':>10}  answer")

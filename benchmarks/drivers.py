@@ -1,8 +1,9 @@
-"""One class per way of doing W1: `turn(workload, t)` returns the messages of turn t as dicts.
+"""The drivers: one class for each way of making the prompts of workload W1.
 
-Every driver gets the same counter, keeps what a sensible user of that library keeps between turns
-and is checked against `workload.expected` before it is timed. `exact` is false for a library that
-cannot give that very answer; `note` says why. A driver whose package is missing is left out.
+`turn(workload, t)` returns the messages of turn t as dicts. Every driver gets the same counter and
+keeps between turns what a sensible user of that library would keep. Before it is timed, its answer
+is compared with `workload.expected`. `exact` is False for a library that cannot give exactly this
+answer; `note` says why. A driver whose package is missing is left out.
 """
 
 import logging
@@ -22,12 +23,15 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 
 class Ours:
-    """evennia_ai, with its checks and its trace: the real `compose`, not a part of it."""
+    """The driver of evennia_ai: the whole `compose`, with its checks and its trace."""
 
     exact, note = True, "with verdicts for every component and the history"
 
     def __init__(self, count, encode, *, beside=None):
-        """`beside` is the driver of another NPC of the same game, with the same texts."""
+        """Make a driver.
+
+        `beside` is the driver of another NPC in the same game, with the same texts.
+        """
         self.counter = (
             beside.counter
             if beside
@@ -84,7 +88,7 @@ def _components(w):
 
 
 class Naive:
-    """No library, no memory: the loop that everybody writes first."""
+    """A driver without a library and without a cache: the simplest possible loop."""
 
     exact, note = True, ""
 
@@ -96,7 +100,7 @@ class Naive:
 
 
 class LangChain:
-    """langchain-core: PromptTemplate for the texts, trim_messages for the history."""
+    """The driver of langchain-core: PromptTemplate for the texts, trim_messages for the history."""
 
     exact, note = True, "no trace"
 
@@ -138,7 +142,10 @@ class LangChain:
 
 
 class PromptBudget:
-    """promptbudget: pack_chat with pinned components and injections; the peer with an audit."""
+    """The driver of promptbudget: pack_chat with pinned components and injections.
+
+    Like ours, it reports its decisions.
+    """
 
     exact, note = False, "pads each text to pay the cost of a message, has its own separator rules"
 
@@ -172,7 +179,7 @@ class PromptBudget:
 
 
 class PromptPoet:
-    """prompt-poet: one YAML and Jinja template, parts with a truncation priority."""
+    """The driver of prompt-poet: a YAML and Jinja template with priorities of its parts."""
 
     exact, note = True, "no trace"
 
@@ -245,13 +252,13 @@ def _system(text):
 
 
 def _fixed(count, head, notes):
-    """Tokens of what is never dropped."""
+    """Return the tokens of the texts that are never dropped."""
     messages = head + [message for _, message in notes]
     return workload.PER_PROMPT + sum(count(m["content"]) + workload.PER_MESSAGE for m in messages)
 
 
 def _interleave(body, notes):
-    """`body` with each (depth, message) of `notes` before its newest `depth` messages."""
+    """Return `body` with each note inserted before its newest `depth` messages."""
     out, at = [], 0
     for depth, message in sorted(notes, key=lambda note: -note[0]):
         stop = max(0, len(body) - depth)

@@ -1,13 +1,17 @@
-"""What a hostile reply costs, and how much longer others wait for theirs meanwhile.
+"""Measure what a hostile reply costs, and how much longer other requests wait meanwhile.
 
     python -m benchmarks.floods [--check]
 
-A server on this machine sends each flood of `tests/services/llm/clients/floods.py`, while another
-one is asked for one short reply after the other by the same bridge. `processor` are the seconds
-that this process worked from the flood's question to its refusal, both servers included; `slowest`
-is how many seconds it worked at most from one of the other questions to its reply, `alone` the same
-on a quiet bridge. What other programs do to the machine is not counted. `--check` ends with status
-1 where the others wait over a second more, or a flood costs more than eight seconds of a processor.
+A server on this machine sends each flood of `tests/services/llm/clients/floods.py`. Meanwhile the
+same bridge asks another server for one short reply after the other. All times are processor time of
+this process, so the work of other programs is not counted:
+
+    processor  from the request for the flood to its refusal, both servers included
+    slowest    the longest time from one of the other requests to its reply
+    alone      the same without a flood
+
+`--check` ends with status 1 if the other requests wait over a second longer, or if a flood costs
+more than eight seconds of processor time.
 """
 
 import argparse
@@ -29,7 +33,7 @@ from tests.services.net.handover import Handover
 MOST_SECONDS_MORE: Final = 1.0
 MOST_PROCESSOR_SECONDS: Final = 8.0
 TIMES: Final = 20
-"""How often the other server is asked before there is a flood."""
+"""How often the other server is asked before the flood begins."""
 
 A_LONG_PROMPT: Final = a_request(
     messages=tuple(a_message("user", "word " * 100) for _ in range(200))
@@ -37,7 +41,7 @@ A_LONG_PROMPT: Final = a_request(
 
 
 class Cost(NamedTuple):
-    """What one flood cost, in seconds of processor time."""
+    """The cost of one flood, in seconds of processor time."""
 
     processor: float
     alone: float
@@ -50,7 +54,7 @@ class Cost(NamedTuple):
 
 
 class Asking:
-    """Two models behind one bridge: one whose server floods, one whose server does not."""
+    """Two models behind one bridge. The server of one of them sends floods."""
 
     def __init__(self, reactor: Handover, bridge: AsyncBridge) -> None:
         self._reactor, self._bridge = reactor, bridge
@@ -58,7 +62,7 @@ class Asking:
         self._flooded, self._other = self._model(self.hostile), self._model(self.kind)
 
     def cost(self, flood: Flood) -> Cost:
-        """Have the flood sent, and ask the other server until it is refused."""
+        """Let one server send the flood, and ask the other one until the flood is refused."""
         alone = max(self._reply_seconds() for _ in range(TIMES))
         self.hostile.behaves(flood.sent())
         before, slowest = process_time(), 0.0
@@ -70,7 +74,7 @@ class Asking:
         return Cost(process_time() - before, alone, slowest)
 
     def close(self) -> None:
-        """End both servers."""
+        """Stop both servers."""
         self.hostile.close()
         self.kind.close()
 
@@ -97,7 +101,7 @@ class Asking:
 
 @contextmanager
 def asking() -> Iterator[Asking]:
-    """The two models, ready to be asked."""
+    """Yield the two models with their servers running."""
     os.environ["NO_PROXY"] = "127.0.0.1"
     reactor = Handover()
     bridge = AsyncBridge(reactor)
@@ -109,9 +113,11 @@ def asking() -> Iterator[Asking]:
 
 
 def main() -> None:
-    """Print a line for each flood."""
+    """Measure each flood and print a line about it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail over the bounds")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if a limit is exceeded"
+    )
     options = parser.parse_args()
     print(f"{'flood':36} {'processor':>9} {'alone':>7} {'slowest':>7}")
     missed = []
@@ -124,7 +130,9 @@ def main() -> None:
             )
             missed += [] if cost.is_met else [name]
     if options.check and missed:
-        raise SystemExit(f"others waited too long, or it cost too much: {', '.join(missed)}")
+        raise SystemExit(
+            f"other requests waited too long, or the flood cost too much: {', '.join(missed)}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""What a long conversation costs, beside a short one.
+"""Measure how much more a long conversation costs than a short one.
 
     python -m benchmarks.history [--records 100000] [--turns 40] [--check] [--memory]
 
-Two conversations with the same lines, one of 1,000 records and one of 100,000, in the real store on
-a SQLite file in a temporary folder, without waiting for the disk. Turn about, each hears something,
-composes the next prompt of 8,000 tokens, commits it, and commits a reply; no model is asked. Read
-the ratios, not the milliseconds. `--check` ends with status 1 where composing or the whole turn
-costs more than twice as much in the long one. `--memory` counts instead what the window of a
-conversation takes (`benchmarks/window_memory.py`).
+Two conversations have the same lines, one with 1,000 records and one with 100,000. They are in the
+real store, in a SQLite file that does not wait for the disk. In turn, each NPC hears something,
+composes the next prompt of 8,000 tokens, commits it, and commits a reply; no model is called.
+Compare the ratios, not the milliseconds. `--check` ends with status 1 if composing, or the whole
+turn, costs more than twice as much in the long conversation. `--memory` measures the memory of a
+conversation's window instead (`benchmarks/window_memory.py`).
 """
 
 import argparse
@@ -30,7 +30,7 @@ CHECKED = ("composing", "a warm turn")
 
 
 def started(folder):
-    """Django on a database file in `folder`, with our tables in it."""
+    """Set up Django with a database file in `folder`, which has our tables."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
     from django.conf import settings
 
@@ -43,12 +43,13 @@ def started(folder):
     call_command("migrate", run_syncdb=True, verbosity=0)
     from django.db import connection
 
-    with connection.cursor() as cursor:  # waiting for the disk would hide what we cost
+    # Waiting for the disk would hide the time that our code takes.
+    with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous = OFF")
 
 
 def filled(npc_ref, count):
-    """A conversation with this many records: what is said, and the facts of each turn."""
+    """Fill a conversation with this many records: what is said, and the facts of each turn."""
     from evennia_ai.engine.history.records import NewRecord, RecordKind
     from evennia_ai.store.core.snapshots import forget_everything
     from evennia_ai.store.history.conversations import get_or_open_conversation
@@ -82,7 +83,7 @@ def reply(number):
 
 
 class Talk:
-    """One conversation, turn after turn; `times` holds the seconds of each step."""
+    """One conversation whose turns are measured. `times` has the seconds of each step."""
 
     def __init__(self, npc_ref, records):
         self.where = filled(npc_ref, records)
@@ -98,7 +99,7 @@ class Talk:
         self.times[what].append(time.perf_counter() - start)
 
     def turn(self, what):
-        """Something is heard, composed, committed, and answered."""
+        """Measure one turn: hear something, compose, commit, and reply."""
         from evennia_ai.engine.compose import compose
         from evennia_ai.engine.history.turn.sending import make_draft
         from evennia_ai.store.history import conversations, turns
@@ -134,7 +135,7 @@ class Talk:
         )
 
     def opened_cold(self):
-        """The first turn of a process that knows nothing yet."""
+        """Measure the first turn of a process that has nothing in memory yet."""
         from evennia_ai.store.core.snapshots import forget_everything
 
         forget_everything()
@@ -163,7 +164,7 @@ def components():
 
 
 def measured(options):
-    """The two conversations after all their turns, and how many messages a prompt had."""
+    """Measure all turns of both conversations. Return them, and how many messages a prompt had."""
     talks = Talk("12", SHORT), Talk("13", options.records)
     for talk in talks:
         for _ in range(3):
@@ -190,7 +191,7 @@ STEPS = {
 
 
 def report(short, long, *, records):
-    """The table; whether what is checked is as it should be."""
+    """Print the table. Return True if all limits are met."""
     print(f"{'milliseconds (median)':24} {SHORT:>10,} {records:>10,} {'ratio':>8}")
     is_met = True
     for title, step in STEPS.items():
@@ -209,7 +210,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=LONG)
     parser.add_argument("--turns", type=int, default=40)
-    parser.add_argument("--check", action="store_true", help="fail where a ratio is too high")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if a ratio is too high"
+    )
     parser.add_argument("--memory", action="store_true", help="count bytes instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

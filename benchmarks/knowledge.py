@@ -1,17 +1,19 @@
-"""Searching pages: how long it takes beside plain scans and a peer, and how much of it is right.
+"""Measure the search of pages: its time, compared with other ways, and its accuracy.
 
     python -m benchmarks.knowledge [--pages 20000] [--queries 200] [--database ADDRESS] [--brief]
         [--cpu] [--check]
 
-Pages from a seed, in the real store on a SQLite file in a temporary folder, or in the empty
-database of an address, such as postgres://user:password@localhost:5432/name: 40 to 120 words each,
-of 20,000 words as common as words are (Zipf). A query is a word of a page's title and three of its
-text, in any order; it is answered when that page is among the first ten. Then the demo wiki and its
-questions (`world/demo/knowledge/`): one is answered when a page it names is among the first five.
-All drivers take turns in one process. Read the ratios, not the milliseconds. `--check` ends with
-status 1 where we answer fewer than we should, or are slower than a scan. `--cpu` counts processor
-time, with that of the server's process of the connection where PostgreSQL is on this machine.
-`--brief` leaves out all but our search and the database's scan.
+The pages are made from a seed. They have 40 to 120 words each, from 20,000 words with a natural
+distribution (Zipf). They are in the real store, in a SQLite file or in the empty database of an
+address, such as postgres://user:password@localhost:5432/name. A query has a word of a page's title
+and three of its text, in any order. It is answered if that page is among the first ten. Then the
+demo's knowledge base and its questions follow (`world/demo/knowledge/`). A question is answered if
+one of its pages is among the first five.
+
+All drivers take turns in one process. Compare the ratios, not the milliseconds. `--check` ends with
+status 1 if too few queries are answered, or if our search is slower than a scan. `--cpu` counts
+processor time, including that of a PostgreSQL process on this machine. `--brief` runs only our
+search and the database's scan.
 """
 
 import argparse
@@ -37,7 +39,7 @@ DEMO = Path(__file__).parents[1] / "world" / "demo" / "knowledge"
 
 
 def started(address):
-    """Django with our tables in it, in the database of this address."""
+    """Set up Django with our tables in the database with this address."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.conf.test_settings")
     from django.conf import settings
 
@@ -53,7 +55,7 @@ def started(address):
 
 
 def processor_clock():
-    """Tells the seconds that this process and what it asks of the database have worked."""
+    """Return a clock of the processor seconds that this process and the database server used."""
     from django.db import connection
 
     if connection.vendor != "postgresql":
@@ -64,7 +66,7 @@ def processor_clock():
 
 
 class Workload:
-    """Pages as title and text, and queries with the title each is about."""
+    """Pages (title and text), and queries with the title of the page that answers each."""
 
     def __init__(self, pages, queries):
         rng = random.Random(f"{SEED} {pages}")
@@ -88,7 +90,7 @@ class Workload:
 
 
 def words(rng):
-    """Different words of three syllables; none ends like a plural."""
+    """Return different words of three syllables. None of them ends like a plural."""
     syllables = [a + b for a in "bdfgklmnprtvw" for b in ("a", "e", "i", "o", "u", "an", "er")]
     made = set()
     while len(made) < WORDS:
@@ -97,7 +99,7 @@ def words(rng):
 
 
 class Ours:
-    """The search of the game's own database."""
+    """The driver of evennia_ai: the search in the game's own database."""
 
     def __init__(self, pages):
         from django.db import connection, transaction
@@ -131,7 +133,8 @@ class Ours:
                 page_search.index_changes(row.pk, new)
         add_to_counts(row, pages=len(pages), characters=0)
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")  # PostgreSQL does it by itself, some time later
+            # PostgreSQL would do this by itself, but only after some time.
+            cursor.execute("ANALYZE")
 
     def search(self, query):
         from evennia_ai.store.knowledge import page_search
@@ -140,10 +143,10 @@ class Ours:
 
 
 class LikeScan:
-    """The database asked for texts that have the words in them, most of them first."""
+    """A driver that asks the database for texts with the words, and ranks by their number."""
 
     def __init__(self, pages):
-        self.pages = pages  # those that Ours has stored
+        self.pages = pages  # It searches the pages that `Ours` has stored.
 
     def search(self, query):
         from django.db import connection
@@ -162,7 +165,7 @@ class LikeScan:
 
 
 class PythonScan:
-    """Each page ranked as we rank the game's help, with all their words in memory."""
+    """A driver that keeps all words in memory and ranks each page, as we rank the game's help."""
 
     def __init__(self, pages):
         from evennia_ai.engine.knowledge.pages.page import Page, page_name
@@ -187,7 +190,7 @@ class PythonScan:
 
 
 class Tantivy:
-    """An index of a library in Rust, in memory."""
+    """The driver of Tantivy, a library in Rust with an index in memory."""
 
     def __init__(self, pages):
         import tantivy
@@ -210,7 +213,7 @@ class Tantivy:
 
 
 class Bm25s:
-    """A library that ranks with numpy, in memory."""
+    """The driver of bm25s, a library that ranks with numpy in memory."""
 
     def __init__(self, pages):
         import bm25s
@@ -236,12 +239,12 @@ DRIVERS = {
     "bm25s": Bm25s,
 }
 SLOW = ("LIKE scan", "Python scan")
-"""These are asked a tenth of the queries."""
+"""Slow drivers, which answer only a tenth of the queries."""
 BRIEF = ("evennia_ai", "LIKE scan")
 
 
 def ready(workload, names, clock):
-    """The drivers that are installed, each with the seconds it took to know the pages."""
+    """Return the installed drivers, each with the seconds that it took to index the pages."""
     made = {}
     for name in names:
         start = clock()
@@ -253,7 +256,7 @@ def ready(workload, names, clock):
 
 
 def measured(workload, drivers, clock):
-    """For each driver the seconds of its searches, and the share that it answered."""
+    """Return, for each driver, the seconds of its searches and the share of right answers."""
     times, found = {name: [] for name in drivers}, {name: [] for name in drivers}
     for number, (query, title) in enumerate(workload.queries):
         for name, (driver, _) in drivers.items():
@@ -279,7 +282,7 @@ def report(drivers, times, found):
 
 
 class Demo:
-    """The wiki of the demo world, and questions with the pages that answer them."""
+    """The knowledge base of the demo world, and questions with the pages that answer them."""
 
     def __init__(self):
         import yaml
@@ -298,7 +301,7 @@ class Demo:
         )
 
     def answered(self):
-        """The share of questions with a page among the first, and the share of all pages."""
+        """Return the share of answered questions, and of the right pages that were found."""
         from evennia_ai.store.knowledge import page_search
 
         hits, recalls = [], []
@@ -315,12 +318,16 @@ def main():
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument(
-        "--check", action="store_true", help="fail where we do worse than we should"
+        "--check", action="store_true", help="end with status 1 if our search is not good enough"
     )
     parser.add_argument(
-        "--cpu", action="store_true", help="processor time, on a machine that others use too"
+        "--cpu", action="store_true", help="count processor time, on a machine that others use too"
     )
-    parser.add_argument("--database", metavar="ADDRESS", help="of an empty one; it is written to")
+    parser.add_argument(
+        "--database",
+        metavar="ADDRESS",
+        help="the address of an empty database, which is written to",
+    )
     parser.add_argument("--brief", action="store_true", help="without the peers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,16 +1,17 @@
-"""Hundreds of NPCs and dozens of players in a real Evennia server, and what a bystander feels.
+"""Put hundreds of NPCs and dozens of players into a real game, and measure how fast it answers.
 
     python -m benchmarks.load [--npcs 300] [--players 50] [--seconds 300]
         [--nodelay off] [--messages 20000] [--database ADDRESS] [--soak] [--check]
 
-A copy of the demo's game is started on free ports with a crowd in it (`load_world`), players
-speak to it over telnet (`load_players`), and a local server answers for the model after 0.2 to 8
-seconds (`load_model`). Printed are: how long the server takes for a bystander's `look`, idle and
-under load; every unit of the Server's reactor by what it was (`load_units`, `load_table`); the
-memory of the Server; and what became of every utterance, by what the players read and by what the
-records say. The game is in SQLite, or in the empty database of an address, such as
-postgres://user:password@localhost:5432/name. `--soak` is half an hour of ten times the speech.
-`--check` ends with status 1 where something was not as asked (`problems`).
+A copy of the demo game starts on free ports with a crowd in it (`load_world`). Players speak to it
+over telnet (`load_players`), and a local server answers for the model after 0.2 to 8 seconds
+(`load_model`). Four things are printed: how long a bystander's `look` takes, idle and under load;
+the units of work of the Server's reactor (`load_units`, `load_table`); the memory of the Server;
+and what happened to every utterance, by what the players read and by what the records say.
+
+The game uses SQLite, or the empty database of an address, such as
+postgres://user:password@localhost:5432/name. `--soak` runs for half an hour with ten times as much
+speech. `--check` ends with status 1 if a measurement is not good enough (`problems`).
 """
 
 import argparse
@@ -40,9 +41,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SEED = 20417
 DRAIN_SECONDS = 90.0
 AT_ONCE = 10
-"""Players who log in at the same time."""
+"""How many players log in at the same time."""
 ENTERING, IDLE, LOADED = "players enter", "nobody speaks", "under load"
-"""The periods that are measured apart."""
+"""The periods that are measured separately."""
 SOAK_SECONDS = 1800.0
 SOAK_TIMES = 10
 LOOK_RATIO = 2.0
@@ -74,7 +75,7 @@ DATABASES = database({address!r})
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """How much of what, for how long."""
+    """The size and the duration of the load."""
 
     npcs: int = 300
     players: int = 50
@@ -85,18 +86,21 @@ class Load:
     least_latency: float = 0.2
     most_latency: float = 8.0
     sends_at_once: bool = True
-    """Whether the Portal has `evennia_ai.web.nodelay`."""
+    """True if the Portal uses `evennia_ai.web.nodelay`."""
     messages_in_memory: int | None = None
-    """What the Server holds of histories; nothing for what a game has that sets nothing."""
+    """How many messages of histories the Server keeps in memory; None for the default."""
     database: str = ""
-    """The address of an empty database; nothing for a file of SQLite in the game's folder."""
+    """The address of an empty database; "" for a SQLite file in the game's folder."""
     is_soak: bool = False
-    """Whether more is said than NPCs answer: some of it is left, and who waits is told so."""
+    """True if players say more than NPCs can answer.
+
+    Some words stay unanswered, and players are told so.
+    """
 
 
 @dataclass(kw_only=True)
 class Felt:
-    """What was measured; times in seconds, memory in megabytes."""
+    """The measurements. Times are in seconds, memory is in megabytes."""
 
     idle: list[float] = field(default_factory=list)
     loaded: list[float] = field(default_factory=list)
@@ -114,18 +118,18 @@ class Felt:
 
     @property
     def ratio(self) -> float:
-        """The 99th percentile under load against the idle one."""
+        """The 99th percentile of a look under load, divided by that of an idle game."""
         return percentile(self.loaded, 99) / percentile(self.idle, 99)
 
     @property
     def growth(self) -> float:
-        """Megabytes that the last third of the time added."""
+        """The megabytes by which memory grew in the last third of the time."""
         third = self.memory[2 * len(self.memory) // 3 :]
         return statistics.mean(third[-5:]) - statistics.mean(third[:5])
 
 
 def measured(load: Load, root: Path) -> Felt:
-    """A game in the empty folder `root` under this load."""
+    """Run a game in the empty folder `root` under this load, and return the measurements."""
     return asyncio.run(_measured(load, root))
 
 
@@ -163,7 +167,8 @@ async def _felt(load: Load, game: Evennia, model: LateModel) -> Felt:
     players = [Player(number) for number in range(load.players)]
     bystander = Player(bystander_number(load.players))
     where = ("127.0.0.1", game.ports.telnet)
-    await bystander.enter(*where)  # who is in has waited until all of the start was done
+    # A player who has logged in has waited until the start was finished.
+    await bystander.enter(*where)
     with _period(felt, ENTERING):
         for at in range(0, len(players), AT_ONCE):
             await asyncio.gather(*(one.enter(*where) for one in players[at : at + AT_ONCE]))
@@ -196,7 +201,7 @@ def _period(felt: Felt, name: str) -> Iterator[None]:
 
 
 async def _watch_memory(felt: Felt, pid: int) -> None:
-    """Note the memory every second, and tell it every minute."""
+    """Measure the memory every second, and print it every minute."""
     page = os.sysconf("SC_PAGE_SIZE")
     while True:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
@@ -208,7 +213,7 @@ async def _watch_memory(felt: Felt, pid: int) -> None:
 
 
 async def _drained(players: list[Player], model: LateModel) -> None:
-    """Wait until nobody is answered any more."""
+    """Wait until no NPC answers any more."""
     end = time.monotonic() + DRAIN_SECONDS
     quiet_since, heard = time.monotonic(), -1
     while time.monotonic() < end and time.monotonic() - quiet_since < 12:
@@ -229,7 +234,7 @@ def _note_answers(felt: Felt, players: list[Player]) -> None:
 
 
 def _count(felt: Felt, address: str) -> None:
-    """What the records say, and which of the unanswered utterances they account for."""
+    """Count what the records say, and which of the unanswered utterances they explain."""
     states = "SELECT state, count(*) FROM evennia_ai_turn GROUP BY state"
     failed = (
         "SELECT r.body FROM evennia_ai_record r JOIN evennia_ai_turn t"
@@ -243,7 +248,7 @@ def _count(felt: Felt, address: str) -> None:
 
 
 def _rows(address: str, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds in the game's database."""
+    """Return the rows of a query in the game's database."""
     if address.startswith("sqlite:///"):
         with closing(sqlite3.connect(address.removeprefix("sqlite:///"))) as file:
             return file.execute(query).fetchall()
@@ -254,7 +259,7 @@ def _rows(address: str, query: str) -> list[tuple[Any, ...]]:
 
 
 def report(felt: Felt, load: Load) -> str:
-    """The figures, as a person reads them."""
+    """Return the measurements as text."""
     took = [
         ("idle", felt.idle),
         ("loaded", felt.loaded),
@@ -286,7 +291,10 @@ def _in_milliseconds(seconds: list[float]) -> str:
 
 
 def problems(felt: Felt, load: Load) -> list[str]:
-    """What of the figures is not as it should be; of a soak its memory, and answers said twice."""
+    """Return which measurements are not good enough.
+
+    For a soak test, only memory and double answers count.
+    """
     found = []
     if felt.growth > GROWTH_MB:
         found.append(f"memory grew by {felt.growth:.0f} MB in the last third")
@@ -312,9 +320,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=Load.seconds)
     parser.add_argument("--pause", type=float, default=Load.pause_seconds)
     parser.add_argument("--nodelay", choices=("on", "off"), default="on")
-    parser.add_argument("--messages", type=int, help="how many messages the Server holds")
-    parser.add_argument("--database", default="", metavar="ADDRESS", help="of an empty one")
-    parser.add_argument("--soak", action="store_true", help="half an hour of ten times the speech")
+    parser.add_argument(
+        "--messages", type=int, help="how many messages of histories the Server keeps in memory"
+    )
+    parser.add_argument(
+        "--database", default="", metavar="ADDRESS", help="the address of an empty database"
+    )
+    parser.add_argument(
+        "--soak", action="store_true", help="run for half an hour with ten times as much speech"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()

@@ -1,7 +1,7 @@
-"""A model for the load benchmark: an OpenAI-compatible server that answers late.
+"""A slow model for the load benchmark: an OpenAI-compatible server that answers after a delay.
 
-It answers with the token of the utterance it was asked about, so that every answer can be told
-apart. Latencies are spread evenly over their logarithms.
+Each utterance of a player contains a unique token, and the answer repeats it, so that answers can
+be matched with utterances. The logarithms of the delays are evenly distributed.
 """
 
 import asyncio
@@ -16,7 +16,10 @@ TOKEN: Final = re.compile(r"U\d{6}")
 
 
 class LateModel:
-    """Serves on a free port of loopback; `asked` counts requests by the token they are about."""
+    """A server on a free port of loopback.
+
+    `asked` counts the requests by the token that they contain.
+    """
 
     def __init__(self, *, least_seconds: float, most_seconds: float, seed: int) -> None:
         self.asked: Counter[str] = Counter()
@@ -26,7 +29,7 @@ class LateModel:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> str:
-        """Serve; the base address."""
+        """Start the server, and return its base address."""
         self._server = await asyncio.start_server(self._served, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         return f"http://127.0.0.1:{port}/v1"
@@ -36,7 +39,7 @@ class LateModel:
         self._server.close()
 
     async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, kept alive."""
+        """Handle one connection, which is kept alive."""
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -45,7 +48,7 @@ class LateModel:
                 await self._answer(json.loads(body), writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
-        except asyncio.CancelledError:  # the end of the run; asyncio 3.11 would tell of each
+        except asyncio.CancelledError:  # the run has ended; Python 3.11 would report each
             pass
         finally:
             writer.close()

@@ -1,4 +1,4 @@
-"""Players for the load benchmark: telnet clients that speak and listen, and one that looks."""
+"""Players for the load benchmark: telnet clients that speak and listen, and one that only looks."""
 
 import asyncio
 import random
@@ -13,12 +13,12 @@ from server.telnet import Negotiation, plain
 
 LOOKED: Final = re.compile(r"A hall with many people in it\.")
 REFUSED: Final = re.compile(r"N\d{3} (?!thinks)(?!says, \"That is)")
-"""What an NPC shows that is neither an answer nor the gesture of one that thinks."""
+"""Matches what an NPC shows that is neither an answer nor the gesture of thinking."""
 _LINE_END: Final = re.compile(r"\r?\n")
 
 
 class Player:
-    """A telnet client: `heard` counts what NPCs said by the token in it."""
+    """A telnet client. `heard` counts what NPCs have said, by the token in it."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -33,24 +33,24 @@ class Player:
         self._is_in = asyncio.Event()
 
     async def enter(self, host: str, port: int) -> None:
-        """Connect, log in, come into the room and look around."""
+        """Connect, log in, enter the room and look around."""
         reader, self._writer = await asyncio.open_connection(host, port)
         self._reading = asyncio.create_task(self._read(reader))
         await asyncio.sleep(0.5)
         self.type(f"connect {player_name(self.number)} {PASSWORD}")
         await asyncio.wait_for(self._is_in.wait(), 120)
-        await self.look()  # with their first command Evennia builds the command sets of somebody
+        await self.look()  # Evennia builds the command sets of a character at its first command.
 
     def type(self, line: str) -> None:
         self._writer.write(line.encode() + b"\r\n")
 
     def ask(self, token: str, npc: int) -> None:
-        """Ask an NPC of the same room for the token."""
+        """Ask an NPC in the same room to repeat the token."""
         self.said.append(token)
         self.type(f"say {npc_name(npc)}, what is {token}?")
 
     async def look(self) -> float:
-        """Seconds from typing `look` to seeing the room."""
+        """Return the seconds from typing `look` until the room is shown."""
         self.looked.clear()
         start = time.perf_counter()
         self.type("look")
@@ -83,7 +83,7 @@ class Player:
 async def speak(
     players: list[Player], *, npcs: int, seconds: float, pause_seconds: float, seed: int
 ) -> None:
-    """Every player asks an NPC of the room now and then, until the time is over."""
+    """Let every player ask an NPC of the room now and then, until the time is over."""
     end = time.monotonic() + seconds
     await asyncio.gather(
         *(
@@ -108,7 +108,7 @@ async def _speaks(
 async def looks(
     player: Player, *, seconds: float = 0.0, at_least: int = 0, every_seconds: float = 0.25
 ) -> list[float]:
-    """How long each `look` of a bystander took, for so long and so many times."""
+    """Return how long each `look` of a bystander took, in a period with a number of looks."""
     took: list[float] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end or len(took) < at_least:
@@ -118,5 +118,5 @@ async def looks(
 
 
 def bystander_number(players: int) -> int:
-    """The number of the player who only looks, in a room with others."""
+    """Return the number of the player who only looks, in a room with others."""
     return players + (ROOMS - players % ROOMS) % ROOMS

@@ -1,4 +1,4 @@
-"""What `load_units` wrote down in the Server, as tables: what holds the reactor, and how long."""
+"""Make tables of what `load_units` measured: what occupies the reactor, and for how long."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from benchmarks.load_units import GARBAGE, NAMES, ROW, ROWS, SPAN, TURN, UNIT
 
 MOST_LINES: Final = 20
-"""Units of a period that are printed: those that took most."""
+"""How many units of a period are printed: those that took most time."""
 _HEAD: Final = (
     "| what | count | share | processor: p50 | p99 | worst | clock: p50 | p99 | worst |",
     "|---|---|---|---|---|---|---|---|---|",
@@ -17,7 +17,7 @@ _HEAD: Final = (
 
 
 class Period(NamedTuple):
-    """A time between two moments of `time.monotonic`."""
+    """A period between two times of `time.monotonic`."""
 
     name: str
     began: float
@@ -39,12 +39,12 @@ class Times:
 
     @property
     def worst(self) -> float:
-        """The most processor time it took, in milliseconds."""
+        """The most processor time that it took once, in milliseconds."""
         return max(self.processor)
 
 
 Measured = dict[str, list[Times]]
-"""What the Server did, by the name of the period."""
+"""What the Server did in each period, by the period's name."""
 
 
 def percentile(values: Iterable[float], percent: int) -> float:
@@ -53,7 +53,7 @@ def percentile(values: Iterable[float], percent: int) -> float:
 
 
 def measured_in(root: Path, periods: Sequence[Period]) -> Measured:
-    """What the Server of the game in `root` did in these periods, what took most of it first."""
+    """Return what the Server of the game in `root` did in these periods, most time first."""
     names = (root / NAMES).read_text(encoding="utf-8").splitlines()
     data = (root / ROWS).read_bytes()
     found: dict[tuple[str, int], Times] = {}
@@ -76,7 +76,7 @@ def measured_in(root: Path, periods: Sequence[Period]) -> Measured:
 
 
 def table(measured: Sequence[Times], period: Period) -> str:
-    """What took how much of a period's time: the reactor's units, then what of ours is in them."""
+    """Return a table of a period: the time of the reactor's units, then of our spans in them."""
     units = [one for one in measured if one.kind == UNIT]
     ours = [one for one in measured if one.kind != UNIT]
     busy = sum(sum(one.processor) for one in units)
@@ -113,7 +113,7 @@ OURS_MS: Final = 20.0
 
 
 def slow(measured: Sequence[Times]) -> list[str]:
-    """What of ours took too long in the reactor, by its processor time."""
+    """Return which of our functions took too much processor time in the reactor."""
     ours = [one for one in measured if one.kind in (SPAN, GARBAGE) and one.name[:7] != "Evennia"]
     found = [
         f"{one.name} took {one.worst:.0f} ms of the reactor once"

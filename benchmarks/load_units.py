@@ -1,10 +1,12 @@
-"""What the Server's reactor does, unit by unit: for the load benchmark, copied into its game.
+"""Measure each unit of work of the Server's reactor.
+
+The load benchmark copies this into its game.
 
 A unit is one call that Twisted's reactor makes: a timer's function, what a thread sent, reading or
-writing of a connection. Spans are what of ours runs inside units, by the names below. A span's time
-holds that of the spans inside it; a turn is measured over all the units it takes. Each is written
-down with what it took by the clock and in processor time of the reactor's thread, into a file of
-fixed rows (`ROW`) beside a file of names, so that measuring takes no memory that grows.
+writing of a connection. Spans are functions of evennia_ai that run inside units; their names are
+below. The time of a span includes the spans inside it. A turn is measured over all units that it
+takes. Elapsed time and processor time of the reactor's thread are written into a file of fixed rows
+(`ROW`), with names in a second file. So measuring needs no growing memory.
 """
 
 import gc
@@ -19,12 +21,12 @@ from threading import get_ident
 from typing import Any, Final, NamedTuple
 
 ROW: Final = struct.Struct("<dffHB")
-"""When it ended (`time.monotonic`), milliseconds by the clock, of processor; name; kind."""
+"""A row: end (`time.monotonic`), elapsed milliseconds, processor milliseconds, name, kind."""
 ROWS: Final = Path("server", "logs", "units.bin")
 NAMES: Final = Path("server", "logs", "units.txt")
 UNIT, SPAN, GARBAGE, TURN = range(4)
 LOOKED_UP_SECONDS: Final = 1.0
-"""How often what was measured is written to the disk."""
+"""How often measurements are written to the disk."""
 
 SPANS: Final = {
     "turn: is begun (all of its first call)": "npc.mind.pending_answer:PendingAnswer.run",
@@ -52,27 +54,27 @@ SPANS: Final = {
     "garbage: what is new": "npc.service:Garbage._search",
     "garbage: everything": "npc.service:Garbage.search_everything",
 }
-"""Functions of `evennia_ai` where they are called from, by what they are called here."""
+"""Functions of `evennia_ai`, by their short names in the tables."""
 TURNS: Final = {
     "turn: its start, all of the reactor": "npc.turn.turn:Turn._begun",
     "turn: its end, all of the reactor": "npc.turn.turn:Turn._to_the_end",
     "turn: all of it": "npc.turn.turn:Turn._taken",
 }
-"""Coroutines: what each took in all, over the units it ran in."""
+"""Coroutines, whose time is added up over all units in which they run."""
 EVENNIA: Final = {
     "Evennia: a character is entered": "evennia.accounts.accounts:DefaultAccount.puppet_object",
 }
 
 
 class Named(NamedTuple):
-    """Where a function is kept, and under what name."""
+    """The place where a function is stored, and its name in that place."""
 
     owner: Any
     name: str
 
 
 class _Book:
-    """Writes rows down; belongs to the thread that makes it."""
+    """A writer of rows. It belongs to the thread that makes it."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[int, str], int] = {}
@@ -93,7 +95,7 @@ class _Book:
 
 
 def at_server_init() -> None:
-    """Evennia's hook: measure from now on, before anything is planned."""
+    """Start measuring before anything is scheduled. A hook of Evennia."""
     book = _Book()
     _watch_reactor(book)
     _watch_garbage(book)
@@ -111,17 +113,18 @@ def at_server_init() -> None:
 
 
 def at_server_start() -> None:
-    """Evennia's hook; nothing is done."""
+    """Do nothing. A hook of Evennia."""
 
 
 def at_server_stop() -> None:
-    """Evennia's hook; what is written is flushed every second."""
+    """Do nothing, because rows are written every second. A hook of Evennia."""
 
 
 def named_at(place: str) -> Named:
-    """Where the function of a place ("module:Class.function", in `evennia_ai`) is kept.
+    """Return where the function of a path ("module:Class.function" in `evennia_ai`) is stored.
 
-    AttributeError: it is there no more; it moved, and the tables above must follow.
+    Raises:
+        AttributeError: the function has moved; correct the tables above.
     """
     module, _, path = place.partition(":")
     root = "" if module.startswith("evennia.") else "evennia_ai."
@@ -148,7 +151,7 @@ def _timed(book: _Book, kind: int, name: str, do: Callable[..., Any]) -> Callabl
 
 
 def _timed_lines(book: _Book, do: Callable[..., Any]) -> Callable[..., Any]:
-    """What players type, by its first word."""
+    """Measure the lines that players type, by their first word."""
 
     def timed(session: Any, **kwargs: Any) -> Any:
         typed = kwargs.get("text")
@@ -160,7 +163,7 @@ def _timed_lines(book: _Book, do: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Steps:
-    """Runs a coroutine and adds up what its steps take."""
+    """A runner of a coroutine that adds up the time of its steps."""
 
     def __init__(self, coroutine: Any) -> None:
         self._coroutine = coroutine
@@ -198,7 +201,10 @@ def _timed_steps(
 
 
 def _watch_reactor(book: _Book) -> None:
-    """Time what the reactor calls; it is made already, and nothing of it is planned by us yet."""
+    """Measure all calls of the reactor.
+
+    The reactor exists already, but none of our work is scheduled yet.
+    """
     from twisted.internet import base, reactor
 
     made: Any = reactor
@@ -233,7 +239,7 @@ def _timed_wire(book: _Book, do: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _name_of(do: Any) -> str:
-    """What a function is called: a loop by what it repeats, a bound one by its class."""
+    """Return a name for a function. A loop is named after the function that it repeats."""
     seen = getattr(do, "f", None) or do
     seen = getattr(seen, "func", seen)
     name = getattr(seen, "__qualname__", type(seen).__name__)

@@ -1,6 +1,6 @@
-"""A crowd for the load benchmark: it is copied into the benchmark's game and built there.
+"""Build the crowd for the load benchmark, inside the benchmark's game.
 
-Thirty rooms, NPCs and players spread over them, all with names that no other has.
+NPCs and players are distributed over thirty rooms. All have unique names.
 """
 
 import os
@@ -12,7 +12,7 @@ WELCOME: Final = "The crowd is there."
 
 
 def room_of(number: int) -> int:
-    """The room of the NPC or player of this number."""
+    """Return the room of the NPC or player with this number."""
     return number % ROOMS
 
 
@@ -25,7 +25,7 @@ def player_name(number: int) -> str:
 
 
 def at_server_cold_start() -> None:
-    """Evennia's hook: build the crowd once the game's own set-up is done."""
+    """Build the crowd after the game's own set-up. A hook of Evennia."""
     from evennia.server.models import ServerConfig
 
     if ServerConfig.objects.conf("last_initial_setup_step") != "done":
@@ -45,11 +45,11 @@ def at_server_cold_start() -> None:
 
 
 def at_server_start() -> None:
-    """Evennia's hook; nothing is done at a reload."""
+    """Do nothing, also at a reload. A hook of Evennia."""
 
 
 def at_server_stop() -> None:
-    """Evennia's hook; nothing is done."""
+    """Do nothing. A hook of Evennia."""
 
 
 def _made(typeclass: str, key: str, place: Any = None) -> Any:

@@ -1,12 +1,17 @@
-"""Finding the active lore, side by side with the naive loop and with an automaton.
+"""Measure the search for active lore, compared with a naive loop and with an automaton.
 
     python benchmarks/lore.py [--rounds 3] [--turns 20] [--preset sillytavern] [--count o200k]
                                 [--cpu] [--brief | --small]
 
-Workloads: `lore_workload.py`; drivers: `lore_drivers.py`. build: the parsed file to a book that is
-ready. first: a chat the book never saw. next: one more message. All drivers take turns in one
-process, and each answer is compared with the naive loop's before anything is timed. Read the
-ratios, not the times. `docs/extend/benchmarks.md` says what is asked of us.
+The workloads are in `lore_workload.py`, the drivers in `lore_drivers.py`. Three times are measured:
+
+    build  from the parsed file to a book that is ready
+    first  the first turn, with a chat that is new to the book
+    next   a turn with one more message
+
+All drivers take turns in one process. Each answer is compared with that of the naive loop before
+anything is timed. Compare the ratios, not the times. `docs/extend/benchmarks.md` lists the limits
+that our times must meet.
 """
 
 import argparse
@@ -29,13 +34,13 @@ PERCENTS = (1, 10)
 WINDOWS = ((50, 4), (50, 0), (500, 4), (500, 50), (500, 0))
 BRIEF = ((50, 50), (500, 50))
 FEWEST = 3
-"""So many entries are active at least."""
+"""The least number of active entries."""
 SLOW_SECONDS = 0.5
-"""A driver that takes longer for a turn is asked for no more than one next turn a row."""
+"""A driver whose turn takes longer than this is measured for one turn per row only."""
 
 
 def shapes(sizes, windows):
-    """The rows of the table: plain books first, then mixed ones."""
+    """Return the shapes of the table's rows: plain books first, then mixed ones."""
     for size in sizes:
         for percent in PERCENTS:
             for recursive in (False, True):
@@ -55,13 +60,13 @@ def shapes(sizes, windows):
 
 
 def with_strays(size, *, recursive):
-    """A book whose entries are woken by chance as well, three of them by each message."""
+    """Return the shape of a book with additional entries, of which each message activates three."""
     active = max(FEWEST, size // 100)
     return Shape(entries=size, active=active, recursive=recursive, strays=3)
 
 
 class Times:
-    """Seconds that one driver took for a workload."""
+    """The seconds that one driver took for a workload."""
 
     def __init__(self):
         self.build, self.first, self.next, self.verdicts = [], [], [], []
@@ -72,7 +77,7 @@ class Times:
 
 
 class Clock:
-    """Wall time, or with `--cpu` the time of this process, for a machine that others use too."""
+    """A clock of elapsed time or, with `--cpu`, of this process's processor time."""
 
     read = time.perf_counter
 
@@ -84,7 +89,11 @@ def timed(call, *args):
 
 
 def check(workload, makers):
-    """The drivers that are installed. SystemExit where one gives another answer than the loop."""
+    """Return the installed drivers, after comparing their answers with those of the naive loop.
+
+    Raises:
+        SystemExit: a driver gives another answer.
+    """
     loop = makers["naive loop"](workload)
     expected = {turn: loop.turn(turn) for turn in (0, workload.turns)}
     ready = {}
@@ -107,7 +116,7 @@ def check(workload, makers):
 
 
 def measure(workload, ready, rounds):
-    """The times of each driver; a slow one is measured once."""
+    """Return the times of each driver. A slow driver is measured once."""
     times = {name: Times() for name in ready}
     for number in range(rounds):
         for name, make in ready.items():
@@ -122,7 +131,8 @@ def measure(workload, ready, rounds):
                     break
                 seconds, last = timed(driver.turn, turn)
                 times[name].next.append(seconds)
-            if name == "evennia_ai":  # the first read of every entry's verdict
+            # The first read of every entry's verdict is part of the measured time.
+            if name == "evennia_ai":
                 times[name].verdicts.append(timed(lambda result: result.verdicts, last)[0])
     return times
 
@@ -132,7 +142,7 @@ def is_slow(times):
 
 
 def memory(shape):
-    """Bytes that the book takes once it is ready, and after a first turn."""
+    """Return the bytes that the book takes when it is ready, and after a first turn."""
     workload = Workload(shape, turns=0)
     gc.collect()
     tracemalloc.start()
@@ -146,7 +156,7 @@ def memory(shape):
 
 
 def row(shape, active, times):
-    """One line of the table, in milliseconds."""
+    """Return one line of the table, in milliseconds."""
     ours, naive = times["evennia_ai"], times["naive loop"]
     rivals = [ms(times[name].median("next")) if name in times else "-" for name in RIVALS]
     figures = [ms(ours.median(what)) for what in ("build", "first", "next")]
@@ -179,14 +189,14 @@ def ms(seconds):
 
 
 def judge(what, value, *, at_least=None, at_most=None, unit=""):
-    """One line about a figure and what is asked of it."""
+    """Print one line about a measurement and its limit. Return True if it is met."""
     met = value >= at_least if at_least is not None else value <= at_most
     asked = f"at least {at_least:,g}" if at_least is not None else f"at most {at_most:,g}"
     print(f"{what}: {value:,.3g}{unit}, asked {asked}{unit}: {'met' if met else 'MISSED'}")
 
 
 def judgements(found, alike):
-    """What is asked of us, on the largest book that was measured."""
+    """Check our limits, on the largest book that was measured."""
     large = max(shape.entries for shape in found)
     mixed = Shape(entries=large)
     ours, naive = found[mixed]["evennia_ai"], found[mixed]["naive loop"]
@@ -211,7 +221,7 @@ def judgements(found, alike):
 
 
 def equally_active(sizes):
-    """Pairs of a small and a large book with as many active entries."""
+    """Yield pairs of a small and a large book that have equally many active entries."""
     for recursive in (False, True):
         for depth in (4, 50):
             pair = [
@@ -228,11 +238,16 @@ def main():
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--preset", choices=["evennia_ai", "sillytavern"], default="evennia_ai")
     parser.add_argument("--count", choices=list(COUNTERS), default="chars", help="tokens, for ours")
-    parser.add_argument("--cpu", action="store_true", help="count the time of this process alone")
-    parser.add_argument("--brief", action="store_true", help="scan depth 50 alone")
-    parser.add_argument("--small", action="store_true", help="a smoke run: small books, few turns")
+    parser.add_argument(
+        "--cpu", action="store_true", help="count the processor time of this process"
+    )
+    parser.add_argument("--brief", action="store_true", help="measure only scan depth 50")
+    parser.add_argument(
+        "--small", action="store_true", help="a short test run: small books, few turns"
+    )
     options = parser.parse_args()
-    gc.set_threshold(*gc.get_threshold()[:2], 100_000)  # as in a running server (`game.service`)
+    # This is set as in a running server (`game.service`).
+    gc.set_threshold(*gc.get_threshold()[:2], 100_000)
     if options.cpu:
         Clock.read = time.process_time
     sizes, windows = (SIZES[:2], WINDOWS[:2]) if options.small else (SIZES, WINDOWS)

@@ -1,8 +1,8 @@
-"""Ways of finding the active entries: our engine, the loop that everybody writes, an automaton.
+"""Drivers that find the active entries: our engine, the simplest loop, and an automaton.
 
-A driver is made with a workload, which builds what it keeps for the book, and does one turn after
-the other: `turn(t)` takes in the messages that are new and returns what it found, `answer` makes a
-set of entry numbers of that. A driver whose package is missing is left out.
+A driver is made with a workload and prepares what it keeps for the book. Then it handles one turn
+after the other: `turn(t)` reads the new messages and returns what it found, and `answer` converts
+that into a set of entry numbers. A driver whose package is missing is left out.
 """
 
 from counters import COUNTERS
@@ -19,11 +19,14 @@ from evennia_ai.formats.lorebooks.books import read_book
 
 ROLES = {"Aria": "assistant", "Ren": "user"}
 ROOM = 10_000_000
-"""Tokens of the prompt, so that every active entry fits."""
+"""The tokens of the prompt, so many that every active entry fits."""
 
 
 class Ours:
-    """The real `activate_lore` with all its rules; its verdicts are told in every turn."""
+    """The driver of evennia_ai: `activate_lore` with all its rules.
+
+    Its verdicts are read in every turn.
+    """
 
     def __init__(self, workload, *, preset="evennia_ai", count="chars"):
         self.workload = workload
@@ -39,7 +42,8 @@ class Ours:
         )
         self.counter = TokenCounter("bench", "1", COUNTERS[count]()[0])
         self.history, self.state = History(), NO_STATE
-        self.activated(turn=-1)  # an empty chat: whatever is made once for a book is made here
+        # An empty chat, so that everything that is made once per book is made here.
+        self.activated(turn=-1)
 
     def turn(self, turn):
         new = self.workload.new(len(self.history), turn=turn)
@@ -71,9 +75,11 @@ class Ours:
 
 
 class Naive:
-    """Nothing kept: every key against the window, and in recursion against what it woke.
+    """A driver that keeps nothing: it searches the window for every key.
 
-    What was active is not looked for again, and only new contents are searched in a later pass.
+    With recursion, it then searches the contents of the entries that became active.
+
+    Active entries are not searched for again, and later passes search only new contents.
     """
 
     def __init__(self, workload, *, preset="evennia_ai"):
@@ -102,7 +108,7 @@ class Naive:
         }
 
     def stands(self, text, key):
-        """Whether `key` stands in `text` as the preset asks of whole words."""
+        """True if `text` contains `key`, with the preset's rule about whole words."""
         start = text.find(key)
         while start >= 0:
             if self.alone(text, start, start + len(key)):
@@ -116,7 +122,7 @@ class Naive:
 
 
 class Remembering(Naive):
-    """The same loop, with what it found kept for each message and for each entry's content."""
+    """A driver with the same loop that caches the results of each message and content."""
 
     def __init__(self, workload, *, preset="evennia_ai"):
         super().__init__(workload, preset=preset)
@@ -152,7 +158,7 @@ class Remembering(Naive):
 
 
 class Automaton(Remembering):
-    """ahocorasick-rs in place of the loop, with the same memory."""
+    """A driver with an automaton (ahocorasick-rs) instead of the loop, and the same cache."""
 
     def build(self):
         from ahocorasick_rs import AhoCorasick
@@ -170,7 +176,10 @@ class Automaton(Remembering):
 
 
 def alone(text, start, stop):
-    """Whether no word of any script runs on at either end; Chinese has no words to run on."""
+    """True if the characters next to the match belong to no word.
+
+    Chinese has no spaces between words, so its matches always count.
+    """
     runs_on_left = start and in_word(text[start]) and in_word(text[start - 1])
     runs_on_right = stop < len(text) and in_word(text[stop - 1]) and in_word(text[stop])
     return not (runs_on_left or runs_on_right)
@@ -181,10 +190,10 @@ def in_word(char):
 
 
 def alone_in_sillytavern(text, start, stop):
-    """Whether the key is a phrase, or no letter of ASCII stands beside it.
+    """True if the key is a phrase, or if no ASCII letter is next to the match.
 
-    SillyTavern searches `(?:^|\\W)(key)(?:$|\\W)` for one word, and to JavaScript's `\\W` a letter
-    of another script is no letter; a phrase it looks for anywhere.
+    SillyTavern searches `(?:^|\\W)(key)(?:$|\\W)` for one word, and for JavaScript's `\\W` a letter
+    of another script is not a letter. It searches for a phrase anywhere.
     """
     if " " in text[start:stop]:
         return True

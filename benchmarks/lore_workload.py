@@ -1,18 +1,19 @@
-"""Books and chats for the lore benchmark: made from a seed, with which entry is woken by what.
+"""Make books and chats for the lore benchmark from a seed, with the entries that must activate.
 
-Two kinds of book:
+There are two kinds of book:
 
-plain   a SillyTavern world file. An entry has 2 to 4 keys (one in five of two words, three in ten
-        with a capital) and about 60 tokens of content. Of the active entries of a recursive book
-        70 % are woken by the chat, 20 % by those and 10 % by these in turn; in a flat one the chat
-        wakes all. Every stretch of four messages of the chat holds all the words that wake, so the
-        same entries are active at every scan depth and in every turn, while the places change.
-mixed   a V3 lorebook. An entry has 3 keys: Latin words, phrases of two, Cyrillic words, 2 to 4
-        Chinese characters. One word in eighty of the chat is some key, so each turn has its own
-        set of active entries, a few dozen in 50 messages, however large the book is.
+plain   A SillyTavern world file. An entry has 2 to 4 keys (one in five has two words, three in ten
+        have a capital) and about 60 tokens of content. In a recursive book, the chat activates 70 %
+        of the active entries, these activate another 20 %, and those the last 10 %. In a flat book
+        the chat activates all. Every four consecutive messages of the chat contain all keys that
+        activate entries. So the same entries are active at every scan depth and in every turn, and
+        only the places of the keys change.
+mixed   A V3 lorebook. An entry has 3 keys: Latin words, phrases of two words, Cyrillic words, or 2
+        to 4 Chinese characters. One word in eighty of the chat is a key of some entry. So each turn
+        has its own set of active entries, a few dozen in 50 messages, however large the book is.
 
-A key counts where it stands as a whole word in one message, case ignored; Chinese keys count
-anywhere. Standard library only.
+A key counts if it is a whole word in one message, in any case. Chinese keys count anywhere.
+Standard library only.
 """
 
 import random
@@ -23,7 +24,7 @@ from itertools import chain
 SEED = 730_114
 SPEAKERS = ("Aria", "Ren")
 STRETCH = 4
-"""So many messages in a row hold every word that wakes."""
+"""This many consecutive messages contain every word that activates an entry."""
 
 _ONSETS = "b br c ch d dr f g gr h k l m n p r s sh st t th tr v w".split()  # noqa: SIM905
 _NUCLEI = "a e i o u ai ea ou".split()  # noqa: SIM905
@@ -34,10 +35,10 @@ _WAKING = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a workload looks like. `depth` 0 scans the whole chat; `active` is 0 where mixed.
+    """The shape of a workload.
 
-    `strays` are keys in each message that wake one entry each, which nobody planned: as many come
-    and go in every turn.
+    A `depth` of 0 scans the whole chat. `active` is 0 for mixed books. `strays` are keys in each
+    message that activate one additional entry each; equally many come and go in every turn.
     """
 
     entries: int
@@ -53,7 +54,7 @@ class Shape:
 
     @property
     def steps(self) -> tuple[int, int, int]:
-        """How many entries the chat wakes, how many these, and how many those in turn."""
+        """How many entries the chat activates, these entries activate, and those activate."""
         if not self.recursive:
             return self.active, 0, 0
         second, third = max(1, self.active * 2 // 10), max(1, self.active // 10)
@@ -79,11 +80,11 @@ class Workload:
         self.scanned = [f"{name}: {text}" for name, text in self.messages]
 
     def new(self, count: int, *, turn: int) -> list[tuple[str, str]]:
-        """Speaker and text of the messages that are there at `turn`, after the first `count`."""
+        """Return the messages that exist at `turn`, without the first `count`."""
         return self.messages[count : self.shape.messages + turn]
 
     def window(self, turn: int) -> range:
-        """Numbers of the messages within the scan depth, oldest first."""
+        """Return the numbers of the messages within the scan depth, oldest first."""
         stop = self.shape.messages + turn
         return range(max(0, stop - self.shape.depth) if self.shape.depth else 0, stop)
 
@@ -120,7 +121,7 @@ def _plain(rng, shape, turns):
 
 
 def _dealt_out(steps, words_of):
-    """For each entry the words its content must hold: those that wake the step after its own."""
+    """Return the words that each entry's content must have to activate the next step."""
     inside = {}
     for step in (0, 1):
         feeders = [n for n, own in enumerate(steps) if own == step]
@@ -230,7 +231,7 @@ def _vocabulary(rng, count, syllables, taken):
 
 
 def _new(rng, make, taken):
-    """A word that is not taken yet; now it is."""
+    """Return a word that was not used before."""
     while (word := make(rng)).casefold() in taken or len(word) < 2:
         pass
     taken.add(word.casefold())
@@ -254,7 +255,7 @@ def _chinese(rng, length):
 
 
 def _prose(rng, vocabulary, words, inside):
-    """Sentences of `words` words, with each word of `inside` somewhere among them."""
+    """Return sentences of `words` words, with each word of `inside` somewhere in them."""
     parts = [rng.choice(vocabulary) for _ in range(words)]
     for word in inside:
         parts.insert(rng.randrange(1, len(parts)), word)

@@ -1,24 +1,27 @@
-"""Recalling: how much of what answers a question is among the first memories an NPC thinks of.
+"""Measure how many of the memories that answer a question an NPC recalls first.
 
     python -m benchmarks.recall [--half report] [--brief] [--check]
     python -m benchmarks.recall --cost
 
-Dialogues of a hundred memories each and 180 questions a half (`recall_dialogues.py`). The weights
-were tuned on the half `tune`; what counts is the half `report`, whose plots the other has not. A
-question finds the share of its evidence that is among the first ten, or five, of all memories.
+There are dialogues with a hundred memories each, in two halves with 180 questions each
+(`recall_dialogues.py`). The weights were tuned on the half `tune`. The results are of the half
+`report`, which has other plots. The evidence of a question are the memories that answer it. Each
+question gives the share of its evidence among the first ten, or five, of all memories. Five ways to
+score memories are compared:
 
-    before               the words of a memory alone, as they counted until 2026-11-23
+    before               only the words of a memory, as they counted until 2026-11-23
     words                the same words, measured against the best candidate
-    neighbours, scene    and the words of what was learnt just before and after, and of the scene
-    meaning, weighted    the words alone and the same model, by a weighted sum
-    all of it            words, neighbours, scene, meaning, and asked in turn
+    neighbours, scene    also the words of memories just before and after, and of the scene
+    meaning, weighted    a weighted sum of the words and of the model's similarity
+    all of it            words, neighbours, scene and meaning, asked in turn
 
-First by relevance alone, as the tool `recall` finds; then by the whole score, by which a prompt's
-are taken: recency and importance, which know nothing of the question, count as much there. The
-model is the one of the extra `embeddings`; what needs it is left out, and named, where it is not
-installed. The same seed gives the same numbers on every machine. `--check` looks at those alone
-that have a floor, and ends with status 1 where less is found than should be; `--cost` measures what
-one prompt's recall takes instead, by processor time.
+First the memories are ordered by relevance only, as for the tool `recall`. Then they are ordered by
+the whole score, as for a prompt. There recency and importance count as much, which do not depend on
+the question. The model is that of the extra `embeddings`. If it is not installed, the ways that
+need it are left out, and named. The same seed gives the same numbers on every machine.
+
+`--check` runs only the ways that have a limit, and ends with status 1 if they find too little.
+`--cost` measures the processor time of one prompt's recall instead.
 """
 
 import argparse
@@ -40,18 +43,18 @@ from evennia_ai.services.llm.sentence_model import SentenceModelError, sentence_
 FIRST = (5, 10)
 ALONE = {"neighbours_percent": 0, "scene_percent": 0, "second_percent": 0, "meaning_percent": 0}
 MORE_RELEVANT = (200, 300)
-"""What relevance may count in the score, where recency and importance count 100 each."""
+"""The weights of relevance that are tried, where recency and importance have 100 each."""
 LANGUAGES = ("en", "ru")
 USUAL = RecallRules(languages=LANGUAGES)
 BEFORE = RecallRules(**ALONE, against="itself", languages=LANGUAGES)
 WORDS = RecallRules(**ALONE, languages=LANGUAGES)
 FLOORS = {"these, asked in turn": 0.58, "all of it": 0.74}
-"""Least share of the evidence among the first ten by relevance, in the half `report`."""
+"""The least share of the evidence among the first ten memories, in the half `report`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question as the engine meets it: memories, words and nearness, and which ones answer."""
+    """A question as the engine gets it, with the memories that answer it."""
 
     kind: str
     memories: tuple[Memory, ...]
@@ -62,7 +65,7 @@ class Asked:
 
 
 def asked_in(half):
-    """All questions of a half."""
+    """Return all questions of a half."""
     return [one for dialogue in dialogues(half) for one in _asked(dialogue)]
 
 
@@ -81,7 +84,7 @@ def _asked(dialogue):
 
 
 def _memory(dialogue, noted):
-    """What was noted as the engine would keep it; it is not told from which lines it was noted."""
+    """Return a noted memory as the engine would store it, without its source lines."""
     session = dialogue.sessions[noted.session]
     lines = [_message(dialogue, *line) for line in session.lines]
     return Memory(
@@ -107,13 +110,13 @@ def vector(text):
 
 
 def nearness(asked):
-    """How near the meaning of each memory lies to the question's."""
+    """Return the similarity of each memory's meaning to the question's meaning."""
     question = vector(asked.text)
     return {one.id: round(float(vector(one.text) @ question), 4) for one in asked.memories}
 
 
 def by_score(rules, *, with_meaning=False, by="total"):
-    """Asked -> ids of its memories, the best first."""
+    """A function from a question to the ids of its memories, best first."""
 
     def order(asked):
         near = nearness(asked) if with_meaning else NO_NEARNESS
@@ -128,7 +131,7 @@ def by_score(rules, *, with_meaning=False, by="total"):
 
 
 def found(asked, order):
-    """For each number of first ones, kind -> shares of the evidence."""
+    """Return the shares of the evidence found, by the number of memories and kind of question."""
     shares = {first: {kind: [] for kind in KINDS} for first in FIRST}
     for one in asked:
         ranked = order(one)
@@ -139,7 +142,7 @@ def found(asked, order):
 
 
 def ways(*, has_model):
-    """Name -> order by relevance, and by the whole score; those that can be had here."""
+    """Return the available ways by name, each with its orders by relevance and by whole score."""
     scene = replace(USUAL, second_percent=0)
     rules = {
         "before": (BEFORE, False),
@@ -158,14 +161,17 @@ def ways(*, has_model):
             continue
         options = {"with_meaning": needs_model}
         made[name] = (by_score(given, **options, by="relevance"), by_score(given, **options))
-    for percent in MORE_RELEVANT:  # which changes no order by relevance
+    for percent in MORE_RELEVANT:  # This does not change any order by relevance.
         rules = replace(USUAL, relevance_percent=percent)
         made[f"so, relevance {percent} %"] = (None, by_score(rules, with_meaning=has_model))
     return made
 
 
 def report(title, asked, orders):
-    """Print a table; for each order the share of the evidence that is among the first ten."""
+    """Print a table.
+
+    Return, for each order, the share of the evidence among the first ten memories.
+    """
     print(f"\n{title:24} {'first 5':>8} {'first 10':>9}  " + "".join(f"{k:>11}" for k in KINDS))
     totals = {}
     for name, order in orders.items():
@@ -181,7 +187,7 @@ def report(title, asked, orders):
 
 
 def cost(count, *, rounds=60):
-    """Milliseconds of the processor for one recall among so many memories: before and now."""
+    """Return the processor milliseconds of one recall among `count` memories: old and new way."""
     asked = asked_in("report")
     pool = [memory for one in asked[::30] for memory in one.memories]
     rng = random.Random(count)
@@ -201,9 +207,13 @@ def cost(count, *, rounds=60):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=HALVES, default="report")
-    parser.add_argument("--brief", action="store_true", help="without the model for sentences")
-    parser.add_argument("--check", action="store_true", help="fail where too little is found")
-    parser.add_argument("--cost", action="store_true", help="what one recall takes, instead")
+    parser.add_argument("--brief", action="store_true", help="leave out the sentence model")
+    parser.add_argument(
+        "--check", action="store_true", help="end with status 1 if too little is found"
+    )
+    parser.add_argument(
+        "--cost", action="store_true", help="measure the time of one recall instead"
+    )
     options = parser.parse_args()
     if options.cost:
         for count in (300, 5_000):
@@ -220,14 +230,14 @@ def main():
         report("by score", asked, {k: pair[1] for k, pair in orders.items()})
     low = [name for name, floor in FLOORS.items() if totals.get(name, 1.0) < floor]
     if options.check and low:
-        raise SystemExit(f"too little is recalled by: {', '.join(low)}")
+        raise SystemExit(f"too little evidence is recalled by: {', '.join(low)}")
 
 
 def _has_model():
     try:
         sentence_model()
     except SentenceModelError as missing:
-        print(f"left out: what needs a model for sentences: {missing}")
+        print(f"left out, because there is no sentence model: {missing}")
         return False
     return True
 

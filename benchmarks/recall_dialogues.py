@@ -1,17 +1,17 @@
-"""Long dialogues with questions about them, made from a seed and the plots in `dialogues/`.
+"""Make long dialogues, with questions about them, from a seed and the plots in `dialogues/`.
 
-A dialogue is what one NPC lived through: ten sessions, days of game time apart, in which ten plots
-are told beat by beat by seven people, among greetings and small talk that uses the same names and
-many of the same words. Of each beat, and of small talk too, one thing was noted: that is a memory.
-Six of the plots are asked about, in five kinds of question; the beats that answer one are its
-evidence. The two halves have plots of their own, so nothing that is tuned on one has seen a word of
-the other's.
+A dialogue is what one NPC experienced: ten sessions, days of game time apart. In them, seven people
+tell ten plots step by step (each step is a beat). Between the beats are greetings and small talk
+with the same names and many of the same words. One thing was noted of each beat, and of small talk
+too; this is a memory. There are questions about six of the plots. The beats that answer a question
+are its evidence. Each half has its own plots, so weights that are tuned on one half have seen
+nothing of the other. There are five kinds of question:
 
-    name        says who or what it is about
-    pronoun     names its person in the message before alone
-    date        asks for a time, or for what was at a time
-    two_step    calls its person by what another memory tells
-    paraphrase  shares no telling word with what was noted
+    name        names the person or the thing that it is about
+    pronoun     names its person only in the message before
+    date        asks for a time, or for what happened at a time
+    two_step    describes its person by what another memory says
+    paraphrase  shares no specific word with what was noted
 """
 
 import random
@@ -26,19 +26,19 @@ Half = Literal["tune", "report"]
 HALVES = ("tune", "report")
 KINDS = ("name", "pronoun", "date", "two_step", "paraphrase")
 DIALOGUES = 6
-"""In each half."""
+"""How many dialogues each half has."""
 SESSIONS = 10
 PEOPLE = 7
 ASKED_PLOTS = 6
 SMALL_MATTERS = 60
 GOES_ON = 0.4
-"""How often a plot goes on in the same session; else it does so days later."""
+"""The probability that a plot continues in the same session. Otherwise it continues days later."""
 APART_HOURS = (40, 110)
 FOLDER = Path(__file__).parent / "dialogues"
 
 
 class Person:
-    """Somebody, as plots write them: `{A}`, `{A.he}`, `{A.his}`, `{A.him}`, `{A.He}`."""
+    """A person, as plots name them: `{A}`, `{A.he}`, `{A.his}`, `{A.him}`, `{A.He}`."""
 
     def __init__(self, name, *, she=False):
         self.name = name
@@ -51,7 +51,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """One memory: what was noted, and the lines of its session that it was noted from."""
+    """One memory: what was noted, and the lines of the session from which it was noted."""
 
     id: int
     text: str
@@ -63,7 +63,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One evening: when and where it was, who was there, and what they said, by name."""
+    """One session: its time and place, the people there, and what they said."""
 
     hours: float
     place: str
@@ -73,7 +73,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What somebody asks, after what was said just before, and the memories that answer it."""
+    """A question, what was said just before it, and the memories that answer it."""
 
     kind: str
     said: tuple[tuple[str, str], ...]
@@ -90,7 +90,7 @@ class Dialogue:
 
 
 def dialogues(half):
-    """The dialogues of a half, always the same."""
+    """Return the dialogues of a half. They are always the same."""
     plots = _read(f"plots_to_{half}.yaml")
     return [_Teller(half, number, plots).dialogue() for number in range(DIALOGUES)]
 
@@ -100,7 +100,7 @@ def _read(name):
 
 
 class _Teller:
-    """Makes one dialogue."""
+    """A generator of one dialogue."""
 
     def __init__(self, half, number, plots):
         self.rng = random.Random(f"{half} {number}")
@@ -137,7 +137,7 @@ class _Teller:
         )
 
     def _slots(self, plot):
-        """Who and what a plot is about in this dialogue."""
+        """Return the people and things that a plot is about in this dialogue."""
         cast = dict(zip("ABC", self.rng.sample(self.people, 3), strict=True))
         day, other = self.rng.sample(self.talk["days"], 2)
         picks = {name: self.rng.choice(some) for name, some in plot["picks"].items()}
@@ -149,7 +149,7 @@ class _Teller:
         return {"npc": self.npc, "X": one, "Y": other, "day": day}
 
     def _schedule(self):
-        """What is told in each session, in its order: beats of plots among small matters."""
+        """Return what is told in each session, in order: beats of plots among small talk."""
         plots = [[] for _ in range(SESSIONS)]
         for index, (plot, slots, _) in enumerate(self.plots):
             at = self.rng.randrange(SESSIONS - len(plot["beats"]) + 1)
@@ -209,6 +209,6 @@ class _Teller:
 
 
 def _turn_about(asker, npc, lines):
-    """The lines as said turn about, the last of them by who asks."""
+    """Return the lines as said alternately; the person who asks says the last one."""
     for place, line in enumerate(lines):
         yield (asker if (len(lines) - place) % 2 else npc), line

@@ -1,14 +1,15 @@
-"""What a live turn costs the reactor, stage by stage, in processor time.
+"""Measure the processor time that each stage of a turn takes in the reactor.
 
     python -m benchmarks.turn [--turns 300] [--npcs 6] [--first NPCS] [--profile STAGE]
 
-A room of six NPCs, or of as many as are asked for, and three players in a real game on a SQLite
-file, with Evennia's own settings of it: a card, lore in three books, notes, facts, tools, and 240
-messages in the room's history. A player says something to one NPC, all of them record it, and the
-one answers with what a scripted model says. Each stage is measured in the time of its thread, so a
-machine that others use tells the same; `queries` are the statements it sends to the database.
-Stages are within each other where the names are. `--profile` prints where the time of one stage
-goes.
+Six NPCs (or as many as you ask for) and three players are in one room of a real game, in a SQLite
+file with Evennia's own options. The NPCs have a card, lore in three books, notes, facts and tools,
+and the room's history has 240 messages. A player says something to one NPC. All NPCs record it, and
+the one answers with the reply of a scripted model.
+
+Each stage is measured in the processor time of its thread, so other programs do not change it.
+`queries` is how many statements it sends to the database. An indented stage is a part of the stage
+above it. `--profile` prints which functions take the time of one stage.
 """
 
 import argparse
@@ -67,7 +68,10 @@ STAGES: Final = (
 
 
 class Meter:
-    """The processor seconds and the queries of each stage, from the moment it is switched on."""
+    """A meter of the processor seconds and queries of each stage.
+
+    It counts after it is switched on.
+    """
 
     def __init__(self, profiled: str = "") -> None:
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
@@ -79,13 +83,13 @@ class Meter:
         self._asked: list[str] = []
 
     def counted(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        """Count a statement and send it."""
+        """Count a statement of the database and send it."""
         self._asked.append(" ".join(re.sub(r'"s\d+_x\d+"', "", sql).split()[:5]))
         return execute(sql, params, many, context)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Measure what happens in the block."""
+        """Measure what happens in a `with` block."""
         if not self.is_on:
             yield
             return
@@ -104,7 +108,7 @@ class Meter:
             self.statements[name].update(self._asked[asked:])
 
     def watch(self, name: str, path: str) -> None:
-        """Measure every call of the function at this path."""
+        """Measure every call of the function with this path."""
         where, _, attributes = path.partition(":")
         holder: Any = importlib.import_module(where)
         *owners, last = attributes.split(".")
@@ -113,7 +117,8 @@ class Meter:
         setattr(holder, last, self._measured(name, getattr(holder, last)))
 
     def _measured(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        if function.__code__.co_flags & 0x80:  # a coroutine; its stage waits for nobody here
+        # For a coroutine, the stage does not include waiting.
+        if function.__code__.co_flags & 0x80:
 
             @functools.wraps(function)
             async def measured_async(*args: Any, **kwargs: Any) -> Any:
@@ -131,7 +136,7 @@ class Meter:
 
 
 def started(folder: str) -> None:
-    """Evennia on a database file in `folder`, with all tables in it."""
+    """Set up Evennia with a database file in `folder` that has all tables."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "server.conf.test_settings"
     from tests.conftest import ENVIRONMENT
 
@@ -152,7 +157,7 @@ def started(folder: str) -> None:
 
 
 def furnished(stage: Any) -> None:
-    """A card, books, notes and components as a game has them, and a long history in the room."""
+    """Give an NPC a card, lorebooks, notes and components, and its room a long history."""
     from evennia_ai.engine.prompt.components import GAME
     from evennia_ai.npc.npc_settings import change_settings
     from tests.npc.scripted_games import a_book, an_entry, furnish
@@ -167,7 +172,7 @@ def furnished(stage: Any) -> None:
 
 
 def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
-    """So many messages of a speaker in the histories of those who hear them, in their room."""
+    """Let a speaker say a number of messages, which all NPCs in the room record."""
     from evennia_ai.engine.history.records import reply_record
     from evennia_ai.npc.recording.heard import event_record, key_of, open_conversation
     from evennia_ai.npc.senses.events import Event
@@ -189,7 +194,7 @@ def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
 
 
 def play(stage: Any, meter: Meter, turns: int) -> None:
-    """Players ask one NPC after the other something, turn after turn."""
+    """Let players ask one NPC after the other something, turn after turn."""
     for number in range(turns):
         speaker = (stage.anna, stage.ben, stage.cara)[number % 3]
         with meter.stage("say"):
@@ -201,7 +206,7 @@ def play(stage: Any, meter: Meter, turns: int) -> None:
 
 
 def staged(cast: tuple[int, ...], *, npcs: int) -> Any:
-    """The room, who is in it, and a model that always has an answer."""
+    """Make the room and the people in it, with a model that always answers."""
     from twisted.internet.task import Clock
 
     from evennia_ai.services.settings.game import CompactionSettings
@@ -216,7 +221,8 @@ def staged(cast: tuple[int, ...], *, npcs: int) -> Any:
     furnished(stage)
     stage.talks_with(
         lambda _: "Aye, and the tide is with us until the bell rings, they say.",
-        # A compaction belongs to no one turn: the history is cut in steps instead.
+        # Compaction is off, because it belongs to no single turn. The history is cut in steps
+        # instead.
         compaction=CompactionSettings(enabled=False),
         context_tokens=CONTEXT_TOKENS,
     )
@@ -225,9 +231,10 @@ def staged(cast: tuple[int, ...], *, npcs: int) -> Any:
 
 
 def a_crowd(many: int) -> list[tuple[int, int]]:
-    """So many NPCs, ten to a hall with a player: the ids of NPCs with the player beside each.
+    """Make many NPCs, ten to a hall with one player. Return the NPCs' ids, each with its player.
 
-    They have a card of their own each and talked before, and the process knows nothing of it.
+    Each NPC has its own card and an earlier conversation, of which the process has nothing in
+    memory.
     """
     from evennia.objects.objects import DefaultCharacter, DefaultRoom
     from evennia.utils.create import create_object
@@ -253,7 +260,7 @@ def a_crowd(many: int) -> list[tuple[int, int]]:
 
 
 def forget_all() -> None:
-    """What a process knows of the game is what it knew when it started."""
+    """Empty all caches of the process, as after a start."""
     from evennia.utils.idmapper.models import flush_cache
 
     from evennia_ai.store.core.snapshots import forget_everything
@@ -263,7 +270,7 @@ def forget_all() -> None:
 
 
 def play_first(stage: Any, meter: Meter, crowd: list[tuple[int, int]]) -> None:
-    """Each NPC of a crowd is asked something for the first time."""
+    """Ask each NPC of a crowd something for the first time."""
     from evennia_ai.npc.senses.presence import object_of
 
     for npc_id, guest_id in crowd:
@@ -274,7 +281,7 @@ def play_first(stage: Any, meter: Meter, crowd: list[tuple[int, int]]) -> None:
 
 
 def report(meter: Meter) -> None:
-    """The stages, a line each."""
+    """Print a line for each stage."""
     in_thread = zip_longest(meter.seconds[WRITTEN], meter.seconds[READ], fillvalue=0.0)
     both = zip(meter.seconds["start"], in_thread, strict=True)
     meter.seconds[REACTOR] = [whole - sum(told) for whole, told in both]
@@ -296,9 +303,11 @@ def report(meter: Meter) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--turns", type=int, default=300)
-    parser.add_argument("--profile", default="", help="a stage, by its name without spaces")
+    parser.add_argument(
+        "--profile", default="", help="the stage to profile, by its name without spaces"
+    )
     parser.add_argument("--statements", action="store_true", help="list the statements of a stage")
-    parser.add_argument("--npcs", type=int, default=NPCS, help="how many are in the room")
+    parser.add_argument("--npcs", type=int, default=NPCS, help="how many NPCs are in the room")
     parser.add_argument("--first", type=int, default=0, metavar="NPCS")
     options = parser.parse_args()
     by_name = {name.strip(): name for name, _, _ in STAGES}
@@ -317,7 +326,7 @@ def main() -> None:
             if path:
                 meter.watch(name, path)
         play(stage, meter, 30)
-        Garbage().begin(held=int, is_quiet=bool)  # as the game's service does
+        Garbage().begin(held=int, is_quiet=bool)  # This is set as in a running game.
         meter.is_on = True
         with connection.execute_wrapper(meter.counted):
             if crowd:

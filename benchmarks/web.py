@@ -1,13 +1,14 @@
-"""How long the pages for builders take, and how heavy they are.
+"""Measure how long the web pages for builders take, and their size.
 
     python -m benchmarks.web [--turns 1000] [--entries 10000] [--repeat 40] [--check]
 
-A real game's tables in a SQLite file: an NPC with a card, notes, components and a lorebook of ten
-thousand entries had a thousand turns. Each page is asked for by Django's own client, logged in as a
-builder, so what is measured is what the server does until the first byte is there; a page is made
-whole before any of it is sent. Printed are median, 95th percentile and worst in milliseconds, the
-size of the page as it is and compressed, and its elements; below, the scripts of the pages without
-an editor. `--check` ends with status 1 where a page is over what is asked.
+The tables of a real game are in a SQLite file. An NPC with a card, notes, components and a lorebook
+of ten thousand entries has had a thousand turns. Django's own client, logged in as a builder,
+requests each page. So the time is that of the server until the first byte; a page is complete
+before any of it is sent. Printed are the median, 95th percentile and worst time in milliseconds,
+the size of the page plain and compressed, and the number of its elements. Then the size of the
+scripts follows that pages without an editor use. `--check` ends with status 1 if a page is over its
+limits.
 """
 
 import argparse
@@ -31,7 +32,7 @@ _OWN: Final = ("turn.js",)
 
 
 def played(turns: int, entries: int) -> Any:
-    """The stage after so many turns."""
+    """Play so many turns and return the stage."""
     from twisted.internet.task import Clock
 
     from evennia_ai.engine.prompt.components import GAME
@@ -55,7 +56,7 @@ def played(turns: int, entries: int) -> Any:
 
 
 def pages(stage: Any, turns: int) -> dict[str, str]:
-    """The addresses that are measured, by what they are."""
+    """Return the addresses of the pages to measure, by their names."""
     npc = f"/ai/npc/{stage.npc.ai.ref}/"
     turn = f"{npc}turn/{turns}/"
     return {
@@ -81,7 +82,7 @@ def pages(stage: Any, turns: int) -> dict[str, str]:
 
 
 def a_builder() -> Any:
-    """A browser that is logged in."""
+    """Return a client that is logged in as a builder."""
     from django.contrib.auth import get_user_model
     from django.test import Client
 
@@ -93,7 +94,7 @@ def a_builder() -> Any:
 
 
 def measured(client: Any, address: str, repeat: int) -> tuple[list[float], bytes]:
-    """Milliseconds of each time the page was asked for after the first, and the page."""
+    """Return the milliseconds of each request of a page after the first, and the page."""
     content = client.get(address).content
     times = []
     for _ in range(repeat):
@@ -104,7 +105,7 @@ def measured(client: Any, address: str, repeat: int) -> tuple[list[float], bytes
 
 
 def script_bytes() -> int:
-    """The scripts of a page without an editor, compressed."""
+    """Return the compressed size of the scripts of a page without an editor."""
     import evennia_ai
 
     folder = Path(evennia_ai.__file__).parent / "static" / "evennia_ai"
@@ -125,7 +126,7 @@ def main() -> int:
 
         stage = played(asked.turns, asked.entries)
         client = a_builder()
-        Garbage().begin(held=int, is_quiet=bool)  # as the game's service does
+        Garbage().begin(held=int, is_quiet=bool)  # This is set as in a running game.
         heads = ("page", "p50", "p95", "worst", "kB", "gz kB", "elements")
         print(f"{heads[0]:22}" + "".join(f"{head:>9}" for head in heads[1:]))
         for name, address in pages(stage, asked.turns).items():

@@ -1,13 +1,13 @@
-"""What the pages cost where people see it: a move until it is drawn, and `look` beside readers.
+"""Measure how fast web pages draw a change, and `look` while pages are open.
 
     python -m benchmarks.web_live [--moves 40] [--looks 200] [--readers 20] [--check]
 
-A copy of the demo game runs on this machine. In a real Chromium a text of a turn's column is moved
-by its key, again and again; a move takes from the key until two frames after the column that shows
-it is in the page. Then somebody types `look` in the game, first alone, then while so many readers
-ask for the watch as its page does, every two seconds each. Printed are median, 95th and 99th
-percentile and worst in milliseconds. `--check` ends with status 1 where a move takes more than 150
-at the 95th percentile, or `look` twice as long at the 99th as alone.
+A copy of the demo game runs on this machine. In a real Chromium, a key press moves a text in the
+column of a turn, again and again. The time of a move is from the key press until two frames after
+the page has the new column. Then somebody types `look` in the game: first alone, then while readers
+request the watch page every two seconds. Printed are the median, 95th and 99th percentile and worst
+time in milliseconds. `--check` ends with status 1 if a move takes more than 150 ms at the 95th
+percentile, or if `look` takes twice as long at the 99th percentile as alone.
 """
 
 import argparse
@@ -51,7 +51,7 @@ _MOVED: Final = """async (wanted) => {
 def in_the_browser(
     base_url: str, account: tuple[str, str], npc: str, moves: int
 ) -> tuple[list[float], str]:
-    """How long each move took, in milliseconds, and the cookies of who made them."""
+    """Return how long each move took, in milliseconds, and the cookies of the browser."""
     with (
         chromium(undone="moves are not measured") as browser,
         a_page(browser, Troubles(), base_url=base_url) as page,
@@ -72,7 +72,7 @@ def in_the_browser(
 
 @contextmanager
 def reading(base_url: str, cookies: str, readers: int) -> Iterator[None]:
-    """So many people have the watch open."""
+    """Let a number of people have the watch page open."""
     over = threading.Event()
 
     def read(begin: float) -> None:
@@ -99,7 +99,7 @@ def reading(base_url: str, cookies: str, readers: int) -> Iterator[None]:
 
 
 def looked(builder: Any, looks: int) -> list[float]:
-    """How long each `look` took, in milliseconds."""
+    """Return how long each `look` took, in milliseconds."""
     took = []
     for _ in range(looks):
         begun = time.perf_counter()
@@ -111,7 +111,7 @@ def looked(builder: Any, looks: int) -> list[float]:
 
 
 def told(name: str, took: list[float]) -> str:
-    """A row of the table."""
+    """Print a row of the table."""
     figures = (
         statistics.median(took),
         percentile(took, 95),
@@ -122,7 +122,7 @@ def told(name: str, took: list[float]) -> str:
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure everything and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moves", type=int, default=40)
     parser.add_argument("--looks", type=int, default=200)

@@ -1,11 +1,15 @@
-"""What a conversation's window takes in memory: `benchmarks/history.py --memory`.
+"""Measure the memory of a conversation's window, for `benchmarks/history.py --memory`.
 
-A conversation of 1,000 messages of 100 to 400 characters, all of them held because each prompt has
-room for all. `read` is the window as a process reads it; `shown` the same when one turn has
-composed, hashed, committed and fitted to a provider all that a prompt shows; `lived` is a
-conversation that this process saw grow turn by turn, with a lorebook that scans the four newest
-messages and memories that are compared with them. Counted is each object once that can be reached
-from the window alone, as `sys.getsizeof` has it; nothing is timed.
+The conversation has 1,000 messages of 100 to 400 characters. All are in memory, because each
+prompt is large enough for all. Three windows are measured:
+
+    read   as a process reads it from the database
+    shown  after one turn has composed, hashed, committed and adapted a prompt with all messages
+    lived  after this process has seen the conversation grow turn by turn, with a lorebook scanning
+           the four newest messages, and memories that are compared with them
+
+Each object that only the window reaches is counted once, with its `sys.getsizeof`. Nothing is
+timed.
 """
 
 import enum
@@ -19,7 +23,7 @@ MESSAGES = 1_000
 SEED = 20417
 LIMIT_TOKENS = 400_000
 ENTRIES = 40
-# Shared by the whole process, so no window's own.
+# Objects that the whole process shares. They do not belong to one window.
 _SHARED = (
     *(type, enum.Enum, types.ModuleType, types.FunctionType, types.BuiltinFunctionType),
     types.MethodType,
@@ -27,7 +31,7 @@ _SHARED = (
 
 
 def measured():
-    """Bytes per message of the three windows, each by the names of the objects' types."""
+    """Return the bytes per message of the three windows, by the names of the objects' types."""
     from evennia_ai.store.core.snapshots import forget_everything
     from evennia_ai.store.history.windows import windows
 
@@ -44,7 +48,7 @@ def measured():
 
 
 def report():
-    """The table: bytes per message, and what most of them are."""
+    """Print the table: bytes per message, and which types take most of them."""
     count, found = measured()
     print(f"{count} messages held; bytes per message, by kind of object")
     for what, sizes in found.items():
@@ -53,7 +57,10 @@ def report():
 
 
 class Chat:
-    """A conversation with all that a turn asks of it; `given` is what is no part of its window."""
+    """A conversation with everything that a turn needs.
+
+    `given` is what does not belong to its window.
+    """
 
     def __init__(self, npc_ref):
         from evennia_ai.engine.inputs import ComposeRules
@@ -79,7 +86,7 @@ class Chat:
         self.given = (self.components, self.rules, self.book, self.memories)
 
     def turn(self, line, reply):
-        """Something is heard, a prompt composed, committed and fitted, and answered."""
+        """Play one turn: hear something, compose, commit and adapt a prompt, and answer."""
         from evennia_ai.engine.compose import compose
         from evennia_ai.engine.history.turn.sending import make_draft
         from evennia_ai.engine.inputs import Inputs
@@ -111,7 +118,7 @@ class Chat:
 
 
 def said(rng, count):
-    """What Tobias says and what is answered, in turns."""
+    """Return what Tobias says and what the NPC answers, alternately."""
     from evennia_ai.engine.history.records import NewRecord, RecordKind, reply_record
 
     for number in range(count):
@@ -123,7 +130,7 @@ def said(rng, count):
 
 
 def prose(rng, characters):
-    """Words of the workload, as many as make so many characters."""
+    """Return words of the workload with so many characters together."""
     from benchmarks.workload import WORDS
 
     words = []
@@ -133,7 +140,7 @@ def prose(rng, characters):
 
 
 def reached(root, *, without=()):
-    """Bytes of all that can be reached from `root` and not from `without`, by name of type."""
+    """Return the bytes of all objects that `root` reaches and `without` does not, by type."""
     seen = set()
     for one in without:
         _walk(one, seen)
@@ -141,7 +148,7 @@ def reached(root, *, without=()):
 
 
 def _walk(root, seen):
-    """Bytes by name of type of all that can be reached and was not seen yet."""
+    """Return the bytes of all reachable objects that were not counted yet, by type."""
     sizes, waiting = Counter(), [root]
     while waiting:
         one = waiting.pop()

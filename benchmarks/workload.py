@@ -1,18 +1,16 @@
-"""Workload W1: one chat prompt of fixed shape, the same every time, and its right answer.
+"""Workload W1: a chat prompt that is the same every time, and its right answer.
 
-Shape: a system prompt of about 1,500 tokens, 8 components (two of them depend
-on state that changes every turn), a history of 200 messages of about 40 tokens
-(role and "Name: text"), 6 injections at depths 0, 1, 2, 4, 6, 10 and a budget of
-4,096 tokens.  Turn t has 200 + t messages and its own state.
+It has a system prompt of about 1,500 tokens, 8 components (two of them change every turn), 200
+messages of about 40 tokens (role and "Name: text"), 6 injections at depths 0, 1, 2, 4, 6 and 10,
+and a budget of 4,096 tokens. Turn t has 200 + t messages and its own state.
 
-The right answer (`expected`):
-  system, components in order, then the longest run of newest messages that
-  fits; an injection of depth d stands before the newest d messages (0: last of
-  all); a message costs count(content) + 4, the whole prompt 3 more; system,
-  components and injections are never dropped.
+The right answer (`expected`) is the system prompt, the components in order, and the longest run of
+newest messages that fits. An injection at depth d is placed before the newest d messages (0: at the
+end). A message costs count(content) + 4 tokens, the whole prompt 3 more. System prompt, components
+and injections are never dropped.
 
-Texts are one line of plain words without quotes, because one peer carries them through YAML.
-Macros are {{char}}, {{user}}, {{place}}, {{mood}}, {{hour}}.  Standard library only.
+Texts are one line of plain words without quotes, because one of the other libraries puts them into
+YAML. The macros are {{char}}, {{user}}, {{place}}, {{mood}} and {{hour}}. Standard library only.
 """
 
 import random
@@ -51,7 +49,7 @@ WORDS = """
 
 
 def prose(rng, words):
-    """`words` words in sentences of 6 to 14, each ending in a full stop."""
+    """Return `words` words in sentences of 6 to 14 words, each ending in a full stop."""
     out = []
     while words > 0:
         n = min(words, rng.randint(6, 14))
@@ -65,7 +63,7 @@ def prose(rng, words):
 
 
 def macros(rng, text, names):
-    """`text` with each of `names` standing as a macro in place of some word."""
+    """Return `text` with some words replaced by macros, one for each of `names`."""
     words = text.split(" ")
     for name in names:
         words[rng.randrange(2, len(words) - 2)] = "{{" + name + "}}"
@@ -73,9 +71,10 @@ def macros(rng, text, names):
 
 
 class W1:
-    """The workload.  All fields are plain strings, tuples and lists.
+    """Workload W1. All fields are plain strings, tuples and lists.
 
-    `texts` seeds the prompt's own texts, `talk` what is said and the state of each turn.
+    `texts` is the seed of the prompt's own texts, `talk` the seed of what is said and of each
+    turn's state.
     """
 
     def __init__(self, turns=64, messages=HISTORY, *, texts=SEED, talk=SEED):
@@ -84,7 +83,7 @@ class W1:
         self.messages = messages
         self.system = macros(rng, prose(rng, 1270), ["char", "user", "char", "char"])
         sizes = (120, 110, 100, 90, 80, 70, 60, 90)
-        self.components = []  # (id, order, template)
+        self.components = []  # Each row: id, order, template.
         for i, n in enumerate(sizes):
             names = ["char", "user"] if i < 6 else ["char", "place", "mood", "hour"]
             self.components.append((f"c{i}", 10 * (i + 1), macros(rng, prose(rng, n), names)))
@@ -120,7 +119,7 @@ def fill(template, state):
 
 
 def expected(w, turn, count):
-    """The messages of `turn`, by the plainest code that is right."""
+    """Return the right messages of `turn`, by the simplest code."""
     state = w.states[turn]
     head = [w.system] + [text for _, _, text in sorted(w.components, key=lambda c: c[1])]
     head = [{"role": "system", "content": fill(text, state)} for text in head]
@@ -134,7 +133,7 @@ def expected(w, turn, count):
             break
         kept.append({"role": role, "content": content})
     out = []
-    for age, message in enumerate(kept):  # newest first
+    for age, message in enumerate(kept):  # The newest message comes first.
         out += [m for d, m in notes if d == age]
         out.append(message)
     out += [m for d, m in notes if d >= len(kept)]

@@ -1,1 +1,1 @@
-"""This game's command sets."""
+"""The command sets of the demo game."""

@@ -1,4 +1,4 @@
-"""Evennia's default command sets; characters also get those of evennia_ai."""
+"""Evennia's default command sets. Characters also get the commands of evennia_ai."""
 
 from evennia.commands.default.cmdset_account import AccountCmdSet as DefaultAccountCmdSet
 from evennia.commands.default.cmdset_character import CharacterCmdSet as DefaultCharacterCmdSet
@@ -10,22 +10,25 @@ from evennia_ai import AICmdSet
 
 
 class CharacterCmdSet(DefaultCharacterCmdSet):
-    """What a character in play can do."""
+    """The commands of a character that is being played."""
 
     def at_cmdset_creation(self) -> None:
-        """Add the commands of evennia_ai, the one line a game of your own needs; a safe pose."""
+        """Add the commands of evennia_ai, and a safe `pose`.
+
+        Your own game needs only the line with the commands of evennia_ai.
+        """
         super().at_cmdset_creation()
         self.add(AICmdSet)
         self.add(CmdPose)
 
 
 class AccountCmdSet(DefaultAccountCmdSet):
-    """What a logged-in account can do."""
+    """The commands of a logged-in account."""
 
 
 class UnloggedinCmdSet(DefaultUnloggedinCmdSet):
-    """What somebody can do before logging in."""
+    """The commands that work before somebody logs in."""
 
 
 class SessionCmdSet(DefaultSessionCmdSet):
-    """What a bare connection can do."""
+    """The commands of a connection, whether logged in or not."""

@@ -1,7 +1,7 @@
-"""Pose, made safe: what players write is shown and never run.
+"""A safe `pose`: what players write is shown and never evaluated.
 
-Evennia's own `pose` has the text parsed as a template, so that `pose $space(99999999)` holds the
-whole server up for minutes and `pose {x}` ends in a traceback.
+Evennia's own `pose` parses the text as a template. So `pose $space(99999999)` blocks the whole
+server for minutes, and `pose {x}` ends in a traceback.
 """
 
 from evennia.commands.default.general import CmdPose as DefaultCmdPose
@@ -24,7 +24,10 @@ class CmdPose(DefaultCmdPose):
     """
 
     def func(self) -> None:
-        """Give the text as a value of a constant template; values are not parsed."""
+        """Show the pose to the room.
+
+        The text is the value of a constant template, because values are not parsed.
+        """
         if not self.args:
             self.msg("What do you want to do?")
             return

@@ -1,8 +1,9 @@
 """Non-player characters for Evennia whose every prompt can be inspected.
 
-`INSTALLED_APPS += ["evennia_ai"]` and one command set install it. `PUBLIC` lists what a game may
-import from here. Each name is imported when it is first used, because the settings of a game import
-`database` before Django is ready, and the engine runs without Django and Evennia.
+To install it, add "evennia_ai" to `INSTALLED_APPS` and add one command set. `PUBLIC` lists what a
+game may import from here. Each name is imported when it is first used, for two reasons: a game's
+settings import `database` before Django is ready, and the engine must run without Django and
+Evennia.
 """
 
 from importlib import import_module
@@ -34,7 +35,7 @@ PUBLIC = {
     "shown_name": "evennia_ai.npc.tools.targets",
     "things": "evennia_ai.npc.tools.targets",
 }
-"""The names a game may import, each with the module that defines it."""
+"""The names that a game may import from here, each with the module that defines it."""
 
 __all__ = list(PUBLIC)
 

@@ -1,10 +1,12 @@
-"""The tables in Django's admin, to look at.
+"""Show our tables in Django's admin, read-only.
 
-Nothing is changed here: the store writes revisions and tells other processes, a form would not.
-Staff see a table with Django's permission to view it; one whose rows hold what locks of bases,
-pages and lorebooks hide, or what was whispered, is for superusers, because a table cannot be asked
-for whom each word in it is. Names stand for ids, dates for seconds, JSON has its lines; what
-anybody wrote is shown as text, and nothing of it is markup.
+Nothing can be changed here, because only the store writes revisions and notifies other processes.
+Staff see a table if they have Django's permission to view it. Some tables contain whispers, or
+texts that locks of knowledge bases, pages and lorebooks hide. A table cannot check a lock for each
+word in it, so only superusers see these tables.
+
+The pages show names instead of ids, dates instead of seconds, and JSON with line breaks. All texts
+are escaped, so that markup in them has no effect.
 """
 
 import json
@@ -26,7 +28,7 @@ from evennia_ai import models
 from evennia_ai.models import Conversation
 
 Shown = str | Callable[[Any], str]
-"""A field by its name, or a function that shows it."""
+"""What a column shows: the name of a field, or a function that renders it."""
 
 NOTHING: Final = "-"
 GAME: Final = "the game"
@@ -37,52 +39,52 @@ _DATES: Final = "%Y-%m-%d %H:%M:%S %Z"
 
 @cache
 def column(model: Any, name: str) -> Shown:
-    """The field as a list shows it, in one line."""
-    show = _line_of(model, name)
-    return name if show is None else _described(show, name)
+    """Return what a list shows of a field, in one line."""
+    show = _line_renderer(model, name)
+    return name if show is None else _as_column(show, name)
 
 
 @cache
 def entry(model: Any, name: str) -> Shown:
-    """The field as the page of one row shows it: with links, and long texts whole."""
+    """Return what the page of one row shows of a field: with links, and long texts complete."""
     if isinstance(model._meta.get_field(name), fields.TextField):
-        return _described(lambda row: _block(str(getattr(row, name))), name)
+        return _as_column(lambda row: _as_block(str(getattr(row, name))), name)
     if _is_reference(name):
-        return _described(lambda row: _linked(_reference(row, name)), name)
+        return _as_column(lambda row: _link_to_object(_reference_in(row, name)), name)
     return column(model, name)
 
 
 def day_of(seconds: float | None) -> str:
-    """A moment in the time zone of the server, "-" for none."""
+    """Return a time in the time zone of the server, or "-" for None."""
     if seconds is None:
         return NOTHING
     try:
         return str(localtime(datetime.fromtimestamp(seconds, tz=UTC)).strftime(_DATES))
-    except (OverflowError, OSError, ValueError):  # what was imported may say any number
+    except (OverflowError, OSError, ValueError):  # An imported row may have any number as its time.
         return str(seconds)
 
 
 def name_of(ref: str) -> str:
-    """The object that a reference means: its name and its id."""
+    """Return the name and the id of the object with this reference."""
     if not ref:
         return NOTHING
-    known = _object(ref)
+    known = _object_with_id(ref)
     if known is None:
         return f"#{ref} (gone)" if _is_id(ref) else ref
     return f"{strip_ansi(str(known.db_key))} (#{ref})"
 
 
 def conversation_name(conversation: Conversation) -> str:
-    """Who talks in it with whom, or where."""
+    """Return the NPC of a conversation, and its partner or room, as text."""
     other = conversation.partner_ref or conversation.place_ref
     return f"{name_of(conversation.npc_ref)}, {conversation.kind} {name_of(other)}"
 
 
-def _line_of(model: Any, name: str) -> Callable[[Any], str] | None:
-    """What shows a field in one line, None where Django shows it well."""
+def _line_renderer(model: Any, name: str) -> Callable[[Any], str] | None:
+    """Return a function that renders a field in one line, or None to leave it to Django."""
     field = model._meta.get_field(name)
     if _is_reference(name):
-        return lambda row: name_of(_reference(row, name))
+        return lambda row: name_of(_reference_in(row, name))
     if isinstance(field, fields.FloatField) and name.endswith("_at"):
         return lambda row: day_of(getattr(row, name))
     if field.related_model is Conversation:
@@ -90,8 +92,8 @@ def _line_of(model: Any, name: str) -> Callable[[Any], str] | None:
     return None
 
 
-def _described(show: Callable[[Any], str], name: str) -> Callable[[Any], str]:
-    """The function with the heading and the order of its field."""
+def _as_column(show: Callable[[Any], str], name: str) -> Callable[[Any], str]:
+    """Return a function for a column, with the heading and the sort order of its field."""
 
     def shown(row: Any) -> str:
         return show(row)
@@ -105,24 +107,28 @@ def _is_reference(name: str) -> bool:
     return name.endswith("_ref") or name in _REFERENCES
 
 
-def _reference(row: Any, name: str) -> str:
-    """The id of the object that the field means; a scope of another kind is its own name."""
+def _reference_in(row: Any, name: str) -> str:
+    """Return the id of the object that a field refers to.
+
+    The reference of a zone is a name. It gets a space, so that a name of digits is not taken for an
+    id.
+    """
     ref = str(getattr(row, name))
     if name == "scope_ref" and row.scope_kind not in _OF_OBJECTS:
-        return f"{ref} " if ref else ""  # a zone may be called by a number
+        return f"{ref} " if ref else ""  # A zone's name may be a number.
     return ref
 
 
-def _linked(ref: str) -> str:
-    """The name of an object, as a link to its own page."""
-    if _object(ref) is None:
+def _link_to_object(ref: str) -> str:
+    """Return the name of an object as a link to the object's page in the admin."""
+    if _object_with_id(ref) is None:
         return name_of(ref)
     where = reverse("admin:objects_objectdb_change", args=[int(ref)])
     return str(format_html('<a href="{}">{}</a>', where, name_of(ref)))
 
 
-def _block(text: str) -> SafeString | str:
-    """A text with its lines; JSON with one value a line."""
+def _as_block(text: str) -> SafeString | str:
+    """Return a text as HTML that keeps its line breaks. JSON gets one value per line."""
     if not text:
         return NOTHING
     return format_html('<pre style="white-space: pre-wrap">{}</pre>', _readable(text))
@@ -133,12 +139,12 @@ def _readable(text: str) -> str:
         return text
     try:
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):  # it only looks like JSON
+    except (ValueError, RecursionError):  # The text only looks like JSON.
         return text
 
 
-def _object(ref: str) -> Any | None:
-    """The object of this id, kept in memory by Evennia once it was asked for."""
+def _object_with_id(ref: str) -> Any | None:
+    """Return the object with this id, or None. Evennia caches it."""
     return ObjectDB.objects.get_id(int(ref)) if _is_id(ref) else None
 
 
@@ -147,7 +153,7 @@ def _is_id(ref: str) -> bool:
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """A list and a page per row, without any way to change it."""
+    """A list of rows, and a page per row, that nobody can change."""
 
     def has_add_permission(self, *_: Any, **__: Any) -> bool:
         return False
@@ -159,24 +165,24 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         return False
 
     def get_list_display(self, request: Any) -> Sequence[Shown]:
-        """Django's hook: the columns of the list, with names and dates."""
+        """Return the columns of the list. A hook of Django."""
         return [column(self.model, name) for name in self.list_display]
 
     def get_fields(self, request: Any, obj: Any = None) -> Sequence[Shown]:
-        """Django's hook: everything about one row but what is left out."""
+        """Return all fields of a row except the excluded ones. A hook of Django."""
         hidden = {"id", *(self.exclude or ())}
         return [entry(self.model, f.name) for f in self.model._meta.fields if f.name not in hidden]
 
     def get_readonly_fields(self, request: Any, obj: Any = None) -> Sequence[Shown]:
-        """Django's hook: all of them."""
+        """Return all fields, because none can be changed. A hook of Django."""
         return self.get_fields(request, obj)
 
 
 class GuardedAdmin(ReadOnlyAdmin):
-    """The same for superusers alone, whatever permissions staff have."""
+    """A read-only table that only superusers see, whatever permissions staff have."""
 
     def has_view_permission(self, request: Any, obj: Any = None) -> bool:
-        """Django's hook, asked before a list, a row, a search, a filter or a name is shown."""
+        """True if the user may see the table and its rows. A hook of Django."""
         return bool(request.user.is_active and request.user.is_superuser)
 
 
@@ -211,7 +217,7 @@ _for_staff(
     models.Note,
     list_display=("npc_ref", "key", "depth", "role", "every", "revision"),
 )
-# Locks of lorebooks and of their entries hide texts in these.
+# Lorebooks may contain texts that their locks, or the locks of entries, hide.
 _for_superusers(models.Lorebook, list_display=("name", "revision", "file"), search_fields=("name",))
 _for_superusers(
     models.Revision,
@@ -245,7 +251,7 @@ _for_superusers(
     models.KnowledgeBinding,
     list_display=("base", "scope_kind", "scope_ref", "bound_by", "bound_at"),
 )
-# Who changed which page; what it says is for those whom its locks let in.
+# Staff see who changed which page. The texts of the change are for people whom the locks let in.
 _for_superusers(
     models.KnowledgePageRevision,
     list_display=("base_key", "namespace", "title", *_CHANGE),

@@ -1,6 +1,7 @@
-"""The Django app: `INSTALLED_APPS += ["evennia_ai"]` is the one line a game needs.
+"""The Django app of this package.
 
-A worker has it too, and no Evennia: what is Evennia's is hooked in where Evennia is.
+A game installs it with one line: `INSTALLED_APPS += ["evennia_ai"]`. A worker installs it too, but
+without Evennia, so what needs Evennia is set up only if Evennia is installed.
 """
 
 from pathlib import Path
@@ -19,7 +20,10 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 class EvenniaAIConfig(AppConfig):
-    """Registers the system checks of our settings and the hooks of the server's start and stop."""
+    """The Django app.
+
+    It registers the system checks, and adds our modules to the game's settings.
+    """
 
     name = "evennia_ai"
     verbose_name = "Evennia AI"
@@ -34,46 +38,56 @@ class EvenniaAIConfig(AppConfig):
         post_migrate.connect(_index_pages, sender=self)
 
     def _ready_in_a_game(self) -> None:
-        checks.register(_checked)
-        # Next to the game's own, in the Server only: our start and stop hooks, and what its ends
-        # of the wire and of the web need. What the Portal needs is in the game's settings.
-        _add(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
-        _add(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
-        _add(BODIES, to="SERVER_SERVICES_PLUGIN_MODULES")
-        # Directly after Evennia's, so that an input function of the game's own counts.
-        _add(INPUT_FUNCTIONS, to="INPUT_FUNC_MODULES", at=1)
+        checks.register(_run_checks)
+        # These modules run next to the game's own, in the Server process: the start and stop hooks,
+        # and the settings of its network connections and web server. For the Portal process, the
+        # game's settings must name them.
+        _add_module(SERVICE, to="AT_SERVER_STARTSTOP_MODULE")
+        _add_module(NODELAY, to="SERVER_SERVICES_PLUGIN_MODULES")
+        _add_module(BODIES, to="SERVER_SERVICES_PLUGIN_MODULES")
+        # Directly after Evennia's module, so that an input function of the game overrides ours.
+        _add_module(INPUT_FUNCTIONS, to="INPUT_FUNC_MODULES", at=1)
         _add_templates()
         got_request_exception.connect(_log_page_error)
 
 
-def _checked(**asked: Any) -> list[checks.CheckMessage]:
-    """What our checks say. What they need is most of the package, and few processes check."""
+def _run_checks(**asked: Any) -> list[checks.CheckMessage]:
+    """Run our system checks.
+
+    They are imported here because they need most of the package, and few processes run them.
+    """
     from evennia_ai.checks import check_all
 
     return check_all(**asked)
 
 
 def _log_page_error(**sent: Any) -> None:
-    """Log what failed in a page. Evennia's logger can be imported only once the apps are ready."""
+    """Log the error of a web page.
+
+    Imported here because Evennia's logger can be imported only after Django's apps are ready.
+    """
     from evennia_ai.web.page_errors import log_page_error
 
     log_page_error(**sent)
 
 
 def _index_pages(*, apps: Any, **_: object) -> None:
-    """After `migrate`, which an older version's tables and a new language both ask for."""
+    """Index pages again after `migrate`, if an update or a new language requires it."""
     from evennia_ai.services.settings.conf import conf
-    from evennia_ai.store.knowledge.page_search import index_anew
+    from evennia_ai.store.knowledge.page_search import reindex_bases
 
     try:
         apps.get_model("evennia_ai", "KnowledgeBase")._meta.get_field("indexed_for")
-    except (LookupError, FieldDoesNotExist):  # it was migrated back
+    except (LookupError, FieldDoesNotExist):  # the database was migrated back
         return
-    index_anew(conf().knowledge_languages)
+    reindex_bases(conf().knowledge_languages)
 
 
-def _add(module: str, *, to: str, at: int | None = None) -> None:
-    """Name a module of ours, last or at a place, in a setting that is one path or several."""
+def _add_module(module: str, *, to: str, at: int | None = None) -> None:
+    """Add one of our modules to a setting that has one path or a list of paths.
+
+    It goes to the end, or to the index `at`.
+    """
     own = getattr(settings, to)
     modules = [own] if isinstance(own, str) else list(own)
     if module not in modules:
@@ -82,9 +96,12 @@ def _add(module: str, *, to: str, at: int | None = None) -> None:
 
 
 def _add_templates() -> None:
-    """Have our first page of the admin found before Evennia's own, which names its tables alone.
+    """Let Django find our index page of the admin before Evennia's.
 
-    Folders are searched in their order, those of apps last; the game's own stay before ours.
+    Evennia's page lists only Evennia's tables.
+
+    Django searches folders in their order, and folders of apps last. Our folder comes after the
+    game's own and before Evennia's.
     """
     from evennia.settings_default import EVENNIA_DIR
 

@@ -1,6 +1,7 @@
-"""System checks: wrong settings fail when the server starts, each with a hint.
+"""System checks, which Django runs when the server starts.
 
-What settings let others do, and what slows the game down, is warned of. `apps` has Django ask.
+A wrong setting is an error and stops the start. A setting that lets strangers harm the game, or
+that slows the game down, is a warning. Each message has a hint.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from evennia_ai.services.settings.named_modules import BODIES, NODELAY
 
 
 def check_all(**asked: Any) -> list[checks.CheckMessage]:
-    """What all checks of evennia_ai say."""
+    """Run all checks of evennia_ai and return their messages."""
     every = (
         check_settings,
         check_tools,
@@ -33,7 +34,7 @@ def check_all(**asked: Any) -> list[checks.CheckMessage]:
 
 
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
-    """One error per setting with a value it cannot have, one warning per doubt or unknown name."""
+    """Return an error for each wrong setting, and a warning for each doubtful or unknown one."""
     found: list[checks.CheckMessage] = [
         checks.Error(problem.message, hint=problem.hint, id=f"evennia_ai.{problem.id}")
         for problem in setting_problems()
@@ -45,7 +46,7 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
     found += [
         checks.Warning(
             f"{name} is not a setting of evennia_ai.",
-            hint=f"Did you mean {near}?" if near else "Take it out, or correct its name.",
+            hint=f"Did you mean {near}?" if near else "Remove it, or correct its name.",
             id="evennia_ai.W001",
         )
         for name, near in unknown_names()
@@ -54,7 +55,7 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_tools(**_: Any) -> list[checks.CheckMessage]:
-    """One error per tool of the game's that cannot be used."""
+    """Return an error for each of the game's own tools that cannot be used."""
     if setting_problems():
         return []
     from evennia_ai.npc.tools.items import use_problem
@@ -64,7 +65,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     found: list[checks.CheckMessage] = [
         checks.Error(
             f"EVENNIA_AI_TOOLS: {problem}.",
-            hint="Correct the class, or take it out of the setting (docs/build/tools.md).",
+            hint="Correct the class, or remove it from the setting (docs/build/tools.md).",
             id="evennia_ai.E052",
         )
         for problem in registry_of(set_to.tools).problems
@@ -79,7 +80,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
-    """One error per provider of facts that cannot be asked."""
+    """Return an error for each provider of facts that cannot be called."""
     if setting_problems():
         return []
     from evennia_ai.npc.inputs.providers import SETTING, providers_of
@@ -92,7 +93,7 @@ def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_database(**_: Any) -> list[checks.CheckMessage]:
-    """An error where the game's PostgreSQL is away or cannot hold a game."""
+    """Return an error if the game's PostgreSQL cannot be reached or used."""
     from django.db import connection
 
     from evennia_ai.store.core.postgresql.problems import problem_of
@@ -104,7 +105,7 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_connections(**_: Any) -> list[checks.CheckMessage]:
-    """A warning for each way in which others can harm the game, or its wire is slow."""
+    """Return a warning for each setting that lets strangers harm the game or slows it down."""
     return [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
         for doubt in [
@@ -118,9 +119,9 @@ def check_connections(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
-_PAGE: Final = "docs/run/security.md of evennia_ai tells more."
+_PAGE: Final = "docs/run/security.md of evennia_ai explains it."
 _EVENNIAS: Final = ("evennia", "autobahn", "twisted")
-"""Packages whose own methods let every page in."""
+"""Packages whose classes accept connections from every web page."""
 
 _OURS: Final = "evennia_ai.web.portal"
 _BASIC: Final = "rest_framework.authentication.BasicAuthentication"
@@ -131,11 +132,11 @@ _SESSIONS: Final = "evennia_ai.npc.typed_lines.BoundedSessions"
 WAL: Final = "PRAGMA journal_mode=WAL"
 
 SAFE_LINE: Final = 1_000
-"""Characters of a typed line in which Evennia finds links in less than a tenth of a second."""
+"""The longest typed line in which Evennia finds links in less than a tenth of a second."""
 
 
 class Client(NamedTuple):
-    """A setting that names a client's class, what of it may refuse a page, our class for it."""
+    """A setting for a client's class, the method that can refuse web pages, and our class."""
 
     setting: str
     method: str
@@ -143,18 +144,21 @@ class Client(NamedTuple):
 
     @property
     def used(self) -> Any:
-        """The class that this game uses."""
+        """The class that this game has in the setting."""
         return import_string(getattr(settings, self.setting))
 
     @property
     def refuses_pages(self) -> bool:
-        """True if the method is not Evennia's; one of the game's own is trusted to look."""
+        """True if the game uses a method that is not Evennia's.
+
+        Ours refuses foreign pages; one of the game's own is assumed to do so too.
+        """
         owner = next(one for one in self.used.__mro__ if self.method in vars(one))
         return owner.__module__.split(".")[0] not in _EVENNIAS
 
     @property
     def is_ours(self) -> bool:
-        """True if it is made from ours."""
+        """True if the game's class is ours or a subclass of ours."""
         return any(f"{one.__module__}.{one.__qualname__}" == self.ours for one in self.used.__mro__)
 
 
@@ -168,12 +172,12 @@ _TELNET: Final = Client(
 
 
 def origin_doubts() -> list[Problem]:
-    """What this game's settings allow to pages that are not its own."""
+    """Return a warning for each way in which web pages of strangers can use this game."""
     return [*_open_clients(), *_unnamed_hosts(), *_guessable_passwords(), *_open_telnet()]
 
 
 def line_doubts() -> list[Problem]:
-    """Return a warning if the markup of a typed line can hold the game up."""
+    """Return a warning if markup in a typed line can block the game."""
     from evennia.server.sessionhandler import SessionHandler
 
     used = import_string(settings.PORTAL_SESSION_HANDLER_CLASS)
@@ -181,41 +185,41 @@ def line_doubts() -> list[Problem]:
     if is_bounded and settings.MXP_OUTGOING_ONLY:
         return []
     if settings.MXP_OUTGOING_ONLY:
-        how = f'PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}" takes it out at once.'
+        how = f'PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}" removes such markup quickly.'
     else:
         how = (
             f'MXP_OUTGOING_ONLY = True and PORTAL_SESSION_HANDLER_CLASS = "{_SESSIONS}"'
-            " take it out."
+            " remove such markup."
         )
-    how = f"{how} At the least, MAX_CHAR_LIMIT = {SAFE_LINE}. {_PAGE}"
+    how = f"{how} Or at least set MAX_CHAR_LIMIT = {SAFE_LINE}. {_PAGE}"
     if 0 < settings.MAX_CHAR_LIMIT <= SAFE_LINE:
         return []
     return [
         Problem(
             id="W024",
-            message=f"MAX_CHAR_LIMIT is {settings.MAX_CHAR_LIMIT}: to find link markup in one typed"
-            " line Evennia may need seconds, in which nobody is answered; and it does not count the"
-            " lines of web clients.",
+            message=f"MAX_CHAR_LIMIT is {settings.MAX_CHAR_LIMIT}: Evennia may need seconds to find"
+            " link markup in one long line, and the game answers no player meanwhile. The limit"
+            " does not apply to web clients.",
             hint=how,
         )
     ]
 
 
 def size_doubts() -> list[Problem]:
-    """Return a warning for each way in which a client without a login can send without a limit."""
+    """Return a warning for each way in which anybody can send data of unlimited size."""
     found = []
     if settings.WEBSERVER_ENABLED and BODIES not in _plugins():
         found.append(
             Problem(
                 id="W027",
-                message=f"PORTAL_SERVICES_PLUGIN_MODULES is without {BODIES}: the body of a web"
-                " request may have any size, and the game keeps it several times in memory, even"
-                " if nobody is logged in.",
+                message=f"PORTAL_SERVICES_PLUGIN_MODULES does not contain {BODIES}: anybody can"
+                " send web requests of any size without logging in, and the game keeps each several"
+                " times in memory.",
                 hint="PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES,"
                 f' "{BODIES}"] and `evennia reboot`. {_PAGE}',
             )
         )
-    # A class that lets every page in is named by W020 already, with the class that bounds frames.
+    # If the class accepts every page, W020 already names our class, which also limits sizes.
     if (
         _WEBSOCKET in _clients()
         and _WEBSOCKET.refuses_pages
@@ -224,7 +228,7 @@ def size_doubts() -> list[Problem]:
         found.append(
             Problem(
                 id="W028",
-                message="WEBSOCKET_PROTOCOL_CLASS: a message of the web client may have any size.",
+                message="WEBSOCKET_PROTOCOL_CLASS: a web client may send messages of any size.",
                 hint=f'Make your class from "{_WEBSOCKET.ours}", or give it'
                 f" maxFramePayloadSize = 65536. {_PAGE}",
             )
@@ -238,14 +242,14 @@ def _plugins() -> list[str]:
 
 
 def wire_doubts() -> list[Problem]:
-    """True if small packets wait for each other in the Portal."""
+    """Return a warning if small packets are delayed in the Portal."""
     if NODELAY in _plugins():
         return []
     return [
         Problem(
             id="W025",
-            message=f"PORTAL_SERVICES_PLUGIN_MODULES is without {NODELAY}: what the Portal writes"
-            " waits up to 40 ms for an acknowledgement, with each command and each answer.",
+            message=f"PORTAL_SERVICES_PLUGIN_MODULES does not contain {NODELAY}: each command and"
+            " each answer may wait up to 40 ms in the Portal for an acknowledgement.",
             hint=f'PORTAL_SERVICES_PLUGIN_MODULES = [*PORTAL_SERVICES_PLUGIN_MODULES, "{NODELAY}"]'
             f" and `evennia reboot`. {_PAGE}",
         )
@@ -253,7 +257,7 @@ def wire_doubts() -> list[Problem]:
 
 
 def database_doubts() -> list[Problem]:
-    """True if the game stands still while something is written."""
+    """Return a warning if the game stops while something is written to its SQLite database."""
     used = settings.DATABASES["default"]
     is_file = used["ENGINE"].endswith("sqlite3") and "memory" not in str(used["NAME"])
     begun_with = str(used.get("OPTIONS", {}).get("init_command", "")).replace(" ", "").lower()
@@ -262,22 +266,22 @@ def database_doubts() -> list[Problem]:
     return [
         Problem(
             id="W026",
-            message="DATABASES: this SQLite database cannot be read while it is written, so what"
-            " NPCs perceive and say is written where everybody waits for it.",
+            message="DATABASES: this SQLite database cannot be read while it is written, so the"
+            " whole game waits each time that words of NPCs are stored.",
             hint=f'DATABASES["default"]["OPTIONS"] = {{"init_command": "{WAL}"}};'
-            " docs/reference/settings.md of evennia_ai tells more.",
+            " docs/reference/settings.md of evennia_ai explains it.",
         )
     ]
 
 
 def error_doubts() -> list[Problem]:
-    """Return a warning if players read tracebacks; while you develop (DEBUG) that is wanted."""
+    """Return a warning if players can see tracebacks. With DEBUG on, that is intended."""
     if settings.DEBUG or not settings.IN_GAME_ERRORS:
         return []
     return [
         Problem(
             id="W030",
-            message="IN_GAME_ERRORS is True, Evennia's default: a player whose command fails reads"
+            message="IN_GAME_ERRORS is True, Evennia's default: a player whose command fails sees"
             " the traceback, with paths of this machine and the address of the database.",
             hint="IN_GAME_ERRORS = False shows one sentence instead; the log keeps the traceback."
             f" {_PAGE}",
@@ -289,8 +293,8 @@ def _open_telnet() -> Iterator[Problem]:
     if (settings.TELNET_ENABLED or settings.SSL_ENABLED) and not _TELNET.refuses_pages:
         yield Problem(
             id="W023",
-            message="TELNET_PROTOCOL_CLASS: a form on any page can have the browser of who visits"
-            " it type lines at the telnet port, from within your network.",
+            message="TELNET_PROTOCOL_CLASS: a form on any web page can make a visitor's browser"
+            " send lines to the telnet port, from inside your network.",
             hint=f'{_TELNET.setting} = "{_TELNET.ours}" closes a connection that speaks HTTP.'
             f" {_PAGE}",
         )
@@ -301,21 +305,21 @@ def _open_clients() -> Iterator[Problem]:
         if not client.refuses_pages:
             yield Problem(
                 id="W020",
-                message=f"{client.setting}: the web client lets in every page of every site, which"
-                " can then type in the game as whoever has that page open.",
-                hint=f'{client.setting} = "{client.ours}" refuses pages that are not'
-                f" this game's own: those of ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS. {_PAGE}",
+                message=f"{client.setting}: the web client accepts connections from every web page."
+                " Such a page can type in the game as the person who has it open.",
+                hint=f'{client.setting} = "{client.ours}" accepts only pages of this game,'
+                f" which ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS name. {_PAGE}",
             )
 
 
 def _unnamed_hosts() -> Iterator[Problem]:
-    """Our classes know the game's pages by its hosts, and `*` names none."""
+    """Yield a warning if our classes refuse all pages, because ALLOWED_HOSTS names no host."""
     refusing = [client.setting for client in _clients() if client.is_ours]
     if refusing and "*" in settings.ALLOWED_HOSTS and not settings.CSRF_TRUSTED_ORIGINS:
         yield Problem(
             id="W021",
-            message=f'ALLOWED_HOSTS is "*", so {refusing[0]} knows no page as this game\'s own'
-            " and refuses the web client everywhere.",
+            message=f'ALLOWED_HOSTS is "*", so {refusing[0]} cannot recognize pages of this game'
+            " and refuses the web client on every page.",
             hint='Name the hosts, such as ALLOWED_HOSTS = ["play.example.org"]; behind a proxy with'
             f' https also CSRF_TRUSTED_ORIGINS = ["https://play.example.org"]. {_PAGE}',
         )
@@ -328,15 +332,15 @@ def _guessable_passwords() -> Iterator[Problem]:
     if _BASIC in rest.get("DEFAULT_AUTHENTICATION_CLASSES", (_BASIC,)):
         yield Problem(
             id="W022",
-            message="REST_FRAMEWORK: the REST API takes a password with each request, as often as"
-            " somebody guesses, and from any page once a browser has kept it.",
+            message="REST_FRAMEWORK: the REST API accepts a password with each request. Anybody can"
+            " guess passwords without a limit, and any web page can use one that a browser stored.",
             hint="Take BasicAuthentication out of DEFAULT_AUTHENTICATION_CLASSES, or set"
             f" DEFAULT_THROTTLE_CLASSES. {_PAGE}",
         )
 
 
 def _clients() -> list[Client]:
-    """The web clients that this game offers."""
+    """Return the web clients that this game offers."""
     if not settings.WEBCLIENT_ENABLED:
         return []
     return [_WEBSOCKET, _AJAX] if settings.WEBSOCKET_CLIENT_ENABLED else [_AJAX]

@@ -1,6 +1,7 @@
-"""The classes that a game subclasses or names in its database; this path stays.
+"""The typeclasses of this package.
 
-`AIMixin` gives any character class a mind, `AINPC` is ready to use.
+`AIMixin` gives any character class a mind; `AINPC` is ready to use. Games subclass these classes
+and their databases name them, so this module must keep its path.
 """
 
 from typing import Any
@@ -29,13 +30,16 @@ class AIMixin(HasMind):
     ai_enabled = AttributeProperty(True, autocreate=False)
     """True if the NPC may answer."""
     fallback_line = AttributeProperty("", autocreate=False)
-    """The line it says when a model gives no reply. Empty: the game's line."""
+    """The line that the NPC says when a model gives no reply. Empty: the game's setting."""
     ai_partner = AttributeProperty("", autocreate=False)
-    """The name that `{{user}}` becomes when it talks with a room. Empty: "a visitor"."""
+    """The name that replaces `{{user}}` in conversations with a whole room. Empty: "a visitor"."""
 
     @lazy_property
     def ai(self: Any) -> AIHandler:
-        """Its mind. The minds of all NPCs in the room are made together, with few queries."""
+        """The NPC's mind.
+
+        The minds of all NPCs in the same room are made together, with few queries.
+        """
         company = company_of(self)
         read_together(company)
         for one in company:
@@ -45,33 +49,37 @@ class AIMixin(HasMind):
 
     @lazy_property
     def witness(self: Any) -> Witness:
-        """Its eyes: they collect what it sees happen."""
+        """The NPC's observer, which collects what it sees happening."""
         return Witness(self, lambda: current.runtime.clock)
 
-    # For a game to override
+    # Methods that a game may override.
 
     def understands(self, language: str) -> bool:
-        """Return True if it understands `language`. Everybody understands "", the common one."""
+        """Return True if the NPC understands `language`.
+
+        Every NPC understands "", the common language.
+        """
         languages = self.ai.settings.languages
         if not language or languages is None:
             return True
         return language.casefold() in {known.casefold() for known in languages}
 
     def why_unable(self) -> str:
-        """Return why it can neither act nor answer now, such as "it is dead"; "" if it can."""
+        """Return why the NPC can neither act nor answer, such as "it is dead", or ""."""
         return ""
 
     guise_of = mask_of
-    """Return how a person looks to it who is disguised, such as "a masked man"; "" for nobody.
+    """Return how a disguised person looks, such as "a masked man"; "" without a disguise.
 
-    While a person wears a guise, the NPC knows nothing of the person behind it."""
+    While a person is disguised, the NPC knows nothing about who they really are.
+    """
     called_by = recog_names
-    """`called_by(speaker)`: what they call it beside its name, aliases and short description."""
+    """`called_by(speaker)`: return by which further names `speaker` calls the NPC."""
 
-    # Evennia's hooks
+    # Hooks that Evennia calls.
 
     def at_msg_receive(self: Any, text: Any = None, from_obj: Any = None, **kwargs: Any) -> bool:
-        """Evennia's hook: hear what is received."""
+        """Pass a received message to the NPC's mind. A hook of Evennia."""
         received = super().at_msg_receive(text=text, from_obj=from_obj, **kwargs)  # type: ignore[misc]
         if received:
             call_safely(self, lambda: current.runtime.ticker.stirs(self))
@@ -80,7 +88,10 @@ class AIMixin(HasMind):
         return bool(received)
 
     def process_language(self: Any, text: str, speaker: Any, language: str, **kwargs: Any) -> str:
-        """The hook of Evennia's roleplaying contrib: words in a language, as it hears them."""
+        """Return words in a language as the NPC hears them.
+
+        A hook of Evennia's roleplaying contrib.
+        """
         inherited = getattr(super(), "process_language", None)
         shown = inherited(text, speaker, language, **kwargs) if inherited else text
         return rendered_for(self, speaker, language, words=text, rendered=str(shown))
@@ -88,37 +99,37 @@ class AIMixin(HasMind):
     def at_object_receive(
         self: Any, moved_obj: Any, source_location: Any, move_type: str = "move", **kwargs: Any
     ) -> None:
-        """Evennia's hook: something came into its hands."""
+        """Note that the NPC was given something. A hook of Evennia."""
         super().at_object_receive(  # type: ignore[misc]
             moved_obj, source_location, move_type=move_type, **kwargs
         )
         call_safely(self, self.witness.is_given, moved_obj, source_location)
 
     def at_desc(self: Any, looker: Any = None, **kwargs: Any) -> None:
-        """Evennia's hook: somebody looks at it."""
+        """Note that somebody looks at the NPC. A hook of Evennia."""
         super().at_desc(looker=looker, **kwargs)  # type: ignore[misc]
         call_safely(self, self.witness.is_looked_at, looker)
 
     def at_post_move(
         self: Any, source_location: Any, move_type: str = "move", **kwargs: Any
     ) -> None:
-        """Evennia's hook: it came to another place."""
+        """Note that the NPC came from another place. A hook of Evennia."""
         super().at_post_move(source_location, move_type=move_type, **kwargs)  # type: ignore[misc]
         call_safely(self, self.witness.comes_from, source_location)
 
     def at_init(self: Any) -> None:
-        """Evennia's hook: the object was loaded.
+        """Take the NPC from its player after a crash. A hook of Evennia.
 
-        After a crash the database still has the account that played the NPC last.
+        After a crash the database still names the account that played the NPC last.
         """
         super().at_init()  # type: ignore[misc]
         if self.db_account_id and not self.sessions.count():
             self._lose_account()
 
     def at_post_puppet(self: Any, **kwargs: Any) -> None:
-        """Evennia's hook: an account begins to play it.
+        """Let an account play the NPC without announcing an arrival. A hook of Evennia.
 
-        Evennia announces that a character entered the game. An NPC was there already.
+        Evennia announces that a character has entered the game, but an NPC was there already.
         """
         if is_playable_by(self, self.account):
             super().at_post_puppet(**kwargs)  # type: ignore[misc]
@@ -130,10 +141,10 @@ class AIMixin(HasMind):
     def at_post_unpuppet(
         self: Any, account: Any = None, session: Any = None, **kwargs: Any
     ) -> None:
-        """Evennia's hook: a session stops playing it.
+        """Leave the NPC in its room when its player leaves. A hook of Evennia.
 
-        Evennia puts away a character that nobody plays. An NPC stays where it is, unless the
-        account has it as a character of its own. After a crash Evennia gives no account.
+        Evennia removes a character that nobody plays from its room. That happens here only if the
+        NPC is one of the account's own characters. After a crash Evennia passes no account.
         """
         if is_playable_by(self, account or self.account):
             super().at_post_unpuppet(account, session=session, **kwargs)  # type: ignore[misc]
@@ -143,19 +154,19 @@ class AIMixin(HasMind):
             self._lose_account()
 
     def _lose_account(self: Any) -> None:
-        """Take back what the character has from an account: Evennia keeps a superuser's rights."""
+        """Remove the account, and with it a superuser's rights, which Evennia would keep."""
         del self.account
         self.locks.cache_lock_bypass(self)
 
     def at_object_delete(self) -> bool:
-        """Evennia's hook: it is about to be deleted, unless somebody minds."""
+        """End the NPC's mind if the NPC is deleted. A hook of Evennia."""
         deletes = super().at_object_delete()  # type: ignore[misc]
         if deletes:
             self.ai.gone()
         return bool(deletes)
 
     def at_idmapper_flush(self) -> bool:
-        """Keep a busy NPC in memory. A hook of Evennia."""
+        """Return False to keep a busy NPC in memory. A hook of Evennia."""
         flushes = super().at_idmapper_flush()  # type: ignore[misc]
         return bool(flushes) and not self._is_busy
 
@@ -166,15 +177,15 @@ class AIMixin(HasMind):
 
 
 class AINPC(AIMixin, DefaultCharacter):
-    """A character with a mind that belongs to no account."""
+    """A character with a mind. It belongs to no account."""
 
     @classmethod
     def create(cls, key: str, account: Any = None, **kwargs: Any) -> tuple[Any, list[str]]:
-        """Create an NPC. It does not count as a character of the account that creates it."""
+        """Create an NPC that is not one of the creating account's characters."""
         created: tuple[Any, list[str]] = super().create(key, account=None, **kwargs)
         return created
 
     @classmethod
     def get_default_lockstring(cls, **kwargs: Any) -> str:
-        """Let builders edit it, not an owner. A hook of Evennia."""
+        """Return locks that let builders edit the NPC. A hook of Evennia."""
         return "puppet:perm(Developer);delete:perm(Builder);edit:perm(Builder)"

@@ -1,1 +1,1 @@
-"""This game's server: Evennia's settings in `conf`, and what `make` runs."""
+"""The server of the demo game: Evennia's settings in `conf`, and the programs that `make` runs."""

@@ -1,6 +1,7 @@
-"""What each `make` runs, such as `make play`: `python3 -m server play`.
+"""Run a target of the Makefile, such as `python3 -m server play` for `make play`.
 
-This file must also be readable by an old Python, or nobody would see the message about its age.
+Old versions of Python must be able to parse this file, or they could not show the message that they
+are too old.
 """
 
 import sys

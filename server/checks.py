@@ -1,10 +1,11 @@
-"""The steps of `make test`, `make check` and `make docs`, a line each.
+"""The steps of `make test`, `make check` and `make docs`.
 
-`make test` is what a person runs and waits for, on the Python at hand: style, layers, types,
-migrations, one exchange in a real game, and the tests that need no server and no service. Of a
-table of cases it runs the first and the last, and no test that takes seconds. `make check` runs all
-of them and the rest: whole games, real services and models, another supported Python, the floors of
-the benchmarks, mutations, fuzzing. Continuous integration runs `make check`. Standard library only.
+`make test` is what a developer runs and waits for, with the installed Python: style, import layers,
+types, migrations, one exchange in a real game, and the tests that need no server and no service. Of
+a table of cases it runs only the first and the last, and it runs no test that takes seconds. `make
+check` runs all of these and more: whole games, real services and models, another supported Python,
+limits of the benchmarks, mutations and fuzzing. Continuous integration runs `make check`. Standard
+library only.
 """
 
 import os
@@ -20,19 +21,19 @@ from server.preparing import FUZZER, has
 from server.steps import Running, Shown, StepError, Times, everything, nothing, run, say
 
 WORKERS = str(min(os.cpu_count() or 1, 8))
-"""How many processes share the tests."""
+"""How many processes run the tests."""
 
 ALONE = "not server and not service and not packaging and not extra"
-"""The tests that need nothing but the package and what is installed for tests."""
+"""Selects the tests that need only the package and what is installed for tests."""
 QUICK = f"{ALONE} and not long"
-"""The tests of those that take less than about a second."""
+"""Of those, selects the tests that take less than about a second."""
 
 _NEWCOMER = "tests/acceptance/test_newcomer_plays.py"
 PLAYED = (
     f"{_NEWCOMER}::test_the_npc_answers_as_a_client_sees_it",
     f"{_NEWCOMER}::test_the_prompt_of_the_answer_is_shown_with_what_was_said",
 )
-"""The exchange in a real game that `make test` plays."""
+"""The test of one exchange in a real game, which `make test` runs."""
 
 _VARIABLES = {
     "EVENNIA_SUPERUSER_USERNAME": "admin",
@@ -43,7 +44,7 @@ _VARIABLES = {
 
 
 def results(line: str) -> str | None:
-    """Return a line of pytest's that names a skipped or failed test, or counts tests or attacks."""
+    """Return a line of pytest's output if it names a failed or skipped test or has the counts."""
     is_name = line.startswith(("SKIPPED", "FAILED", "ERROR"))
     is_count = " passed" in line or line.endswith(" attacks held")
     return line.strip("= ") if is_name or is_count else None
@@ -51,7 +52,7 @@ def results(line: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A command of the installation, under its title."""
+    """A command to run, with its title."""
 
     title: str
     command: tuple[str, ...]
@@ -85,13 +86,16 @@ STATIC = (
 SAMPLED = ("-p", "tests.sampling", "--cases")
 TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
 QUICK_TESTS = _pytest("Quick tests", *_parallel(*SAMPLED, "2", "-m", QUICK))
-"""A table of hundreds of cases is mostly tried for its last few, and takes the time of them all."""
+"""The options for pytest with which `make test` runs only a few cases of long tables."""
 
 _SPHINX = ("-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env")
 SITE = "build/site"
-"""Where the documentation site is built."""
+"""The folder into which the documentation site is built."""
 DOCS = _python("Documentation site", *_SPHINX, "-b", "html", "docs", SITE)
-"""Warnings are errors, so a link inside the site that leads nowhere fails it."""
+"""The command that builds the site.
+
+Warnings are errors, so a broken link inside the site fails it.
+"""
 LINKS = _python("Links to other sites", *_SPHINX, "-b", "linkcheck", "docs", "build/links")
 
 PREPARING = Step(
@@ -104,9 +108,10 @@ GAMES = _pytest(
     *("-n", str(2 * int(WORKERS)), "--dist", "loadfile", "--no-loadscope-reorder"),
     *("-m", f"not ({ALONE})"),
 )
-"""A file's tests share a game, so none is torn apart; the longest begin first (tests/conftest.py).
+"""The tests with whole games.
 
-Two processes for each core, for most of what a game does is waiting.
+The tests of one file share a game, so they run in one process; the longest files begin first
+(tests/conftest.py). There are two processes per core, because a game mostly waits.
 """
 FLOORS = (
     _python("Prefix caches", "-m", "benchmarks.cache", "--check"),
@@ -130,7 +135,7 @@ FUZZING = (
         *("fuzz/cards.py", "png,charx,json,decorators", "-max_total_time=3", "-verbosity=0"),
     ),
 )
-"""Short searches for what breaks us; long ones are for who changes it."""
+"""Short fuzzing runs. Developers run longer ones when they change the code in question."""
 
 ELSEWHERE = _pytest(
     "Tests on another Python",
@@ -146,14 +151,15 @@ ELSEWHERE = _pytest(
         "--ignore=tests/store/test_two_processes.py",
     ),
 )
-"""What the other Python runs: a little of what may depend on it (tests/sampling.py).
+"""The tests that run on the other Python: a sample of those that may depend on it.
 
-In one process: whole games go on beside it, and a second one would collect everything again.
+tests/sampling.py chooses them. They run in one process, because whole games run at the same time,
+and a second process would have to collect all tests again.
 """
 
 
 class Steps:
-    """The steps of one command: what each of them took, and which failed."""
+    """The steps of one run, with their times and failures."""
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
@@ -162,24 +168,24 @@ class Steps:
         self._began = time.monotonic()
 
     def finish(self, *steps: Step, installation: Installation | None = None) -> None:
-        """Run each step to its end; one that fails does not hide the next."""
+        """Run each step to its end. A failure does not stop the following steps."""
         for step in steps:
             options = self._options(step, installation or self.installation)
             with self._noting(step.title):
                 run(step.title, **options)
 
     def start(self, step: Step) -> Running:
-        """Start a step, for `wait_for`."""
+        """Start a step in the background. `wait_for` waits for it."""
         return Running(step.title, **self._options(step, self.installation))
 
     def wait_for(self, *started: Running) -> None:
-        """Wait for the end of each, and show it."""
+        """Wait until the steps have ended, and show their output."""
         for one in started:
             with self._noting(one.title):
                 one.wait()
 
     def conclude(self, success: str) -> None:
-        """Show what each step took, then `success`.
+        """Show how long each step took, then the text `success`.
 
         Raises:
             StepError: one or more steps failed; the text names them.
@@ -210,13 +216,13 @@ class Steps:
 
 
 def test(root: Path) -> None:
-    """Run what a person waits for.
+    """Run the steps of `make test`.
 
     Raises:
         StepError: one or more steps failed; the text names them.
     """
     steps = Steps(installed(root))
-    # Types are one process, as the other static steps are, and the game mostly waits.
+    # Type checking runs in the background, because it uses one process and the game mostly waits.
     with steps.start(TYPES) as types, steps.start(ONE_EXCHANGE) as exchange:
         steps.finish(*STATIC, QUICK_TESTS)
         steps.wait_for(types, exchange)
@@ -226,7 +232,9 @@ def test(root: Path) -> None:
 
 
 def check(root: Path) -> None:
-    """Run everything; what mostly waits runs next to what computes.
+    """Run the steps of `make check`.
+
+    Steps that mostly wait run at the same time as steps that compute.
 
     Raises:
         StepError: one or more steps failed; the text names them.
@@ -253,10 +261,10 @@ def check(root: Path) -> None:
 
 
 def build_docs(root: Path) -> None:
-    """Build the documentation site; with `LINKS` in the environment, check links to other sites.
+    """Build the documentation site. With `LINKS` in the environment, check links to other sites.
 
     Raises:
-        StepError: Sphinx found a fault; it has been printed.
+        StepError: Sphinx found an error, which was printed.
     """
     steps = Steps(installed(root))
     steps.finish(DOCS, *([LINKS] if os.environ.get("LINKS") else []))

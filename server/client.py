@@ -1,6 +1,6 @@
-"""What a player's connections to the game have in common: how something is read and waited for.
+"""The shared code of connections that play the game: reading, and waiting for text.
 
-Standard library only: `make play` runs it in the machine's Python.
+Standard library only, because `make play` runs it in the machine's Python.
 """
 
 import re
@@ -14,9 +14,9 @@ from server.steps import StepError
 
 
 class Client(ABC):
-    """A connection; a `with` block ends it.
+    """A connection of a player; a `with` block closes it.
 
-    `text` is what a person has been shown since they typed last.
+    `text` is what the player was shown since the last typed line.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -36,25 +36,25 @@ class Client(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """What is shown since the last line was typed, without colours and markup."""
+        """The text shown since the last line was typed, without colours and markup."""
 
     @abstractmethod
     def send(self, line: str) -> None:
-        """Type a line; what came before is forgotten."""
+        """Type a line. Text from before is dropped."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Forget what came, without typing anything."""
+        """Drop the text that arrived so far."""
 
     def close(self) -> None:
-        """End the connection, as one who pulls the plug."""
+        """Close the connection abruptly, without logging out."""
         self._socket.close()
 
     def wait_for(self, pattern: str, *, seconds: float = 20.0) -> str:
-        """What is shown, once `pattern` is found in it.
+        """Wait until `pattern` is in the shown text, and return the text.
 
         Raises:
-            StepError: it did not come in time; the text holds what came instead.
+            StepError: the pattern did not come in time; the message has the text that came.
         """
         end = time.monotonic() + seconds
         while not re.search(pattern, self.text, re.MULTILINE):
@@ -65,7 +65,7 @@ class Client(ABC):
         return self.text
 
     def wait_for_quiet(self, *, quiet_seconds: float = 1.0, seconds: float = 20.0) -> str:
-        """What is shown, once nothing more comes."""
+        """Wait until nothing more arrives, and return the shown text."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self._receive(time.monotonic() + quiet_seconds):
             pass
@@ -73,10 +73,13 @@ class Client(ABC):
 
     @abstractmethod
     def _receive(self, until: float) -> bool:
-        """Whether anything came before `until`, of the monotonic clock."""
+        """Wait for data until a monotonic time. Return True if some arrived."""
 
     def _read(self, until: float) -> bytes:
-        """The bytes that came before `until`; none where nothing came, or the game hung up."""
+        """Return the bytes that arrive before a monotonic time.
+
+        Empty if nothing arrived or the game closed the connection.
+        """
         self._socket.settimeout(max(0.05, until - time.monotonic()))
         try:
             return self._socket.recv(65536)

@@ -1,6 +1,6 @@
-"""Evennia's two processes, started and stopped from outside.
+"""Start and stop the two processes of Evennia from outside.
 
-Standard library only: this runs in the machine's Python, not in the game's.
+Standard library only, because this runs in the machine's Python and not in the game's.
 """
 
 import ast
@@ -26,22 +26,28 @@ _EMAIL = "EVENNIA_SUPERUSER_EMAIL"
 _SETUP_BEGUN = "Restarting Server once"
 _STARTED = "Evennia Server successfully"
 _DEMO = re.compile(r"demo world: (.*)")
-"""What `world/build_demo.py` says of each thing it makes."""
+"""A line that `world/build_demo.py` logs for each thing that it makes."""
 _FAILED = "AMP caught exception"
-"""An error that ended the start of the Server, whose process stays, of no use."""
+"""An error in the log that ended the start of the Server.
+
+Its process stays alive but is useless.
+"""
 _STARTED_AGAIN = "successfully restarted in 'reset' mode"
 _GAVE_UP = "Connection to Evennia timed out"
-"""Evennia's launcher waits ten seconds for the Portal, and then never starts the Server."""
+"""The log line of Evennia's launcher when it stops waiting for the Portal after ten seconds.
+
+It then never starts the Server.
+"""
 
 
 def put_old_game_aside(root: Path) -> Path | None:
-    """Keep the demo's database beside the place of a new one, if its tables are not those of now.
+    """If the demo's database has outdated tables, move it aside, so that a new one is made.
 
-    Until 0.1.0 is released the first migration is written anew where tables change, so an older
-    database cannot be brought up to date.
+    Until 0.1.0 is released, a change of tables rewrites the first migration, so an older database
+    cannot be migrated.
 
     Returns:
-        Where the old database is kept, or None if it is not an old one.
+        Where the old database was moved, or None if it is up to date.
     """
     database = root / "server" / "evennia.db3"
     if not database.exists():
@@ -54,7 +60,7 @@ def put_old_game_aside(root: Path) -> Path | None:
                 table: {row[1] for row in reading.execute(f"PRAGMA table_info({table})")}
                 for table in wanted
             }
-        except sqlite3.DatabaseError:  # Evennia made nothing in it yet
+        except sqlite3.DatabaseError:  # Evennia has not made any tables in the database yet.
             return None
     is_made = any(name.startswith("evennia_ai_") for name in names)
     if not is_made or found == wanted:
@@ -64,12 +70,12 @@ def put_old_game_aside(root: Path) -> Path | None:
         file = database.with_name(database.name + tail)
         if file.exists():
             file.rename(kept.with_name(kept.name + tail))
-    say(f"== The demo game is of a version before 0.1.0: a new one is made, the old one is {kept}")
+    say(f"== The demo game is older than 0.1.0: a new one is made. The old one is now {kept}")
     return kept
 
 
 def _columns_of_migration(migration: Path) -> dict[str, set[str]]:
-    """Return the columns of each table that a migration creates, by the name of the table."""
+    """Return the columns of each table that a migration creates, by the table's name."""
     tables: dict[str, set[str]] = {}
     for call in ast.walk(ast.parse(migration.read_text(encoding="utf-8"))):
         if not isinstance(call, ast.Call) or ast.unparse(call.func) != "migrations.CreateModel":
@@ -85,7 +91,7 @@ def _columns_of_migration(migration: Path) -> dict[str, set[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evennia:
-    """The game of one checkout: where it is, who runs it, on which ports."""
+    """The demo game of one checkout: its folder, its Python and its ports."""
 
     installation: Installation
     ports: Ports
@@ -96,7 +102,10 @@ class Evennia:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Evennia's variables; without a superuser's name it recurses until it dies."""
+        """Return the environment for Evennia.
+
+        It has a superuser's name, because without one Evennia's launcher recurses until it crashes.
+        """
         logins = read_logins(self.root) or Logins.made(os.environ)
         name, password = logins.superuser
         superuser = {
@@ -107,7 +116,7 @@ class Evennia:
         return self.installation.environment({**superuser, **self.ports.as_environment()})
 
     def prepare(self) -> None:
-        """Make what git does not hold: logs, logins, the secret key, the database."""
+        """Make what git does not contain: logs, logins, the secret key and the database."""
         (self.root / "server" / "logs").mkdir(exist_ok=True)
         keep_logins(self.root)
         self._evennia("Making the secret settings", "--initmissing")
@@ -119,7 +128,7 @@ class Evennia:
         """Start Portal and Server, and wait until players can log in.
 
         Raises:
-            StepError: it did not come up; the text holds the end of its log.
+            StepError: the game did not start; the text has the end of its log.
         """
         _forget(self.root)
         logs = _log_ends(self.root)
@@ -137,11 +146,11 @@ class Evennia:
             say(f"   {made}")
 
     def _start_portal(self) -> bool:
-        """Start the Portal, and the Server if that is soon up; whether the Server is wanted yet."""
+        """Start the Portal. Return True if the Server must still be started."""
         return _GAVE_UP in self._evennia("Starting Evennia", "start")
 
     def _start_server(self, *, seconds: float) -> None:
-        """Start the Server beside a Portal that may be long in starting."""
+        """Start the Server when the Portal runs, which may take long."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             with (
@@ -154,11 +163,11 @@ class Evennia:
         raise StepError(f"Evennia's Portal did not come up in {seconds:.0f} s")
 
     def _ask_for_server(self, _: socket.socket) -> None:
-        """Have the Server started by the Portal, which listens at the other end of the socket."""
+        """Ask the Portal at the other end of the socket to start the Server."""
         self._evennia("Starting Evennia's Server", "start")
 
     def stop(self) -> None:
-        """End every process of this checkout's game: they are asked first, then told."""
+        """End all processes of this checkout's game. Ask them first, then kill them."""
         if (self.installation.programs / "evennia").exists():
             try:
                 self._evennia("Stopping Evennia", "stop", limit_seconds=40)
@@ -168,7 +177,7 @@ class Evennia:
         self.end()
 
     def end(self) -> None:
-        """End every process of this checkout's game, without the seconds Evennia takes to ask."""
+        """End all processes of this checkout's game at once, without asking them first."""
         for kind in (signal.SIGTERM, signal.SIGKILL):
             for name, pid in _processes(self.root).items():
                 say(f"== Ending the {name}, process {pid}, by {kind.name}")
@@ -196,7 +205,10 @@ class Evennia:
             )
 
     def _wait_until_usable(self, logs: dict[Path, int], *, seconds: float) -> None:
-        """The very first start makes the first objects and restarts the Server once."""
+        """Wait until the game is usable.
+
+        On its very first start, Evennia makes the first objects and restarts the Server once.
+        """
         say("== Waiting until the game is usable")
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -213,7 +225,7 @@ class Evennia:
 
 @contextlib.contextmanager
 def for_the_owner_alone() -> Iterator[None]:
-    """Let programs that are started meanwhile make files that nobody else can read."""
+    """Let programs that are started inside this block make files that only their owner can read."""
     before = os.umask(0o077)
     try:
         yield
@@ -222,7 +234,7 @@ def for_the_owner_alone() -> Iterator[None]:
 
 
 def close_to_others(root: Path) -> None:
-    """Take from everybody but the owner what an earlier start may have left open."""
+    """Remove the rights of everybody except the owner from files that an earlier start has made."""
     server = root / "server"
     logs = server / "logs"
     logs.chmod(0o700)
@@ -233,12 +245,15 @@ def close_to_others(root: Path) -> None:
 
 
 def is_running(root: Path) -> bool:
-    """Whether the Portal of this checkout runs."""
+    """True if the Portal of this checkout is running."""
     return "portal" in _processes(root)
 
 
 def lost_its_server(root: Path, *, patience_seconds: float = 5) -> bool:
-    """Whether the Portal runs and the Server does not; a reload takes it away for a moment."""
+    """True if the Portal runs without the Server.
+
+    During a reload the Server is absent for a moment; that does not count.
+    """
     end = time.monotonic() + patience_seconds
     while is_running(root) and "server" not in _processes(root):
         if time.monotonic() >= end:
@@ -248,7 +263,7 @@ def lost_its_server(root: Path, *, patience_seconds: float = 5) -> bool:
 
 
 def recorded_ports(root: Path) -> Ports | None:
-    """The ports this checkout's game was last started on."""
+    """Return the ports with which this checkout's game was last started."""
     try:
         return Ports(**json.loads(_record_file(root).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -256,10 +271,11 @@ def recorded_ports(root: Path) -> Ports | None:
 
 
 def refuse_taken(ports: Ports) -> None:
-    """Raise for the first port that another program holds.
+    """Refuse to start if another program uses one of the ports.
 
     Raises:
-        StepError: naming the port and the variable that chooses another.
+        StepError: a port is taken; the text names the port and the variable that chooses another
+            one.
     """
     for name, number in asdict(ports).items():
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
@@ -286,7 +302,7 @@ def _wait_until_gone(root: Path, *, seconds: float) -> bool:
 
 
 def _processes(root: Path) -> dict[str, int]:
-    """The game's processes that are alive, by name."""
+    """Return the game's running processes by name."""
     found = {}
     for name in ("portal", "server"):
         with contextlib.suppress(FileNotFoundError, ValueError):
@@ -297,9 +313,9 @@ def _processes(root: Path) -> dict[str, int]:
 
 
 def is_process(pid: int, word: str) -> bool:
-    """Whether a process of this number runs a command with this word in it.
+    """True if the process with this number runs a command that contains this word.
 
-    A number that was left behind may belong to a stranger by now.
+    The number may come from an old file, and the process may belong to somebody else by now.
     """
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         return word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -329,7 +345,7 @@ def _log_ends(root: Path) -> dict[Path, int]:
 
 
 def _since(logs: dict[Path, int]) -> str:
-    """What was written to the logs since their ends were noted."""
+    """Return what was written to the logs after their ends were noted."""
     return "\n".join(_tail(path, start=start) for path, start in logs.items() if path.exists())
 
 

@@ -1,7 +1,8 @@
-"""The virtual environments of this checkout, and the lock with the versions that are in them.
+"""Make the virtual environments of this checkout, and the lock file with their versions.
 
-`venv` makes an environment and uv fills it. `pyproject.toml` says what is wanted, the lock which
-versions of it. Standard library only: this runs before anything is installed.
+`venv` makes an environment and uv installs packages into it. `pyproject.toml` says which packages
+are needed, and the lock file which versions. Standard library only, because this runs before
+anything is installed.
 """
 
 import os
@@ -17,16 +18,16 @@ from server.steps import StepError, attempt, nothing, run, say
 
 SUPPORTED: Final = ("3.11", "3.12", "3.13")
 DEVELOPMENT: Final = "game,test,check,docs"
-"""The extras that `make test`, `make check` and `make docs` install."""
+"""The extras that `make test`, `make check` and `make docs` need."""
 LOCKED: Final = f"{DEVELOPMENT},embeddings"
-"""The extras whose versions the lock has; the others have no wheels on some machines."""
+"""The extras whose versions are in the lock file. The others have no wheels for some machines."""
 LOCK: Final = Path("requirements", "development.txt")
-"""One file for all Pythons: a line that is for some of them says so in a marker."""
+"""The lock file. It is one for all versions of Python: lines for some of them have a marker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """A Python with this checkout installed in it, and the folder of its programs."""
+    """A Python in which this checkout is installed, and the folder of its programs."""
 
     root: Path
     programs: Path
@@ -36,18 +37,18 @@ class Installation:
         return self.programs / "python"
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return this process's environment, with the installation's programs found first.
+        """Return this process's environment, with the installation's programs first on the path.
 
         Evennia looks for `twistd` on the path, so calling its launcher by its full name is not
-        enough. Compiled modules are kept, even if the shell asks not to: each step is many
-        processes, and Evennia's modules take longer to compile than to run.
+        enough. Python may write compiled modules even if the shell forbids it, because each step
+        has many processes, and Evennia's modules take longer to compile than to run.
         """
         path = os.pathsep.join([str(self.programs), os.environ.get("PATH", "")])
         ours = {"PATH": path, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
         return {**os.environ, **(more or {}), **ours}
 
     def install(self, title: str, *words: str) -> None:
-        """Install what these words of `pip install` name: with uv, or else with pip.
+        """Install what the words `wanted` of `pip install` name, with uv or else with pip.
 
         uv takes a tenth of pip's time. It does not read pip's configuration (`pip.conf`,
         `PIP_INDEX_URL`, `PIP_FIND_LINKS`), so it finds nothing on a machine that names its package
@@ -68,7 +69,8 @@ class Installation:
                 return
             lines = outcome.output.splitlines()
             causes = [line.strip() for line in lines if "cause: " in line]
-            reason = [f"status {outcome.status}", *lines[:1], *causes][-1]  # what caused the rest
+            # The problem that caused all others.
+            reason = [f"status {outcome.status}", *lines[:1], *causes][-1]
         say(f"   uv could not, so pip does it, which takes longer ({reason})")
         pip = [python, "-m", "pip", "install", "--no-compile"]
         run(title, [*pip, *words], cwd=self.root, environment=environment, shown=nothing)
@@ -82,15 +84,16 @@ def installed(
     extras: str = DEVELOPMENT,
     lock: Path | None = LOCK,
 ) -> Installation:
-    """Return the installation in `folder` with these extras, made or brought up to date first.
+    """Return the installation in `folder` with these extras, after making or updating it.
 
-    Without a lock it gets the newest versions.
+    Without a lock file, the newest versions are installed.
 
     Raises:
         StepError: the environment could not be made, or something could not be installed.
     """
     installation = environment_of(root, folder=folder, python=python)
-    # As make does it: uv itself would build this package again each time, and ask the index.
+    # This package is built by pip, because uv would build it again each time and ask the package
+    # index.
     stamp = root / folder / f"installed-{extras}"
     sources = (root / "pyproject.toml", root / LOCK)
     if stamp.exists() and stamp.stat().st_mtime >= max(one.stat().st_mtime for one in sources):
@@ -104,7 +107,9 @@ def installed(
 
 
 def environment_of(root: Path, *, folder: str = ".venv", python: str) -> Installation:
-    """Return the environment in `folder`, made first unless it is of this version of Python.
+    """Return the environment in `folder`.
+
+    It is made first if it does not have this version of Python.
 
     Raises:
         StepError: the environment could not be made.
@@ -128,10 +133,10 @@ def environment_of(root: Path, *, folder: str = ".venv", python: str) -> Install
 
 
 def write_lock(root: Path) -> None:
-    """Write the newest versions that `pyproject.toml` allows, for every supported Python.
+    """Write a lock file with the newest versions that `pyproject.toml` allows on all Pythons.
 
     Raises:
-        StepError: uv found no versions that fit together, or no package index.
+        StepError: uv found no versions that are compatible, or no package index.
     """
     uv = str(environment_of(root, python=sys.executable).programs / "uv")
     options = ["--universal", "--upgrade", "--quiet", "--no-annotate"]
@@ -153,12 +158,15 @@ def write_lock(root: Path) -> None:
 
 
 def this_version() -> str:
-    """Return `3.11` if this Python is a Python 3.11."""
+    """Return the version of this Python, such as `3.11`."""
     return "{}.{}".format(*sys.version_info)
 
 
 def version_of(program: str) -> str | None:
-    """Return `3.12` for a Python 3.12; None for a program that does not run."""
+    """Return the version of another Python, such as `3.12`.
+
+    Return None if the program does not run.
+    """
     script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run([program, "-c", script], capture_output=True, text=True, check=False)
@@ -169,13 +177,13 @@ def version_of(program: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherPython:
-    """A second Python on this machine."""
+    """Another Python on this machine."""
 
     version: str
     program: str
 
     def installation(self, root: Path) -> Installation:
-        """Return where `make check` installs this checkout for it."""
+        """Return the folder in which `make check` installs this checkout for the other Python."""
         return Installation(root=root, programs=root / self.folder / "bin")
 
     @property
@@ -184,10 +192,10 @@ class OtherPython:
 
 
 def other_python() -> OtherPython | None:
-    """Return the supported Python farthest from this one; None if there is no other.
+    """Return the supported Python whose version is farthest from this one, or None.
 
-    `uv python find` ends with an error at the first of pyenv's programs that leads to no Python,
-    so the installations of pyenv are tried here.
+    `uv python find` fails at the first of pyenv's programs that leads to no Python, so the
+    installations of pyenv are tried here.
     """
     newest_first = SUPPORTED[::-1]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")

@@ -1,7 +1,8 @@
-"""The first accounts of the demo game: who they are, and passwords that nobody else knows.
+"""The first accounts of the demo game, with random passwords.
 
-The passwords are made at the first start and kept in a file that only its owner reads. Standard
-library only: `make play` reads it in the machine's Python, the game reads it in its settings.
+The passwords are made at the first start and stored in a file that only its owner can read.
+Standard library only, because `make play` reads it in the machine's Python; the game reads it in
+its settings.
 """
 
 import json
@@ -16,13 +17,13 @@ from typing import Final, Self
 from server.steps import StepError
 
 FILE: Final = Path("server", "demo_logins.json")
-"""Where the passwords are, below the folder of the game; git ignores it."""
+"""The file with the passwords, in the folder of the game. Git ignores it."""
 
 ONE_PASSWORD: Final = "EVENNIA_AI_DEMO_PASSWORD"  # noqa: S105 - the name of a variable
-"""The variable that chooses one password for all of them."""
+"""The environment variable that sets one password for all accounts."""
 
 SUPERUSER: Final = ("EVENNIA_SUPERUSER_USERNAME", "EVENNIA_SUPERUSER_PASSWORD")
-"""Evennia's own variables for its first account."""
+"""Evennia's own environment variables for its first account."""
 
 _CHOSEN: Final = re.compile(r"[A-Za-z0-9_.+@-]{8,64}")
 
@@ -31,10 +32,10 @@ Login = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """Name and password of each account.
+    """The name and the password of each account.
 
-    `edition` is another one whenever a name or a password is: the game gives its accounts the
-    passwords of an edition once, and leaves alone what somebody changed after that.
+    `edition` changes whenever a name or a password changes. The game gives the passwords of an
+    edition to its accounts once. Later changes by players stay.
     """
 
     superuser: Login
@@ -44,10 +45,10 @@ class Logins:
 
     @classmethod
     def made(cls, environment: Mapping[str, str], *, kept: Self | None = None) -> Self:
-        """What the environment chooses, else what was kept, else new passwords.
+        """Return logins: from the environment, else the stored ones, else with new passwords.
 
         Raises:
-            StepError: the chosen password could not be typed to log in.
+            StepError: nobody could type the chosen password to log in.
         """
         one = _one_password(environment)
         name, password = (environment.get(variable, "") for variable in SUPERUSER)
@@ -69,10 +70,10 @@ class Logins:
 
 
 def read_logins(root: Path) -> Logins | None:
-    """The logins of the game in this folder, None while none were made.
+    """Return the logins of the game in this folder, or None if none were made yet.
 
     Raises:
-        StepError: the file is there and holds something else.
+        StepError: the file exists and has other content.
     """
     path = root / FILE
     try:
@@ -83,15 +84,16 @@ def read_logins(root: Path) -> Logins | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise StepError(
-            f"{path} holds no logins: {error!r}. Delete it: the next `make play` makes new ones."
+            f"{path} does not contain logins: {error!r}. Delete it:"
+            " the next `make play` makes new ones."
         ) from error
 
 
 def keep_logins(root: Path, environment: Mapping[str, str] = os.environ) -> Logins:
-    """The logins of this game, made or brought up to date with what the environment chooses.
+    """Return the logins of this game, after making or updating the file.
 
     Raises:
-        StepError: the file or the chosen password is of no use.
+        StepError: the file or the chosen password cannot be used.
     """
     kept = read_logins(root)
     logins = Logins.made(environment, kept=kept)
@@ -101,7 +103,7 @@ def keep_logins(root: Path, environment: Mapping[str, str] = os.environ) -> Logi
 
 
 def _write(path: Path, logins: Logins) -> None:
-    """Put a new file into the place of the old one; nobody but its owner ever could read it."""
+    """Replace the file with a new one that only its owner can ever read."""
     text = json.dumps(
         {
             "edition": logins.edition,
@@ -130,7 +132,10 @@ def _one_password(environment: Mapping[str, str]) -> str:
 
 
 def _password() -> str:
-    """Ninety-six bits, in letters that stay whole in a terminal's double click."""
+    """Return a random password of 96 bits.
+
+    It has only characters that a double click in a terminal selects as one word.
+    """
     return secrets.token_hex(12)
 
 

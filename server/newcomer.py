@@ -1,6 +1,6 @@
-"""What each `make` does: from a fresh clone to a conversation, and back.
+"""Run the targets of the Makefile: from a fresh clone to a conversation, and back.
 
-Standard library only: this runs in the machine's Python, before anything is installed.
+Standard library only, because this runs in the machine's Python, before anything is installed.
 """
 
 import ast
@@ -36,7 +36,7 @@ RULE = "-" * 78
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
-    """Who may log in to the demo world, and what is worth asking there."""
+    """Who may log in to the demo world, and a good first question."""
 
     superuser: tuple[str, str]
     builder: tuple[str, str]
@@ -47,7 +47,7 @@ class Demo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One exchange as the player's client showed it."""
+    """One exchange as the player's client has shown it."""
 
     said: str
     reply: str
@@ -55,14 +55,14 @@ class Exchange:
 
 
 def main(words: list[str]) -> int:
-    """Do what was asked for; returns the exit status."""
+    """Run the requested action, and return the exit status."""
     actions: dict[str, Callable[[Path], None]] = {
         "play": _play,
         "stop": _stop,
         "test": test,
         "check": check,
         "docs": build_docs,
-        "prepare": prepare,  # for `make check`
+        "prepare": prepare,  # Used by `make check`.
         "lock": write_lock,
     }
     if len(words) != 1 or words[0] not in actions:
@@ -74,7 +74,8 @@ def main(words: list[str]) -> int:
         print(f"make {words[0]}: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read along has read enough; Python would complain once more at its end.
+        # The reader of our output has closed it. Otherwise Python would report this again at its
+        # end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
@@ -105,7 +106,7 @@ def _stop(root: Path) -> None:
 
 
 def _ports_to_play_on(root: Path) -> Ports:
-    """The running game's ports, or the chosen ones once it is sure that they are free."""
+    """Return the running game's ports, or the chosen ones after checking that they are free."""
     recorded = recorded_ports(root)
     if recorded and is_running(root):
         return recorded
@@ -115,15 +116,15 @@ def _ports_to_play_on(root: Path) -> Ports:
 
 
 def play(game: Evennia, *, then: Callable[[Demo], None] | None = None) -> Exchange:
-    """Start `game` unless it runs, play one exchange in it, and say how to get in.
+    """Start the game if it does not run, play one exchange, and say how to log in.
 
-    `then` is done before the last.
+    `then` is called before the last message.
 
     Raises:
-        StepError: the game did not come up, or nobody answered.
+        StepError: the game did not start, or no NPC answered.
     """
     if lost_its_server(game.root):
-        say("== The game's Server is gone: ending what is left of the game, to start it again")
+        say("== The game's Server is gone: ending the rest of the game, to start it again")
         game.stop()
     if is_running(game.root):
         say("== The game is running already")
@@ -141,10 +142,10 @@ def play(game: Evennia, *, then: Callable[[Demo], None] | None = None) -> Exchan
 
 
 def play_with_workers(game: Evennia, count: int) -> None:
-    """The same in PostgreSQL, with so many workers beside it, and what one of them learnt.
+    """Do what `play` does, with PostgreSQL and workers, and show what a worker has learnt.
 
     Raises:
-        StepError: the game runs without workers, or one of its parts did not come up.
+        StepError: the game runs without workers, or one of its parts did not start.
     """
     if is_running(game.root) and not workers.running(game.root):
         raise StepError("the game runs without workers; `make stop` first")
@@ -158,7 +159,7 @@ def play_with_workers(game: Evennia, count: int) -> None:
 
 
 def _learnt(ports: Ports, demo: Demo, *, count: int, patience_seconds: float = 180) -> str:
-    """What the NPC remembers, once a worker has noted something, and how the workers stand."""
+    """Return what the NPC remembers after a worker noted something, and the workers' state."""
     wanted = {f"ai/memory {demo.npc}": ' said: "', "ai": f"beside speaking: {count} worker"}
     end = time.monotonic() + patience_seconds
     told = []
@@ -167,7 +168,7 @@ def _learnt(ports: Ports, demo: Demo, *, count: int, patience_seconds: float = 1
             shown = ""
             while what not in shown:
                 if time.monotonic() > end:
-                    raise StepError(f"the workers did not do their work (see server/logs)\n{shown}")
+                    raise StepError(f"the workers did not do their jobs (see server/logs)\n{shown}")
                 time.sleep(1)
                 connection.send(line)
                 shown = connection.wait_for_quiet().strip()
@@ -177,10 +178,10 @@ def _learnt(ports: Ports, demo: Demo, *, count: int, patience_seconds: float = 1
 
 
 def read_demo(path: Path) -> Demo:
-    """The logins of the game that `path` is in, and what this builder of its world says to ask.
+    """Return the logins of the game in the folder `path`, and the first question of its world.
 
     Raises:
-        StepError: nobody has made the logins yet.
+        StepError: the logins were not made yet.
     """
     npc, question = first_question(path)
     logins = read_logins(path.parents[1])
@@ -196,7 +197,10 @@ def read_demo(path: Path) -> Demo:
 
 
 def first_question(path: Path) -> tuple[str, str]:
-    """An NPC and what to ask of it; this Python could not import the builder of the world."""
+    """Return an NPC and a question for it.
+
+    They are read from the source of the world's builder, because this Python cannot import it.
+    """
     constants = dict(_constants(ast.parse(path.read_text(encoding="utf-8"))))
     npc, question = constants["DEMO_QUESTION"]
     return npc, question
@@ -216,14 +220,15 @@ def _constants(module: ast.Module) -> Iterator[tuple[str, Any]]:
 
 
 def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> Exchange:
-    """Log in over telnet as the demo builder, ask the question, and read the prompt it made.
+    """Log in over telnet as the demo builder, ask the question, and read the prompt that it caused.
 
     Raises:
         StepError: the login was refused, or no answer came in time.
     """
     said = f"say {demo.npc.capitalize()}, {demo.question}"
     with _as_builder(ports, demo) as connection:
-        connection.send(f"@teleport/loc {demo.npc}")  # the builder may have walked away since
+        # The builder may have left the room since the last time.
+        connection.send(f"@teleport/loc {demo.npc}")
         connection.wait_for_quiet()
         connection.send(said)
         heard = connection.wait_for(rf'(?i)^{demo.npc}\b[^\n]* says?, "', seconds=patience_seconds)
@@ -236,7 +241,11 @@ def play_exchange(ports: Ports, demo: Demo, *, patience_seconds: float = 60) -> 
 
 @contextmanager
 def _as_builder(ports: Ports, demo: Demo) -> Iterator[Connection]:
-    """Logged in over telnet as the demo builder. StepError: the login was refused."""
+    """Log in over telnet as the demo builder, and return the connection.
+
+    Raises:
+        StepError: the login was refused.
+    """
     name, password = demo.builder
     with Connection(HOST, ports.telnet) as connection:
         connection.wait_for("connect <name> <password>", seconds=20)
@@ -253,7 +262,7 @@ def _as_builder(ports: Ports, demo: Demo) -> Iterator[Connection]:
 
 
 def _reply(heard: str, npc: str) -> str:
-    """The line in which `npc` spoke."""
+    """Return the line in which `npc` spoke."""
     found = re.search(rf'(?im)^{npc}\b[^\n]* says?, ".*$', heard)
     assert found, heard
     return found.group(0).strip()
@@ -264,14 +273,14 @@ def _directions(ports: Ports, demo: Demo) -> str:
         f"    {role:<11}{name} / {password}"
         for role, (name, password) in (("player", demo.player), ("builder", demo.builder))
     )
-    return f"""The game is running, for this machine alone.
+    return f"""The game is running. Only this machine can reach it.
 
     In a browser: http://localhost:{ports.web}/webclient/
     With telnet:  telnet localhost {ports.telnet}
 
 {people}
 
-These passwords are of this checkout alone, kept in {FILE}. The superuser may
-run any code as you, and is nobody to play with: {" / ".join(demo.superuser)}
+These passwords belong to this checkout only; they are in {FILE}. Do not play as
+the superuser, who may run any code as you: {" / ".join(demo.superuser)}
 
 Stop it with: make stop"""

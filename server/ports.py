@@ -1,6 +1,6 @@
-"""The ports of this game, one environment variable each.
+"""The ports of the demo game. Each has an environment variable.
 
-Read by the settings and, before anything is installed, by `make play`: standard library only.
+The settings read them, and `make play` before anything is installed. Standard library only.
 """
 
 import os
@@ -9,11 +9,14 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple, Self
 
 HOST = "127.0.0.1"
-"""The demo game listens on this machine alone; nothing that it sends is encrypted."""
+"""The address on which the demo game listens.
+
+It is this machine only, because nothing is encrypted.
+"""
 
 
 class Port(NamedTuple):
-    """Where one port of the game is chosen."""
+    """One port of the game: its environment variable, its default and its purpose."""
 
     purpose: str
     variable: str
@@ -31,7 +34,7 @@ PORTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The five port numbers a running game uses."""
+    """The five port numbers of a running game."""
 
     telnet: int
     web: int
@@ -41,15 +44,15 @@ class Ports:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """The ports chosen by `environment`, the defaults for the rest.
+        """Return the ports that `environment` sets, with defaults for the others.
 
         Raises:
-            ValueError: a variable does not hold a port number; the text names it.
+            ValueError: a variable is not a port number; the text names it.
         """
         return cls(**{name: _number(port, environment) for name, port in PORTS.items()})
 
     def as_environment(self) -> dict[str, str]:
-        """The variables that choose exactly these ports."""
+        """Return the environment variables that set exactly these ports."""
         return {PORTS[f.name].variable: str(getattr(self, f.name)) for f in fields(self)}
 
 

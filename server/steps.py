@@ -1,7 +1,7 @@
-"""Commands that run under a title: one after another, or one next to others.
+"""Run commands under a title, one after another or at the same time.
 
-Each gets a line with its title and the time it took. Standard library only: this runs before
-anything is installed.
+Each command gets a line with its title and its time. Standard library only, because this runs
+before anything is installed.
 """
 
 import contextlib
@@ -18,60 +18,60 @@ from pathlib import Path
 from typing import Self
 
 Shown = Callable[[str], str | None]
-"""Returns what to show of a line of a command's output; None shows nothing."""
+"""A function that gets a line of a command's output and returns what to show, or None."""
 
 _PERCENT = re.compile(r"\[ *(\d+%)\]$")
-"""The end of pytest's lines: how many of the tests have run."""
+"""Matches the end of pytest's lines, which tells how many of the tests have run."""
 
 
 class StepError(Exception):
-    """An error that ends the run; its text is for the person at the terminal."""
+    """An error that ends the run. Its text is for the person at the terminal."""
 
 
 def say(text: str) -> None:
-    """Print `text` at once, whatever standard output is connected to."""
+    """Print `text` at once, even if standard output is buffered."""
     print(text, flush=True)
 
 
 def everything(line: str) -> str | None:
-    """Show each line as it is."""
+    """Show each line unchanged."""
     return line
 
 
 def nothing(line: str) -> str | None:
-    """Show no line; a failing step still shows all of them."""
+    """Show no line. If the step fails, all lines are shown anyway."""
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a command ended and what it took; as a text `31 s (CPU 58 s)`."""
+    """How a command ended and how long it took. As text: `31 s (CPU 58 s)`."""
 
     status: int
-    """0 for success."""
+    """The exit status; 0 means success."""
     output: str
-    """All that it printed."""
+    """Everything that the command printed."""
     seconds: float
-    """By the clock."""
+    """The elapsed time."""
     cpu_seconds: float
-    """Processor time of it and of the processes that it waited for, so without daemons."""
+    """The processor time of the command and of the child processes that it waited for."""
 
     def __str__(self) -> str:
         return f"{self.seconds:.0f} s (CPU {self.cpu_seconds:.0f} s)"
 
 
 class Times:
-    """The outcome of each step of a run."""
+    """The outcomes of all steps of a run."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[str, Outcome]] = []
 
     def note(self, title: str, outcome: Outcome) -> None:
-        """Note a step that ended."""
+        """Store the outcome of a step."""
         self._steps.append((title, outcome))
 
     def table(self) -> str:
-        """Render a line for each step, most processor time first, and one for all of them."""
+        """Return a table with a line for each step, most processor time first, and their sum."""
         steps = sorted(self._steps, key=lambda step: -step[1].cpu_seconds)
         width = max((len(title) for title, _ in steps), default=0)
         whole = sum(outcome.cpu_seconds for _, outcome in steps)
@@ -81,10 +81,10 @@ class Times:
 
 
 class Running:
-    """A command that runs while others do, until its outcome is asked for.
+    """A command that runs in the background until somebody asks for its outcome.
 
-    A `with` block ends it. It has a session of its own, so that an interrupt reaches it once: from
-    the block, and not also from the terminal.
+    A `with` block ends it. It has a session of its own. So an interrupt reaches it only once, from
+    the `with` block, and not from the terminal too.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ class Running:
         times: Times | None = None,
         heard: Callable[[str], None] | None = None,
     ) -> None:
-        """Start `command`; `heard` is called with each line at once, in another thread.
+        """Start `command`. `heard` is called with each line of output, in another thread.
 
         Raises:
-            StepError: there is no such program.
+            StepError: the program does not exist.
         """
         self.title = title
         self._shown, self._times, self._heard = shown, times, heard
@@ -120,7 +120,8 @@ class Running:
             )
         except OSError as error:
             raise StepError(f"{title}: {error}") from error
-        # Not a thread of our own: joining one again after an interrupt does not wait.
+        # This is not a thread of our own, because joining one again after an interrupt would not
+        # wait.
         reader = ThreadPoolExecutor(1)
         self._outcome = reader.submit(self._read)
         reader.shutdown(wait=False)
@@ -149,27 +150,30 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._send(signal.SIGINT)  # pytest then ends its games
-        self.outcome(limit_seconds=60)  # a shell may have had us ignore that signal
+        self._send(signal.SIGINT)  # After this signal, pytest ends the games that it started.
+        self.outcome(limit_seconds=60)  # A shell may have started us with this signal ignored.
 
     def outcome(self, *, limit_seconds: float | None = None) -> Outcome:
-        """Wait for the end and return it; after `limit_seconds` the command is killed."""
+        """Wait for the end of the command and return the outcome.
+
+        After `limit_seconds` the command is killed.
+        """
         with contextlib.suppress(TimeoutError):
             return self._outcome.result(limit_seconds)
         self._send(signal.SIGKILL)
         return self._outcome.result()
 
     def _send(self, number: signal.Signals) -> None:
-        """Send a signal to the command and what it started, unless it has ended."""
+        """Send a signal to the command and its children, unless it has ended."""
         if not self._outcome.done():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
 
     def wait(self) -> None:
-        """Wait for the end, and show what it printed under a line of its own.
+        """Wait for the end of the command, and print its output under a line with the title.
 
         Raises:
-            StepError: it failed; all that it printed has been shown.
+            StepError: the command failed; its output was printed.
         """
         outcome = self.outcome()
         say(f"== {self.title}: {'failed after' if outcome.status else 'done in'} {outcome}")
@@ -185,10 +189,10 @@ def attempt(
     times: Times | None = None,
     limit_seconds: float = 5400,
 ) -> Outcome:
-    """Run `command`, with its title and its end in one line.
+    """Run `command`, and print its title and its outcome in one line.
 
     Raises:
-        StepError: there is no such program.
+        StepError: the program does not exist.
     """
     on_terminal = sys.stdout.isatty()
 
@@ -216,10 +220,10 @@ def run(
     limit_seconds: float = 5400,
     times: Times | None = None,
 ) -> str:
-    """Run `command`, show of its lines what `shown` returns, and return all of them.
+    """Run `command` and print those lines that `shown` returns. Return all lines.
 
     Raises:
-        StepError: the command failed or took too long; all that it printed has been shown.
+        StepError: the command failed or took too long; its whole output was printed.
     """
     outcome = attempt(
         title,
@@ -234,10 +238,10 @@ def run(
 
 
 def show(title: str, outcome: Outcome, shown: Shown) -> None:
-    """Print of the output what `shown` returns.
+    """Print the lines of an outcome that `shown` returns.
 
     Raises:
-        StepError: the command failed; all of its output has been printed.
+        StepError: the command failed; its whole output was printed.
     """
     if outcome.status:
         say(outcome.output)

@@ -1,7 +1,8 @@
-"""A telnet client of a few lines, to see what a player sees.
+"""A small telnet client, which shows what a player sees.
 
-Python's own telnetlib left in 3.13. Options are refused, but for the window's size: a tall window
-is not paged; and for links, where they are wanted.
+Python's own telnetlib was removed in 3.13. This client refuses all telnet options except two: the
+size of the window, which is so tall that the game does not page its output, and links, if they are
+wanted.
 """
 
 import codecs
@@ -12,20 +13,21 @@ from server.client import Client
 IAC, DONT, DO, WONT, WILL, SB, SE = 255, 254, 253, 252, 251, 250, 240
 NAWS, MXP = 31, 91
 _WINDOW = bytes([IAC, SB, NAWS, 0, 200, 0x27, 0x10, IAC, SE])
-"""200 columns, 10,000 lines."""
+"""The size of the window: 200 columns and 10,000 lines."""
 
 _MARKUP = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def plain(text: str) -> str:
-    """`text` without colours and other control sequences, with line feeds alone as line ends."""
+    """Return `text` without colours and other control sequences, and with plain line feeds."""
     return _MARKUP.sub("", text.replace("\r\n", "\n").replace("\n\r", "\n"))
 
 
 class Connection(Client):
-    """A player's connection by telnet; with `links` the client takes MXP.
+    """A player's connection over telnet.
 
-    `raw` is every byte that came since the last line was typed.
+    With `links`, the client accepts MXP. `raw` has every byte that arrived since the last typed
+    line.
     """
 
     def __init__(self, host: str, port: int, *, links: bool = False) -> None:
@@ -42,7 +44,7 @@ class Connection(Client):
         self.send_bytes(line.encode("utf-8", "replace") + b"\r\n")
 
     def send_bytes(self, data: bytes) -> None:
-        """Send what no client would; what came before is forgotten."""
+        """Send bytes that a normal client would not send. Text from before is dropped."""
         self.forget()
         self._socket.sendall(data)
 
@@ -60,9 +62,10 @@ class Connection(Client):
 
 
 class Negotiation:
-    """Separates text from telnet's options, and answers those; keeps what arrived in halves.
+    """A parser that separates text from telnet options, and answers the options.
 
-    With `links` it takes MXP where that is offered.
+    It keeps incomplete input until the rest arrives. With `links`, it accepts MXP if the server
+    offers it.
     """
 
     def __init__(self, *, links: bool = False) -> None:
@@ -71,7 +74,7 @@ class Negotiation:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read(self, data: bytes) -> tuple[str, bytes]:
-        """The text in `data`, and what to send back."""
+        """Return the text in `data`, and the bytes to send back."""
         data, self._rest = self._rest + data, b""
         text, answer, at = bytearray(), bytearray(), 0
         while at < len(data):
@@ -90,7 +93,7 @@ class Negotiation:
 
 
 def _command_length(data: bytes, at: int) -> int:
-    """How long the command at `at` is; 0 when its end has not arrived yet."""
+    """Return the length of the telnet command at `at`, or 0 if its end has not arrived yet."""
     if at + 1 >= len(data):
         return 0
     if data[at + 1] == SB:

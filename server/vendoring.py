@@ -1,9 +1,7 @@
-"""Fetches again what others wrote for the browser, as `vendor.json` lists it.
+"""Download again the browser libraries that `vendor.json` lists: python3 -m server.vendoring
 
-    python3 -m server.vendoring
-
-Nothing of it runs when the package is installed: the files are in it, each with its licence, and a
-test compares their hashes. It wants `npm`; standard library only.
+It needs `npm`. An installation of the package does not run it: the files are part of the package,
+each with its licence, and a test compares their hashes. Standard library only.
 """
 
 import hashlib
@@ -21,7 +19,7 @@ VENDOR: Final = (
 
 
 def fetch(library: dict[str, Any], folder: Path) -> None:
-    """Write the files of one library, and their hashes into its row."""
+    """Download the files of one library, and write their hashes into its row."""
     done = subprocess.run(
         ["npm", "pack", "--silent", f"{library['name']}@{library['version']}"],
         cwd=folder,

@@ -1,8 +1,8 @@
-"""`make play WORKERS=2`: the demo game in PostgreSQL, and workers beside it.
+"""Run the demo game with PostgreSQL and workers, for `make play WORKERS=2`.
 
-The workers are processes of `evennia-ai worker`, named w1, w2, ...; their logs stand with the
-game's. The database is the one of EVENNIA_AI_DATABASE, or else a cluster of this checkout in
-`server/postgres`. Standard library only.
+The workers are processes of `evennia-ai worker`, named w1, w2 and so on; their logs are in the
+game's log folder. The database is that of EVENNIA_AI_DATABASE, or else a cluster of this checkout
+in `server/postgres`. Standard library only.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ from server.steps import StepError, say
 MOST: Final = 16
 ADDRESS: Final = "EVENNIA_AI_DATABASE"
 DEMO: Final = "EVENNIA_AI_DEMO_WORKERS"
-"""Set, the demo's settings have workers do what they can."""
+"""The environment variable that makes the demo's settings use workers."""
 _DATABASE: Final = "postgres"
-"""That every cluster has from the start."""
+"""The name of a database that every cluster has from the start."""
 _ENDS_SECONDS: Final = 60
 _begun: Final[list[subprocess.Popen[bytes]]] = []
-"""Workers that this process started and does not wait for: they go on when it ends."""
+"""Workers that this process has started. It does not wait for them; they run on when it ends."""
 
 
 def wanted(environment: Mapping[str, str] = os.environ) -> int:
-    """How many workers `make play WORKERS=2` asks for; 0 where it does not.
+    """Return how many workers `make play WORKERS=2` asks for; 0 if it asks for none.
 
     Raises:
-        ValueError: that is no number of workers.
+        ValueError: the variable is not a valid number of workers.
     """
     text = environment.get("WORKERS", "") or "0"
     if not text.isascii() or not text.isdigit() or int(text) > MOST:
@@ -44,10 +44,10 @@ def wanted(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def keep_in_postgres(root: Path) -> None:
-    """Have what is started from now on find the demo game, with workers, in PostgreSQL.
+    """Set the environment so that the demo game uses PostgreSQL and workers.
 
     Raises:
-        StepError: PostgreSQL is not installed, or cannot be started here.
+        StepError: PostgreSQL is not installed, or it cannot be started.
     """
     os.environ[DEMO] = "1"
     if os.environ.get(ADDRESS):
@@ -59,12 +59,12 @@ def keep_in_postgres(root: Path) -> None:
     try:
         server.start()
     except StepError as error:
-        raise StepError(f"{error}\nWith a server of your own: make play {ADDRESS}=...") from error
+        raise StepError(f"{error}\nTo use your own server: make play {ADDRESS}=...") from error
     os.environ[ADDRESS] = socket_address(place, _DATABASE)
 
 
 def start(game: Evennia, count: int) -> None:
-    """Start workers until so many run."""
+    """Start workers until the given number runs."""
     alive = running(game.root)
     for number in range(1, count + 1):
         name = f"w{number}"
@@ -88,7 +88,7 @@ def start(game: Evennia, count: int) -> None:
 
 
 def stop(root: Path) -> None:
-    """End this checkout's workers, after the jobs under way."""
+    """Stop this checkout's workers after they have finished their current jobs."""
     for kind in (signal.SIGTERM, signal.SIGKILL):
         alive = running(root)
         for name, pid in alive.items():
@@ -105,14 +105,14 @@ def stop(root: Path) -> None:
 
 
 def stop_postgres(root: Path) -> None:
-    """End the PostgreSQL of this checkout, where there is one and it runs."""
+    """Stop this checkout's PostgreSQL if it exists and runs."""
     if _folder(root).exists() and (server := _cluster(root)).is_running:
         say("== Stopping the PostgreSQL of this checkout")
         server.stop()
 
 
 def running(root: Path) -> dict[str, int]:
-    """This checkout's workers that are alive, by name."""
+    """Return this checkout's running workers by name."""
     found = {name: int(_record(root, name).read_text(encoding="utf-8")) for name in _named(root)}
     return {name: pid for name, pid in found.items() if is_process(pid, "evennia-ai")}
 
@@ -135,16 +135,22 @@ def _cluster(root: Path) -> Postgres:
 
 
 def _socket_folder(root: Path) -> Path:
-    """Where the server listens: a path of a socket has room for some hundred characters only."""
+    """Return the folder of the server's socket.
+
+    It is a short one, because the path of a socket may have only about a hundred characters.
+    """
     digest = sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"evennia_ai-{digest}"
 
 
 def _make_socket_folder(folder: Path, *, owner: int | None) -> None:
-    """Make it for its owner alone; a stranger's in its place would be the stranger's database."""
+    """Make the folder of the socket for its owner only.
+
+    If it belonged to a stranger, the stranger could provide the database.
+    """
     folder.mkdir(mode=0o700, exist_ok=True)
     if owner is not None:
         os.chown(folder, owner, -1, follow_symlinks=False)
     found = folder.lstat()
     if found.st_uid != (os.getuid() if owner is None else owner) or found.st_mode & 0o077:
-        raise StepError(f"{folder} is somebody else's; remove it")
+        raise StepError(f"{folder} belongs to another user; remove it")

@@ -1,7 +1,8 @@
-"""The commands of a character in play, put together once and not anew for each character.
+"""The commands of a character, combined once instead of for each character.
 
-A command set of Evennia compares each command that is added with all that are there. For a
-character's hundred that takes longer than most tests, and each test makes a few characters.
+When a command is added to a set of Evennia, it is compared with all commands in the set. For a
+character's hundred commands that takes longer than most tests, and each test makes several
+characters.
 """
 
 from functools import cache
@@ -10,10 +11,10 @@ from commands import default_cmdsets
 
 
 class CharacterCmdSet(default_cmdsets.CharacterCmdSet):
-    """What a character in play can do: the same commands, each of them new, in the same order."""
+    """The commands of a character: new copies of the combined commands, in the same order."""
 
     def at_cmdset_creation(self) -> None:
-        """Evennia's hook: have the commands that the game's own set comes to have."""
+        """Add the commands that the game's own set would have. A hook of Evennia."""
         once = _once()
         self.commands = [self._new(command) for command in once.commands]
         named = {command.key: command for command in self.commands}

@@ -1,4 +1,4 @@
-"""Starts Django and Evennia for the tests that need them, and for no others.
+"""Start Django and Evennia for the tests that need them, and only for those.
 
 A pure test (the prompt, the lorebook, cards, ...) must start at once, so the game is started when
 the first test file of `EVENNIA_PATHS` is collected. A `conftest.py` or `__init__.py` in those
@@ -39,7 +39,7 @@ EVENNIA_PATHS = (
     "test_walk.py",
     "web",
 )
-"""Folders and files below `tests/` whose tests live inside a started Evennia."""
+"""Folders and files below `tests/` whose tests need a started Evennia."""
 
 TESTS = Path(__file__).parent
 MARKS = {"server", "service", "packaging", "extra"}
@@ -47,10 +47,10 @@ NOT_ALONE = f"not ({ALONE})"
 _MARKED = re.compile(rf"mark\.({'|'.join(sorted(MARKS))})\b")
 _MARKED_WHOLE = re.compile(r"^pytestmark = .*", re.MULTILINE)
 _LEFT_OUT = {ALONE: MARKS, QUICK: MARKS | {"long"}}
-"""The marks of which a run with these words has no test."""
+"""For each selection of marks: the marks of tests that do not run with it."""
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
-    # Without these Evennia asks for a superuser, or recurses where there is no terminal.
+    # Without these variables, Evennia asks for a superuser, or recurses if there is no terminal.
     "EVENNIA_SUPERUSER_USERNAME": "admin",
     "EVENNIA_SUPERUSER_EMAIL": "admin@localhost",
     "EVENNIA_SUPERUSER_PASSWORD": "checks-admin-1",
@@ -61,19 +61,20 @@ _started = False
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Hypothesis's own plugin comes after it, with the profile that the command line names."""
+    """Load Hypothesis's plugin after our profiles exist, because the command line may name one."""
     register_profiles()
-    gc.set_threshold(100_000, 50, 100)  # a test's objects mostly go without being searched for
+    # Most objects of a test are freed without the garbage collector.
+    gc.set_threshold(100_000, 50, 100)
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    # pytest asks before each test which Twisted there is, which is looked up in its papers.
+    # Before each test, pytest looks up the version of Twisted, which takes long; it is cached here.
     importlib.metadata.version = functools.cache(importlib.metadata.version)
     for name in ("connect", "connect_ex"):
         setattr(socket.socket, name, _on_loopback(getattr(socket.socket, name)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the figures that tests print, a line each: attacks that were held, walks of actions."""
+    """Print one line for each figure that tests report, such as attacks that failed."""
     for report in terminalreporter.getreports("passed"):
         for line in report.capstdout.splitlines():
             if line.endswith("attacks held") or line.startswith("walk "):
@@ -82,7 +83,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that say how many minutes they take come first: nobody waits for them at the end."""
+    """Run the files that declare their minutes first, so that no process works alone at the end."""
     for item in items:
         marked = MARKS & {mark.name for mark in item.iter_markers()}
         assert not marked or _is_marked(item.path), f"{item.path} does not say {marked} itself"
@@ -90,9 +91,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file of which the marks that were asked for leave no test.
+    """Skip files in which the selected marks leave no test.
 
-    To import them all takes each process longer than many a game.
+    Importing all files would take each process longer than many tests of games.
     """
     if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
         return None
@@ -123,7 +124,7 @@ def _minutes(item: pytest.Item) -> float:
 def pytest_make_collect_report(collector: pytest.Collector) -> None:
     """Start Evennia before a folder or file of game tests is imported.
 
-    The hooks that make collectors come too early: they are called for neighbours nobody asked for.
+    Earlier hooks cannot be used, because pytest calls them also for files that nobody selected.
     """
     _start_evennia_for(collector.path)
 
@@ -153,14 +154,16 @@ def _needs_evennia(path: Path) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _evennia_database() -> Iterator[None]:
-    """One migrated test database for the whole run; nothing when no test needs Evennia."""
+    """Make one migrated test database for the whole run, if any test needs Evennia."""
     if not _started:
         yield
         return
     from django.conf import settings
     from django.test import utils
 
-    gc.freeze()  # Evennia collects after the migrations of each app, through all that is imported
+    # Evennia collects garbage after the migrations of each app, which takes long with all imported
+    # modules.
+    gc.freeze()
     settings.TEST_ENVIRONMENT = True
     utils.setup_test_environment()
     databases = utils.setup_databases(verbosity=0, interactive=False)
@@ -172,14 +175,14 @@ def _evennia_database() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_collections() -> None:
-    """Keep what is alive out of the collections; emptying Evennia's caches makes one a test."""
+    """Exclude existing objects from garbage collection, which emptying Evennia's caches starts."""
     if _started:
         gc.freeze()
 
 
 @contextmanager
 def _rolled_back() -> Iterator[None]:
-    """A block after which the database is as before, and Evennia's caches are empty."""
+    """Undo all changes to the database after a block, and empty Evennia's caches."""
     from django.db import transaction
 
     with transaction.atomic():
@@ -189,7 +192,7 @@ def _rolled_back() -> Iterator[None]:
 
 
 def forget_objects() -> None:
-    """Empty Evennia's caches, also of what it would keep because something is on its `ndb`."""
+    """Empty Evennia's caches, including objects that it keeps because of their `ndb` attributes."""
     from django.apps import apps
     from evennia.utils.idmapper.models import SharedMemoryModel
 
@@ -203,7 +206,7 @@ def forget_objects() -> None:
 
 @pytest.fixture
 def db() -> Iterator[None]:
-    """A database that forgets everything the test wrote, Evennia's caches included."""
+    """A database that forgets everything that the test wrote, with empty Evennia caches."""
     with _rolled_back():
         yield
 
@@ -212,15 +215,15 @@ def db() -> Iterator[None]:
 def world() -> Callable[[], AbstractContextManager[None]]:
     """A block around tests that share what is made at its beginning: `with world(): ...`.
 
-    What one of them changes is forgotten by its `db`. Objects must be fetched anew in each, for
-    the caches do not outlive a test.
+    Changes of one test are undone by its `db` fixture. Each test must fetch objects again, because
+    the caches are emptied.
     """
     return _rolled_back
 
 
 @pytest.fixture
 def no_queries() -> Callable[[], AbstractContextManager[None]]:
-    """A block in which the database must not be asked anything."""
+    """A block in which no query of the database is allowed."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -235,7 +238,7 @@ def no_queries() -> Callable[[], AbstractContextManager[None]]:
 
 @pytest.fixture
 def query_count() -> Callable[[Callable[[], object]], int]:
-    """How many queries something makes."""
+    """A function that counts the queries of a call."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -248,7 +251,7 @@ def query_count() -> Callable[[Callable[[], object]], int]:
 
 
 def _on_loopback(connect: Callable[..., Any]) -> Callable[..., Any]:
-    """`connect`, refusing every address that is not on this machine."""
+    """Wrap `connect` so that it refuses all addresses that are not on this machine."""
 
     def connect_on_loopback(sock: socket.socket, address: Any) -> Any:
         if sock.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(address[0]):

@@ -1,9 +1,8 @@
-"""How much work a hostile text may make, in processor time of this process.
+"""Limit how much work a hostile text may cause, in processor time of this process.
 
-What other programs do to the machine is not counted, and every bound leaves many times what is
-needed: a text that costs more than its length takes far longer still. A slower machine, or one
-whose cores are shared just then, has as much more. This holds bounds alone; how fast we are is
-measured by `benchmarks/`.
+The time of other programs is not counted, and every limit is many times what is needed: a text with
+more than linear cost takes far longer still. A slower or busier machine gets proportionally more
+time. `benchmarks/` measures our real speed.
 """
 
 import time
@@ -13,11 +12,11 @@ from typing import Final
 
 _STEPS: Final = 1_000_000
 _USUAL_SECONDS: Final = 0.06
-"""What so many steps take on the machine for which the bounds were chosen."""
+"""The seconds that a fixed amount of work takes on the machine for which the limits were chosen."""
 
 
 def slowness() -> float:
-    """How many times slower than that machine this process is just now; 1 at least."""
+    """Return how many times slower than that machine this process is now; at least 1."""
     began = time.process_time()
     sum(number * number for number in range(_STEPS))
     return max(1.0, (time.process_time() - began) / _USUAL_SECONDS)
@@ -25,7 +24,7 @@ def slowness() -> float:
 
 @contextmanager
 def little_work(seconds: float = 2.0) -> Iterator[None]:
-    """Fails where the block took more than `seconds` of processor time of the usual machine."""
+    """Fail if the block takes more than `seconds` of processor time on that machine."""
     began = time.process_time()
     yield
     took = time.process_time() - began

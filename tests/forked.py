@@ -1,6 +1,6 @@
-"""Being a process that a program has forked, which has imported what it needs.
+"""Run work in a process that was forked from a program with all imports done.
 
-To import Evennia takes longer than most processes of tests live.
+Importing Evennia takes longer than most test processes run.
 """
 
 import os
@@ -11,9 +11,9 @@ from typing import NoReturn
 
 
 def become(work: Callable[[], int], *, out: str, err: str) -> NoReturn:
-    """Do this work with these files as output, and end with the status that it returns.
+    """Do the work with these files as output, and exit with the status that it returns.
 
-    What it raises is written to `err`, and the status is then that of a traceback.
+    The traceback of an exception is written to `err`.
     """
     for descriptor, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)

@@ -1,12 +1,15 @@
-"""Processes of these tests, forked from one program that has imported what each of them needs.
+"""Fork test processes from one program that has imported what they need.
 
     python -m tests.forking MODULE
 
-`MODULE.prepare()` imports; it leaves neither a thread nor a connection behind. Then the program
-reads a line of JSON for each thing to do, and answers with one: {"begin": GIVEN, "out": ...,
-"err": ...} forks a process in which `MODULE.live(GIVEN)` runs, and tells its number; {"poll": PID}
-tells how that process ended, null while it lives. To import Evennia takes longer than most of these
-processes live.
+First `MODULE.prepare()` imports everything; it must leave no thread and no connection open. Then
+the program reads commands, one JSON object per line, and answers each with one line:
+
+    {"begin": GIVEN, "out": ..., "err": ...}  fork a process that runs `MODULE.live(GIVEN)`, and
+                                              answer with its process number
+    {"poll": PID}                             answer how that process ended, or null while it runs
+
+Importing Evennia takes longer than most of these processes run.
 """
 
 import json
@@ -25,10 +28,10 @@ POLL_SECONDS = 0.05
 
 
 class Forker:
-    """The program of one module, until it is closed."""
+    """The program of one module, from which processes are forked until it is closed."""
 
     def __init__(self, module, *, environment, said):
-        """What it complains of before it forks goes to the file `said`."""
+        """Start the program. Its errors before forking go to the file `said`."""
         self._said = said
         with said.open("w") as complained:
             self._program = subprocess.Popen(
@@ -38,9 +41,9 @@ class Forker:
             )  # fmt: skip
 
     def begin(self, given, *, out, err):
-        """A process that lives as `given` says."""
+        """Fork a process that does what `given` says."""
         for file in (out, err):
-            file.touch()  # a pipe with a name stays one
+            file.touch()  # A pipe with a name must not become a regular file.
         pid = self.told({"begin": given, "out": str(out), "err": str(err)})
         return Forked(self, pid, out=out, err=err)
 
@@ -52,12 +55,12 @@ class Forker:
         return json.loads(answer)
 
     def close(self):
-        """End the program; its processes have ended."""
+        """End the program. Its processes must have ended."""
         self._program.communicate()
 
 
 class Forked:
-    """A process of such a program, with what `subprocess.Popen` has of one."""
+    """A process forked from such a program, with the interface of `subprocess.Popen`."""
 
     def __init__(self, forker, pid, *, out, err):
         self.pid, self.out, self.err, self.returncode = pid, out, err, None
@@ -84,11 +87,11 @@ class Forked:
 
 
 def use_database(address):
-    """Have this process connect to another database of the same cluster."""
+    """Connect this process to another database of the same cluster."""
     from django.db import connections
 
     connections.settings["default"]["NAME"] = address.rpartition("/")[2]
-    del connections["default"]  # the next who asks gets one to that database
+    del connections["default"]  # The next query opens a connection to that database.
 
 
 def main(name):
@@ -109,7 +112,7 @@ def main(name):
 
 
 def _live(module, asked):
-    """Be a process of the module."""
+    """Run the module's work in the forked process."""
 
     def work():
         module.live(asked["begin"])

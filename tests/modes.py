@@ -1,9 +1,9 @@
-"""Who may read a file, by its mode."""
+"""Check by its mode who may read a file."""
 
 import stat
 from pathlib import Path
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Whether anybody but its owner may read or write it."""
+    """True if anybody except the owner may read or write the file."""
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

@@ -1,6 +1,6 @@
-"""What takes long to make and is copied by many tests: made once, by the first that wants it.
+"""Make things that take long only once per run, for many tests that copy them.
 
-The workers of pytest-xdist are processes of their own, which share a folder.
+The workers of pytest-xdist are separate processes that share a folder.
 """
 
 import fcntl
@@ -11,10 +11,12 @@ from pathlib import Path
 
 
 def made_once(name: str, make: Callable[[Path], None], *, beside: Path) -> Path:
-    """The folder `name` as `make` filled it; all workers of a run get the same one.
+    """Return the folder `name` as `make` has filled it.
 
-    `beside` is any folder that pytest gave this worker for a test or a module. What `make` raises
-    is raised, and the next who wants the folder tries again.
+    All workers of a run get the same folder.
+
+    `beside` is any folder that pytest gave this worker. An exception of `make` is raised, and the
+    next test tries again.
     """
     folder = _of_all_workers(beside) / name
     unfinished = folder.with_suffix(".unfinished")
@@ -29,6 +31,6 @@ def made_once(name: str, make: Callable[[Path], None], *, beside: Path) -> Path:
 
 
 def _of_all_workers(folder: Path) -> Path:
-    """Where pytest puts this run's folders; a worker's own are one level deeper."""
+    """Return pytest's folder for this run. The folder of a worker is one level deeper."""
     own = folder.parent
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

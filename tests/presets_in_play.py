@@ -1,4 +1,4 @@
-"""A preset for tests of what plays with one: a main prompt, switches, variables, a trigger."""
+"""A preset for tests: a main prompt, switches, variables and a trigger."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ MARKERS = (
 
 
 def a_prompt(identifier: str, content: str, **fields: Any) -> dict[str, Any]:
-    """One prompt of a file."""
+    """Return one prompt of a preset file."""
     return {
         "identifier": identifier,
         "name": identifier.title(),
@@ -57,11 +57,11 @@ LOOM: dict[str, Any] = {
 
 
 def loom(**members: Any) -> dict[str, Any]:
-    """The preset with other members."""
+    """Return the preset with other members."""
     return {**LOOM, **members}
 
 
 def without_secrets(preset: dict[str, Any]) -> str:
-    """The text of a preset as the store gets it."""
+    """Return the text of a preset as the store gets it."""
     secrets = ("reverse_proxy", "proxy_password")
     return json.dumps({name: value for name, value in preset.items() if name not in secrets})

@@ -1,7 +1,7 @@
-"""On how many examples a property is tried: a fifth in `make test` and `make check`.
+"""Set on how many examples a property is tried: a fifth in `make test` and `make check`.
 
-Examples are others in every run. On another Python they are fewer. Hypothesis's own option chooses
-the profile; if you change what a property is about, try all its examples with
+Every run has other examples. On another Python there are fewer. Hypothesis's own option chooses the
+profile: if you change the code behind a property, try all its examples with
 `--hypothesis-profile=every`.
 """
 
@@ -14,8 +14,8 @@ FEWEST = 5
 
 
 def register_profiles() -> None:
-    """Make all known; `SOME` counts where the command line names none."""
-    # How long an example takes says how busy the machine is; times are for the benchmarks.
+    """Register all profiles. `SOME` is used if the command line names none."""
+    # Examples have no time limit, because their time depends on how busy the machine is.
     untimed = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile(EVERY, max_examples=100, **untimed)
     settings.register_profile(FEW, max_examples=10, **untimed)
@@ -24,5 +24,5 @@ def register_profiles() -> None:
 
 
 def up_to(count: int) -> int:
-    """`count`, or in a run that does not try every example its part of them; five at least."""
+    """Return `count`, or a part of it if the profile does not try every example; at least 5."""
     return min(count, max(FEWEST, count * settings.default.max_examples // 100))

@@ -1,14 +1,12 @@
-"""A plugin that takes samples: some test files, of each some functions, of each some cases.
+"""A plugin of pytest that runs a sample of test files, functions and cases.
 
-    pytest -p tests.sampling [--files 3] [--one-in 20] [--cases 1]
+pytest -p tests.sampling [--files 3] [--one-in 20] [--cases 1]
 
-For a run that is to be short, beside one of everything: `make test` keeps all functions with two
-cases of each. On another Python or Evennia there is one case of one function in twenty, in every
-third file; on another database one case of every function. Of a folder the first file is always
-read, so the fixtures of every room are made. What else depends on who interprets it (a regular
-expression, a coroutine) stands in many tests, and what a later case asks more is asked of our code.
-
-A function that is left out makes no cases, which are most of what collecting all of them takes.
+`make test` keeps all functions with two cases each. On another Python or Evennia, every third file
+runs one function in twenty, with one case; on another database, all functions run with one case.
+The first file of a folder is always read, so that the fixtures of every folder are tried. What
+depends on the Python version (a regular expression, a coroutine) is in many tests, so a sample is
+enough. Functions that are left out make no cases, which would take most of the time of collecting.
 """
 
 from collections import Counter, defaultdict
@@ -21,11 +19,11 @@ FILES: Final = 1
 ONE_IN: Final = 1
 CASES: Final = 3
 _SEEN: Final = pytest.StashKey[Counter[str]]()
-"""How many files each folder had so far, and how many functions each file."""
+"""How many files each folder has had so far, and how many functions each file."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How large the samples are."""
+    """Add the options for the size of the sample."""
     group = parser.getgroup("sampling")
     group.addoption("--files", type=int, default=FILES, help="read one file in so many")
     group.addoption("--one-in", type=int, default=ONE_IN, help="keep one function in so many")
@@ -34,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of a folder, leave out all test files but the first and every `--files`th after it."""
+    """In each folder, leave out all test files except the first and every `--files`th after it."""
     if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
         return None
     place = _place(config, str(collection_path.parent))
@@ -45,7 +43,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: Any
 ) -> list[pytest.Item] | None:
-    """Of a file, leave out all functions but the first and every `--one-in`th after it."""
+    """In each file, leave out all functions except the first and every `--one-in`th after it."""
     if not collector.istestfunction(obj, name):
         return None
     place = _place(collector.config, collector.nodeid.partition("::")[0])
@@ -53,7 +51,7 @@ def pytest_pycollect_makeitem(
 
 
 def _place(config: pytest.Config, within: str) -> int:
-    """Return how many files or functions were asked about before in this folder or file."""
+    """Return how many files of a folder, or functions of a file, were seen before."""
     seen = config.stash.setdefault(_SEEN, Counter())
     seen[within] += 1
     return seen[within] - 1
@@ -61,7 +59,7 @@ def _place(config: pytest.Config, within: str) -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what cases are too many: the first stays, the last, and some between them."""
+    """Leave out cases beyond the limit. The first, the last and some between them stay."""
     functions: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         functions[item.nodeid.partition("[")[0]].append(item)

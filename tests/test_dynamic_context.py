@@ -1,6 +1,6 @@
-"""The order of a prompt with facts of the moment: what stands still, what is new, what is last.
+"""Test the order of a prompt with facts of the moment.
 
-Whole prompts are compared, so that nothing else moves when the facts change.
+Whole prompts are compared, so that nothing else changes when the facts change.
 """
 
 import ast
@@ -37,7 +37,7 @@ def head(prompt):
 
 
 @pytest.mark.req("S0-08", "S1-11")
-def test_the_order_is_system_history_facts_and_what_is_being_answered() -> None:
+def test_prompt_order_is_system_history_facts_event() -> None:
     assert told(the_prompt(KB, history=2)) == [
         ("system", "ordered", "You are an NPC. Be brief."),
         ("user", "history", "m1 word word"),
@@ -48,7 +48,7 @@ def test_the_order_is_system_history_facts_and_what_is_being_answered() -> None:
 
 
 @pytest.mark.req("S0-01", "S0-03", "S1-08")
-def test_other_facts_leave_every_byte_before_them_as_it_was() -> None:
+def test_other_facts_leave_all_bytes_before_them_unchanged() -> None:
     first = told(the_prompt(KB, SPEAKER))
     other = told(the_prompt(DynamicBlock(key="speaker", text="Nobody speaks to you.")))
     assert first[:5] == other[:5]
@@ -57,7 +57,7 @@ def test_other_facts_leave_every_byte_before_them_as_it_was() -> None:
 
 
 @pytest.mark.req("S0-01", "S1-08")
-def test_what_a_volatile_component_tells_is_among_the_facts_and_not_before_the_history() -> None:
+def test_volatile_component_is_among_the_facts_after_the_history() -> None:
     def with_mood(text: str):
         mood = a_component(text, id=1200, key="mood", volatile=True)
         return told(the_prompt(KB, components=(RULES, mood)))
@@ -81,13 +81,13 @@ def test_what_a_volatile_component_tells_is_among_the_facts_and_not_before_the_h
     ],
     ids=["facts", "event", "history", "values"],
 )
-def test_nothing_of_a_request_changes_the_system_texts(more) -> None:
+def test_request_never_changes_the_system_texts(more) -> None:
     blocks = more.pop("blocks", ())
     assert head(the_prompt(*blocks, **more)) == head(the_prompt())
 
 
 @pytest.mark.req("S0-02", "S0-05", "S0-27", "S1-06", "S1-07")
-def test_blocks_stand_apart_in_one_message_in_their_order() -> None:
+def test_fact_blocks_are_separate_in_one_message_in_order() -> None:
     prompt = the_prompt(KB, SPEAKER)
     (facts,) = [message for message in prompt.messages if message.block == "dynamic"]
     assert facts.content == f"{KB.text}\n\n{SPEAKER.text}"
@@ -98,41 +98,41 @@ def test_blocks_stand_apart_in_one_message_in_their_order() -> None:
 
 
 @pytest.mark.req("S0-05", "S1-06")
-def test_a_block_more_changes_no_other_message() -> None:
+def test_additional_fact_block_changes_no_other_message() -> None:
     less, more = told(the_prompt(KB)), told(the_prompt(KB, SPEAKER))
     assert [m for m in less if m[1] != "dynamic"] == [m for m in more if m[1] != "dynamic"]
 
 
 @pytest.mark.req("S0-04", "S0-11", "S1-04")
-def test_facts_are_a_message_of_role_user_with_the_text_as_it_is() -> None:
+def test_facts_are_a_user_message_with_unchanged_text() -> None:
     text = "  {{char}} <b>{% if x %}</b>\n\nKeep {this}.  "
     (facts,) = [m for m in told(the_prompt(DynamicBlock(key="x", text=text))) if m[1] == "dynamic"]
     assert facts == ("user", "dynamic", text)
 
 
 @pytest.mark.req("S0-09")
-def test_without_a_system_text_there_is_no_system_message() -> None:
+def test_prompt_without_system_text_has_no_system_message() -> None:
     empty = a_component("  \n", id=0, key="system_prompt", is_static=True)
     assert head(the_prompt(KB, components=(empty,))) == []
     assert head(the_prompt(KB, components=())) == []
 
 
 @pytest.mark.req("S0-10")
-def test_the_history_is_shown_as_it_is() -> None:
+def test_history_is_shown_unchanged() -> None:
     past = [said("user", "  One\n\n two  "), said("assistant", "{{user}} | {x}"), said("user", "3")]
     shown = [m.content for m in the_prompt(KB, history=past).messages if m.block == "history"]
     assert shown == [message.content for message in past]
 
 
 @pytest.mark.req("S0-10")
-def test_a_longer_history_begins_with_the_shorter_one() -> None:
+def test_longer_history_begins_with_the_shorter_one() -> None:
     short, long = told(the_prompt(KB, history=4)), told(the_prompt(KB, history=6))
     assert long[:5] == short[:5]
 
 
 @pytest.mark.req("S0-11", "S0-49", "S1-09")
 @pytest.mark.parametrize("text", ["", "  ", "\n\n"])
-def test_a_block_without_a_text_makes_no_message(text) -> None:
+def test_empty_fact_block_makes_no_message(text) -> None:
     prompt = the_prompt(DynamicBlock(key="kb_meta_prompt", text=text))
     assert told(prompt) == told(the_prompt())
     assert prompt.sha256 == the_prompt().sha256
@@ -140,7 +140,7 @@ def test_a_block_without_a_text_makes_no_message(text) -> None:
 
 
 @pytest.mark.req("S0-12")
-def test_what_is_being_answered_is_the_last_message() -> None:
+def test_answered_event_is_the_last_message() -> None:
     assert told(the_prompt(KB, SPEAKER))[-1] == ("user", "event", "Does the ferry run?")
 
 
@@ -153,7 +153,7 @@ def test_policy_in_a_static_text_stays_in_the_system_message() -> None:
 
 
 @pytest.mark.req("S1-05")
-def test_blocks_from_elsewhere_give_the_same_messages_as_those_of_the_game() -> None:
+def test_facts_from_other_providers_give_the_same_messages() -> None:
     scenario = {
         "dynamic_context": [KB.text, SPEAKER.text],
         "history": [{"role": m.role, "content": m.content} for m in a_history(2)],
@@ -180,7 +180,7 @@ def _imported(path: Path) -> set[str]:
     "name",
     ["engine/compose.py", "services/llm", "engine/prompt", "npc/turn", "npc/inputs/gather.py"],
 )
-def test_what_composes_and_asks_does_not_import_knowledge(name) -> None:
+def test_composing_modules_do_not_import_knowledge(name) -> None:
     path = PACKAGE / name
     files = [path] if path.is_file() else sorted(path.rglob("*.py"))
     assert files

@@ -1,7 +1,7 @@
-"""Injection depth, from the command a builder types to the messages a model gets.
+"""Test injection depth, from a builder's command to the messages that a model gets.
 
-The real command changes the real store; what is stored is composed with a conversation of known
-length. `H1` is the oldest message of a conversation, the highest number the newest.
+The real command changes the real store, and the stored component is composed with a conversation of
+known length. `H1` is the oldest message of the conversation, the highest number the newest.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def stage(_cast, db):
 
 
 def prompt(length, *, scopes=(GAME,), layout="cache"):
-    """The contents of the prompt over so many messages, or these, top to bottom."""
+    """Return the contents of the prompt over a number of messages, top to bottom."""
     numbered = length if isinstance(length, list) else range(1, length + 1)
     history = History([said("user", f"H{n}") if isinstance(n, int) else n for n in numbered])
     composed = compose(
@@ -56,7 +56,7 @@ def prompt(length, *, scopes=(GAME,), layout="cache"):
 
 
 @pytest.mark.req("S3-22")
-def test_the_depth_command_puts_a_component_before_that_many_messages(stage):
+def test_depth_command_puts_a_component_before_that_many_messages(stage):
     assert prompt(4) == ["RULES", "MOOD", "GOALS", "H1", "H2", "H3", "H4", "FACTS", "EVENT"]
     stage.builds("component/depth mood = 2")
     assert prompt(4) == ["RULES", "GOALS", "H1", "H2", "MOOD", "H3", "H4", "FACTS", "EVENT"]
@@ -65,7 +65,7 @@ def test_the_depth_command_puts_a_component_before_that_many_messages(stage):
 @pytest.mark.req("S3-22")
 @pytest.mark.parametrize("layout", ["cache", "classic"])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
-def test_exactly_that_many_messages_follow(stage, depth, layout):
+def test_component_is_followed_by_exactly_depth_messages(stage, depth, layout):
     stage.builds(f"component/depth mood = {depth}")
     contents = prompt(4, layout=layout)
     after = contents[contents.index("MOOD") + 1 :]
@@ -75,7 +75,7 @@ def test_exactly_that_many_messages_follow(stage, depth, layout):
 
 
 @pytest.mark.req("S3-22")
-def test_the_depth_command_without_a_value_shows_the_depth(stage):
+def test_depth_command_without_value_shows_the_depth(stage):
     assert "stands at ID 1200" in stage.builds("component/depth mood")
     stage.builds("component/depth mood = 3")
     assert "depth 3: 3 messages follow it" in stage.builds("component/depth mood")
@@ -83,7 +83,7 @@ def test_the_depth_command_without_a_value_shows_the_depth(stage):
 
 @pytest.mark.req("S3-22")
 @pytest.mark.parametrize("word", ["normal", "NORMAL", "0"])
-def test_the_depth_command_clears_the_depth(stage, word):
+def test_depth_command_clears_the_depth(stage, word):
     before = prompt(4)
     stage.builds("component/depth mood = 2", f"component/depth mood = {word}")
     assert prompt(4) == before
@@ -91,12 +91,12 @@ def test_the_depth_command_clears_the_depth(stage, word):
 
 
 def moved(text):
-    """What the game tells of who came or went."""
+    """Return an event in which somebody comes or goes."""
     return replace(said("user", text), is_movement=True)
 
 
 @pytest.mark.req("S3-22")
-def test_depth_of_speech_passes_over_who_came_or_went(stage):
+def test_speech_depth_ignores_arrivals_and_departures(stage):
     lines = [said("user", "H1"), moved("Pim comes in."), said("user", "H2"), moved("Pim leaves.")]
     stage.builds("component/depth mood = 2")
     assert prompt(lines)[2:-2] == ["H1", "Pim comes in.", "MOOD", "H2", "Pim leaves."]
@@ -114,14 +114,14 @@ def test_depth_of_speech_passes_over_who_came_or_went(stage):
 
 
 @pytest.mark.req("S3-22")
-def test_a_depth_of_something_else_is_refused(stage):
+def test_depth_of_another_thing_is_refused(stage):
     told = stage.builds("component/depth mood = 2 poses")
     assert "A depth counts `messages` or `speech`" in told
     assert component("mood").placement == "ordered"
 
 
 @pytest.mark.req("S3-22")
-def test_bottom_is_after_the_newest_message_and_still_inside_the_history(stage):
+def test_depth_zero_is_after_the_newest_message_inside_the_history(stage):
     told = stage.builds("component/depth mood = bottom")
     assert "after the newest message (bottom)" in told
     assert prompt(2) == ["RULES", "GOALS", "H1", "H2", "MOOD", "FACTS", "EVENT"]
@@ -129,14 +129,14 @@ def test_bottom_is_after_the_newest_message_and_still_inside_the_history(stage):
 
 @pytest.mark.parametrize("depth", [5, 99999, 1000000000])
 @pytest.mark.parametrize("length", [0, 1, 4])
-def test_too_deep_is_the_top_of_the_history_and_nowhere_else(stage, depth, length):
+def test_excessive_depth_is_the_top_of_the_history(stage, depth, length):
     stage.builds(f"component/depth mood = {depth}")
     history = [f"H{n}" for n in range(1, length + 1)]
     assert prompt(length) == ["RULES", "GOALS", "MOOD", *history, "FACTS", "EVENT"]
 
 
 @pytest.mark.req("S3-23")
-def test_the_order_command_decides_at_equal_depth(stage):
+def test_order_command_decides_at_equal_depth(stage):
     stage.builds("component/create tide = 1100: TIDE")
     stage.builds("component/depth mood = 1", "component/depth tide = 1")
     assert prompt(2)[2:5] == ["H1", "TIDE", "MOOD"]
@@ -147,13 +147,13 @@ def test_the_order_command_decides_at_equal_depth(stage):
 
 
 @pytest.mark.req("S3-23")
-def test_the_order_command_without_a_value_shows_the_order(stage):
+def test_order_command_without_value_shows_the_order(stage):
     assert "order 100" in stage.builds("component/order mood")
     stage.builds("component/order mood = 7")
     assert "order 7" in stage.builds("component/order mood")
 
 
-def test_order_decides_nothing_between_different_depths(stage):
+def test_order_has_no_effect_between_different_depths(stage):
     stage.builds("component/create tide = 1100: TIDE")
     stage.builds("component/depth mood = 1", "component/depth tide = 2")
     stage.builds("component/order mood = 1", "component/order tide = 900")
@@ -170,7 +170,7 @@ def test_depths_beyond_the_history_keep_their_order_at_its_top(stage):
     assert prompt(1)[3:7] == ["CC", "AA", "BB", "H1"]
 
 
-def test_three_components_on_two_depths_do_not_push_each_other(stage):
+def test_components_at_two_depths_do_not_displace_each_other(stage):
     for key, number, depth in (("aa", 1301, 3), ("bb", 1302, 1), ("cc", 1303, 3)):
         stage.builds(
             f"component/create {key} = {number}: {key.upper()}", f"component/depth {key} = {depth}"
@@ -178,7 +178,7 @@ def test_three_components_on_two_depths_do_not_push_each_other(stage):
     assert prompt(4)[3:10] == ["H1", "AA", "CC", "H2", "H3", "BB", "H4"]
 
 
-def test_only_the_history_changes_when_a_depth_is_set(stage):
+def test_setting_a_depth_changes_only_the_history(stage):
     stage.builds("component/create tide = 1100: TIDE", "component/off tide")
     before = prompt(4)
     stage.builds("component/enable tide", "component/depth tide = 3")
@@ -187,7 +187,7 @@ def test_only_the_history_changes_when_a_depth_is_set(stage):
     assert after[: before.index("H1")] == before[: before.index("H1")]
 
 
-def test_the_narrower_scope_has_its_own_depth(stage):
+def test_narrower_scope_has_its_own_depth(stage):
     stage.builds(
         "component/create mood@npc:oren = 1200: CROSS",
         "component/depth mood@npc:oren = 1",
@@ -199,7 +199,7 @@ def test_the_narrower_scope_has_its_own_depth(stage):
 
 
 @pytest.mark.req("S3-33")
-def test_a_component_that_is_off_is_not_injected(stage):
+def test_disabled_component_is_not_injected(stage):
     stage.builds("component/depth mood = 2", "component/off mood")
     assert "MOOD" not in prompt(4)
 
@@ -225,7 +225,7 @@ def test_a_component_that_is_off_is_not_injected(stage):
         "component/d/o mood = 2",
     ],
 )
-def test_bad_input_is_answered_in_one_line_and_changes_nothing(stage, typed):
+def test_invalid_depth_is_answered_in_one_line_and_changes_nothing(stage, typed):
     stage.builds("component/depth mood = 2", "component/order mood = 50")
     before, composed = everything(), prompt(4)
     told = stage.builds(typed).strip()
@@ -237,13 +237,13 @@ def test_bad_input_is_answered_in_one_line_and_changes_nothing(stage, typed):
 
 @pytest.mark.req("S3-22", "S3-23")
 @pytest.mark.parametrize("typed", ["component/depth mood = 2", "comp/order mood = 1"])
-def test_a_player_cannot_use_the_command(stage, typed):
+def test_player_cannot_use_the_depth_command(stage, typed):
     before = everything()
     stage.plays(typed)
     assert everything() == before
 
 
-def test_depth_and_order_are_still_there_after_the_caches_are_dropped(stage):
+def test_depth_and_order_survive_dropping_the_caches(stage):
     stage.builds("component/depth mood = 2", "component/order mood = 50")
     forget_everything()
     stored = component("mood")
@@ -251,7 +251,7 @@ def test_depth_and_order_are_still_there_after_the_caches_are_dropped(stage):
     assert prompt(4)[4] == "MOOD"
 
 
-def test_the_npcs_own_next_prompt_has_it_too(stage):
+def test_next_prompt_of_the_npc_has_the_component(stage):
     stage.builds("component/depth mood = 2")
     report = stage.builds("component/preview/full oren")
     assert "component:mood" in report

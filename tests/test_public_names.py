@@ -1,4 +1,4 @@
-"""What a game may import is one list, and the page of the public API has exactly its names."""
+"""Test that the page of the public API lists exactly the names that a game may import."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A clock for tests that other threads can call, as they call a reactor."""
+"""A clock for tests that other threads can call, like a reactor."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from zope.interface import implementer
 
 @implementer(IReactorFromThreads)
 class ThreadedClock(Clock):
-    """A clock that passes as it is told, and hears from other threads what they have done."""
+    """A clock that a test moves, and that runs calls from other threads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class ThreadedClock(Clock):
         self._told.put(partial(call, *args))
 
     def hear(self, *, at_most_seconds: float) -> bool:
-        """Wait until a thread has done something; whether it has."""
+        """Wait until a thread has called. Return True if one did."""
         try:
             call = self._told.get(timeout=at_most_seconds)
         except Empty:

@@ -1,7 +1,7 @@
-"""How far one action walks through the code: files entered, moves between them, functions called.
+"""Measure how one action walks through the code: files, moves between them, functions.
 
-A move is a call of a function that stands in another file than the one called before it. What an
-action remembers is to be warm: count the second of two equal ones.
+A move is a call of a function in another file than the one called before. Measure the second of two
+equal actions, because the first one also fills caches.
 """
 
 import sys
@@ -40,7 +40,7 @@ class Walk:
 
 @contextmanager
 def walked() -> Iterator[Walk]:
-    """Count what this thread calls of `evennia_ai` while the block runs."""
+    """Record which functions of `evennia_ai` this thread calls in the block."""
     walk, last = Walk(), ""
 
     def seen(frame: FrameType, event: str, _argument: Any) -> None:

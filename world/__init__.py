@@ -1,1 +1,1 @@
-"""The demo game's content: a small harbour and the people in it."""
+"""The content of the demo game: a small harbour and its people."""

@@ -1,9 +1,9 @@
-"""Builds the demo village of `world/demo/` into the running game.
+"""Build the demo village of `world/demo/` in the running game.
 
-`build()` may run at every start: each thing is made once and remembered by name, so what a
-builder has edited, moved or removed since stays as the builder left it. A lorebook or a page that
-nobody has touched follows its file when the demo comes in a new edition. To get a removed thing
-back, take its name out of the server's `demo_world_built` list and start the game again.
+`build()` may run at every start. Each thing is made once and remembered by name, so what a builder
+has edited, moved or removed stays so. If nobody has changed a lorebook or a page, it is updated
+when the demo has a new edition. To get a removed thing back, remove its name from the server's
+`demo_world_built` list and start the game again.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,29 +47,33 @@ from world.demo_knowledge import (
 )
 
 DEMO_QUESTION: Final = ("oren", "why did the night ferry to Saltholm stop running?")
-# Which of the logins, the name of the character, permission.
+# Which login, the name of the character, and the permission.
 ACCOUNTS: Final = (
     ("builder", "Tamsin", "Builder"),
     ("player", "Anna", "Player"),
 )
 ONCE_PUBLIC: Final = ("harbour-admin-1", "harbour-builder-1", "harbour-player-1")
-"""What older demos gave to everybody; no account keeps one of these."""
+"""Passwords that older demos gave to everybody. No account may keep one of them."""
 OWN_ACCOUNT: Final = "account"
 NPC_TYPECLASS: Final = "evennia_ai.typeclasses.AINPC"
 BY: Final = trusted("the demo world")
 BUILT: Final = "demo_world_built"
 TAG: Final = "demo"
 ZONE: Final = "ebbwick"
-"""The zone tag of every room: a scope for components and lore that count in the village alone."""
+"""The zone tag of every room.
 
-# Evennia lets only admins edit what no builder has made; here everything is for builders.
+It is the scope of components and lorebooks that apply in the village only.
+"""
+
+# By default, only admins may edit what no builder has made. In the demo, builders may edit
+# everything.
 BUILDERS_MAY: Final = "edit:perm(Builder);delete:perm(Builder)"
 
-# What stands in a room is its scenery: it is looked at, and not carried away.
+# Things in a room are scenery: players can look at them but not take them.
 STAYS: Final = "get:false()"
 ANYBODY_TAKES: Final = "get:all()"
 
-# What a static component takes from the demo; the rest of it is the engine's.
+# The fields of static components that the demo sets. The other fields keep the engine's values.
 _STATIC_FIELDS: Final = ("name", "description", "content", "priority", "required")
 
 Make = Callable[[], str]
@@ -80,7 +84,7 @@ class DemoWorldError(EvenniaAIError):
 
 
 def build() -> list[str]:
-    """Make every part that was never made; one line for each, printed as well."""
+    """Make all parts that were not made before. Return and print a line for each."""
     lines = [line for name, make in _parts(read_content()) if (line := _once(name, make))]
     for line in lines:
         print(f"demo world: {line}")
@@ -88,7 +92,10 @@ def build() -> list[str]:
 
 
 def _once(name: str, make: Make) -> str:
-    """What was made, or why it could not be; empty when there is nothing to tell."""
+    """Make one part if it was not made before.
+
+    Return what was made, or why it could not be made, or "".
+    """
     built = ServerConfig.objects.conf(BUILT, default=[])
     if name in built:
         return ""
@@ -102,7 +109,7 @@ def _once(name: str, make: Make) -> str:
 
 
 def _parts(content: DemoContent) -> Iterator[tuple[str, Make]]:
-    """Every part by name, in the order in which they need each other."""
+    """Return all parts by name, in the order in which they need each other."""
     for room in content.rooms:
         make = _make_first_room if room.id == content.start else _make_room
         yield f"room:{room.id}", partial(make, room)
@@ -124,7 +131,7 @@ def _parts(content: DemoContent) -> Iterator[tuple[str, Make]]:
 
 
 def _accounts(logins: Logins | None, *, start: str) -> Iterator[tuple[str, Make]]:
-    """The accounts, and each edition of their passwords."""
+    """Return the parts that make accounts, and those that renew passwords."""
     if logins is None:
         yield "accounts", _refuse_accounts
         return
@@ -166,7 +173,7 @@ def _give_search(npc: str) -> str:
 
 
 def _make_first_room(room: Place) -> str:
-    """Where new characters start: Evennia's own first room, while nobody has changed it."""
+    """Make Evennia's first room the start of new characters, unless somebody has changed it."""
     limbo = ObjectDB.objects.get_id(settings.START_LOCATION)
     if not limbo or limbo.db.desc != LIMBO_DESC.strip():
         return _make_room(room)
@@ -206,7 +213,7 @@ def _make_exit(room: Place, way: Way) -> str:
         destination=there,
         locks=BUILDERS_MAY,
     )
-    return f"way {way.key} from {here.key} to {there.key}"
+    return f"exit {way.key} from {here.key} to {there.key}"
 
 
 def _make_thing(thing: Thing) -> str:
@@ -215,7 +222,7 @@ def _make_thing(thing: Thing) -> str:
 
 
 def _keep_thing(thing: Thing) -> str:
-    """Lock the thing where it stands, one of an older demo too, unless somebody has locked it."""
+    """Set locks so that nobody takes a thing away, unless somebody has set other locks."""
     there = [one for one in _tagged(f"room:{thing.room}").contents if one.key == thing.key]
     loose = [one for one in there if one.locks.get("get") == ANYBODY_TAKES]
     for one in loose:
@@ -244,7 +251,7 @@ def _place(typeclass: str, one: Person | Thing) -> Any:
 
 
 def _fill_static(component: PromptComponent) -> str:
-    """Give a static component its content, unless somebody has given it one."""
+    """Set the content of a static component, unless somebody has set one already."""
     if components.registry().get(component.key).content:
         return ""
     fields = {name: getattr(component, name) for name in _STATIC_FIELDS}
@@ -270,7 +277,7 @@ def _make_book(book: Book, text: str) -> str:
 
 
 def _renew_book(book: Book, text: str) -> str:
-    """Give the book of an older demo the text of this one, while nobody else has changed it."""
+    """Replace the lorebook of an older demo by this one, if nobody has changed it."""
     changes = lorebooks.LOREBOOKS.revisions(book.name)
     is_ours = {one.changed_by for one in changes} == {BY.name}
     if book.name not in lorebooks.LOREBOOKS.list_keys() or not is_ours:
@@ -313,7 +320,7 @@ def _make_note(note: Note) -> str:
 
 
 def _refuse_accounts() -> str:
-    raise DemoWorldError("nobody has made their passwords yet; start the game with `make play`")
+    raise DemoWorldError("the accounts have no passwords yet; start the game with `make play`")
 
 
 def _make_account(
@@ -328,17 +335,17 @@ def _make_account(
         raise DemoWorldError(f"account '{name}': {' '.join(map(str, errors))}")
     character = account.characters.all()[0]
     character.key = character_name
-    character.locks.add("teleport:perm(Builder)")  # Evennia: admins
+    character.locks.add("teleport:perm(Builder)")  # In Evennia, these are the admins.
     character.home = room = _tagged(f"room:{start}")
     _send_away(character, room)
     return f"account {name} ({permission}), who plays {character_name}"
 
 
 def _renew_passwords(logins: Logins) -> str:
-    """Give the demo's own accounts the passwords of this edition.
+    """Give the demo's own accounts the passwords of the current edition.
 
-    Its own are those that once had a password of the demo: the tag says so, or a password that
-    everybody knows. Somebody else's account of the same name is left alone.
+    An account is the demo's own if it has ever had a password of the demo. A tag says so, or a
+    password that everybody knows. Somebody else's account with the same name is not changed.
     """
     renewed = []
     for name, password in (logins.superuser, logins.builder, logins.player):
@@ -362,7 +369,7 @@ def _is_the_demos(account: Any) -> bool:
 
 
 def _send_away(character: Any, room: Any) -> None:
-    """Let `character` be nowhere until somebody plays it, as Evennia does at a logout."""
+    """Remove `character` from its room until somebody plays it, as Evennia does at a logout."""
     if not character.sessions.count():
         character.db.prelogout_location = room
         character.location = None

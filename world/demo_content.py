@@ -1,8 +1,7 @@
-"""What stands in `world/demo/`: the village as values, read from its files.
+"""Read the files of `world/demo/` as values.
 
-Nothing here knows Evennia: `world/build_demo.py` makes rooms and people of it. A field that
-should not be there, or is missing, is a `TypeError` that names it; an entry that points at nothing
-is found by the tests.
+This module does not use Evennia: `world/build_demo.py` makes rooms and people from the values. An
+unknown or missing field raises a `TypeError` that names it. Tests find ids that lead nowhere.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A way out of a room; `to` is the id of the room it leads to."""
+    """An exit of a room. `to` is the id of the room to which it leads."""
 
     to: str
     key: str
@@ -31,7 +30,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A room."""
+    """A room of the village."""
 
     id: str
     key: str
@@ -42,7 +41,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """An NPC; `card` is a file, `fallback_line` is said when the model is away."""
+    """An NPC.
+
+    `card` is the file of its card, and `fallback_line` is what it says if the model does not
+    answer.
+    """
 
     id: str
     key: str
@@ -54,13 +57,13 @@ class Person:
 
     @property
     def card_name(self) -> str:
-        """The name under which the card is kept in the game."""
+        """The name under which the game stores the card."""
         return Path(self.card).stem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """Something to look at."""
+    """A thing that players can look at."""
 
     id: str
     key: str
@@ -71,7 +74,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """A lorebook and where it counts; `ref` is the tag of the zone, empty for the whole game."""
+    """A lorebook and its scope. `ref` is the tag of the zone, or "" for the whole game."""
 
     name: str
     file: str
@@ -81,7 +84,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """The author's note of the NPC with this id."""
+    """The author's note of the NPC with the id `npc`."""
 
     npc: str
     content: str
@@ -92,7 +95,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wiki:
-    """A knowledge base, its folder in `knowledge/`, and the ids of the NPCs who may search it."""
+    """A knowledge base: its folder in `knowledge/`, and the ids of the NPCs that may search it."""
 
     key: str
     npcs: tuple[str, ...] = ()
@@ -100,7 +103,7 @@ class Wiki:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoContent:
-    """The whole village; `start` is the id of the room where visitors arrive."""
+    """The whole village. `start` is the id of the room in which visitors arrive."""
 
     start: str
     rooms: tuple[Place, ...]
@@ -113,7 +116,7 @@ class DemoContent:
 
 
 def read_content(folder: Path = DEMO) -> DemoContent:
-    """Everything that stands in `folder`, but for the texts of cards, lorebooks and wikis."""
+    """Return the content of `folder`, without the texts of cards, lorebooks and knowledge bases."""
     world = _yaml(folder / "world.yaml")
     return DemoContent(
         start=world["start"],

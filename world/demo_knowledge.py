@@ -1,7 +1,7 @@
-"""Builds the wikis of `world/demo/knowledge/` into the running game, for `world/build_demo.py`.
+"""Build the knowledge bases of `world/demo/knowledge/` in the running game.
 
-A wiki is imported once. When the demo comes in a new edition, its pages follow, but for those that
-somebody else has changed or removed since.
+`world/build_demo.py` calls it. A base is imported once. When the demo has a new edition, its pages
+are updated, except those that somebody else has changed or removed.
 """
 
 from dataclasses import replace
@@ -23,18 +23,18 @@ _HASHED: Final = 12
 
 
 def wiki_folder(wiki: Wiki) -> PageFolder:
-    """The folder of a wiki, read whole."""
+    """Return the folder of a knowledge base, with all its pages."""
     return read_folder(DEMO / "knowledge" / wiki.key, key=wiki.key)
 
 
 def edition_of(folder: PageFolder) -> str:
-    """A text that changes with every page of the wiki."""
+    """Return a hash that changes with every page of the knowledge base."""
     told = "\n".join(page.sha256 for page in folder.pages)
     return sha256(told.encode()).hexdigest()[:_HASHED]
 
 
 def make_wiki(folder: PageFolder, *, by: Actor) -> str:
-    """Import a wiki, unless there is a base of its key."""
+    """Import a knowledge base, unless one with its key exists."""
     key = folder.info.key
     if knowledge_bases.base_or_none(key) is not None:
         return ""
@@ -43,7 +43,7 @@ def make_wiki(folder: PageFolder, *, by: Actor) -> str:
 
 
 def renew_wiki(folder: PageFolder, *, by: Actor) -> str:
-    """Import what is new of a wiki, but for pages that somebody else has touched."""
+    """Import new pages of a knowledge base, except those that somebody else has changed."""
     key = folder.info.key
     if knowledge_bases.base_or_none(key) is None:
         return ""
@@ -53,7 +53,7 @@ def renew_wiki(folder: PageFolder, *, by: Actor) -> str:
 
 
 def bind_wiki(key: str, npc: Any, *, by: Actor) -> str:
-    """Let an NPC search a wiki, where there is one."""
+    """Let an NPC search a knowledge base, if it exists."""
     if knowledge_bases.base_or_none(key) is None:
         return ""
     knowledge_bases.bind_base(key, Scope(kind="npc", ref=str(npc.id)), by=by)
@@ -61,7 +61,7 @@ def bind_wiki(key: str, npc: Any, *, by: Actor) -> str:
 
 
 def give_search(npc: Any, *, by: Actor) -> str:
-    """Let an NPC look things up in what it is bound to, beside the tools that it has."""
+    """Give an NPC the tool that searches knowledge bases, in addition to its other tools."""
     tools = settings_of(npc).tools
     if TOOL in tools:
         return ""

@@ -1,7 +1,7 @@
-"""What NPCs of the demo note without a model: the longest thing that each person said, quoted.
+"""Form memories for NPCs of the demo without a model: quote each person's longest line.
 
-`make play WORKERS=2` has workers ask this instead of a model, so that they have something to do
-where there is none. It reads the transcript of the question as a model would.
+`make play WORKERS=2` makes workers call this instead of a model, so that they have something to do
+if there is none. It reads the transcript in the request, as a model would.
 """
 
 import json
@@ -11,12 +11,12 @@ from typing import Any, Final
 LINE: Final = re.compile(r"^ *\[\d+\] ([^:\n]+): (.+)$", re.MULTILINE)
 CHARACTER: Final = re.compile(r"^The character is (.+?)\. Note", re.MULTILINE)
 NOBODY: Final = "Somebody"
-"""In a transcript, who does what nobody said."""
+"""The name that a transcript gives to events that nobody said."""
 IMPORTANCE: Final = 5
 
 
 def notes(request: Any) -> str:
-    """The answer to a `ChatRequest`: observations as JSON, or a summary, as it asks."""
+    """Answer a `ChatRequest` with memories as JSON or with a summary, as it asks."""
     asked = "\n".join(message.content for message in request.messages)
     lines = LINE.findall(asked)
     found = CHARACTER.search(asked)

@@ -1,4 +1,4 @@
-"""Help for visitors of the demo game, found with `help`."""
+"""Entries for the command `help`, for visitors of the demo game."""
 
 HELP_ENTRY_DICTS = [
     {

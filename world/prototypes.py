@@ -1,4 +1,4 @@
-"""Prototypes for `spawn`: a person with a mind, ready for a card."""
+"""Prototypes for `spawn`: an NPC with a mind, to which a builder can assign a card."""
 
 AI_NPC = {
     "prototype_key": "ai_npc",

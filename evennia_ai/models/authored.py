@@ -1,7 +1,7 @@
 """Tables of what people write: components, notes, cards, presets, lorebooks and personas.
 
-Each kind has a table of what is in force. Revisions, files and assignments of all kinds are in one
-table each. `evennia_ai.store.authored.life_cycle` writes them.
+Each kind has a table of its current values. Revisions, files and assignments of all kinds are in
+one table each. `evennia_ai.store.authored.life_cycle` writes them.
 """
 
 from django.db import models
@@ -87,12 +87,12 @@ class SourceFile(models.Model):
 
 
 class Card(models.Model):
-    """A character card in force."""
+    """A character card in its current revision."""
 
     name = models.CharField(max_length=NAME, unique=True)
     file = models.ForeignKey(SourceFile, on_delete=models.PROTECT)
     grants = models.TextField(default="", blank=True)
-    """The names of the grants, with spaces between them."""
+    """The names of the card's grants, with spaces between them."""
     revision = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:
@@ -100,14 +100,14 @@ class Card(models.Model):
 
 
 class Preset(models.Model):
-    """A preset in force."""
+    """A preset in its current revision."""
 
     name = models.CharField(max_length=NAME, unique=True)
     file = models.ForeignKey(SourceFile, on_delete=models.PROTECT)
     grants = models.TextField(default="", blank=True)
-    """The names of the grants, with spaces between them."""
+    """The names of the preset's grants, with spaces between them."""
     switches = models.TextField(default="{}")
-    """JSON: whether each prompt that a builder switched is on, by its identifier."""
+    """JSON: for each prompt that a builder switched, by its identifier, true means on."""
     revision = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:
@@ -115,14 +115,14 @@ class Preset(models.Model):
 
 
 class Lorebook(models.Model):
-    """A lorebook in force."""
+    """A lorebook in its current revision."""
 
     name = models.CharField(max_length=NAME, unique=True)
     file = models.ForeignKey(SourceFile, on_delete=models.PROTECT)
     locks = models.TextField(default="", blank=True)
     """The Evennia lock string that decides who may see and change the lorebook; "" for none."""
     entry_locks = models.TextField(default="{}", blank=True)
-    """JSON: the lock strings of entries, by their uid."""
+    """JSON that maps the uid of an entry to its lock string."""
     revision = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:
@@ -130,7 +130,10 @@ class Lorebook(models.Model):
 
 
 class Persona(models.Model):
-    """What a player writes about their character. No earlier text is kept, because it is theirs."""
+    """What a player writes about their own character.
+
+    No earlier text is kept, because the text belongs to the player.
+    """
 
     owner_ref = models.CharField(max_length=REF, unique=True)
     content = models.TextField(default="", blank=True)
@@ -160,7 +163,7 @@ class Revision(models.Model):
     value = models.TextField()
     """JSON: the fields of the thing after the change, or before its removal."""
     file = models.ForeignKey("SourceFile", on_delete=models.PROTECT, null=True, blank=True)
-    """The file of a card, a preset or a lorebook."""
+    """The file that belonged to the thing at that time, for cards, presets and lorebooks."""
 
     class Meta:
         constraints = [
@@ -175,7 +178,7 @@ class Revision(models.Model):
 
 
 class Assignment(models.Model):
-    """The scope in which a card, a preset or a lorebook counts."""
+    """The use of a card, a preset or a lorebook in one scope."""
 
     kind = models.CharField(max_length=KINDS)
     key = models.CharField(max_length=NAME)

@@ -13,9 +13,9 @@ TITLE: Final = 255
 
 
 class StateRevision(models.Model):
-    """A number per kind of authored thing.
+    """A number for each kind of authored thing.
 
-    Every write raises it, so other processes notice the change.
+    Every write raises the number, so that other processes notice the change.
     """
 
     name = models.CharField(max_length=KINDS, unique=True)

@@ -1,7 +1,7 @@
-"""Tables of what happened: conversations, turns, errands, calls of models, searches.
+"""Tables of what happened: conversations, turns, errands, calls of models, and searches.
 
-Old calls are summed by day. A search in a restricted base stores no passage and no title here; the
-vault may hold them.
+Old calls are added up by day. For a search in a restricted base, no passage and no title is stored
+with the search; the vault may contain them.
 """
 
 from typing import Any, Final, NoReturn
@@ -40,13 +40,13 @@ class Conversation(models.Model):
 
 
 class LoreState(models.Model):
-    """Lore that a conversation remembers: sticky, resting and recently active entries."""
+    """The state of lorebook entries in a conversation: sticky, cooling down or recently active."""
 
     conversation = models.OneToOneField(Conversation, on_delete=models.PROTECT)
     state = models.TextField(default="{}")
-    """JSON."""
+    """The state as JSON."""
     turn = models.PositiveIntegerField(default=0)
-    """The number of the turn whose prompt left this state."""
+    """The number of the turn after whose prompt this state applies."""
     updated_at = models.FloatField()
 
     def __str__(self) -> str:
@@ -54,10 +54,10 @@ class LoreState(models.Model):
 
 
 class AppendOnlyQuerySet(models.QuerySet):
-    """Rows that are never changed or removed, except that `erase` blanks their words."""
+    """A query set whose rows are never changed or removed; `erase` only blanks words."""
 
     def erase(self) -> int:
-        """Blank name, body and meta of the rows, and return how many rows there are.
+        """Blank name, body and meta of the rows, and return the number of rows.
 
         The database trigger allows this change only; hashes and numbers stay.
         """
@@ -89,14 +89,14 @@ class Record(models.Model):
     sha256 = models.CharField(max_length=SHA256)
     """The hash of kind, role, `content_sha256` and the `sha256` of the record before."""
     messages = models.PositiveIntegerField(default=0)
-    """The messages of the history up to this one.
+    """The number of messages in the history up to and including this one.
 
-    A window is read from its end, so it needs the count.
+    A window is read from the end of the history, so each row needs this total.
     """
     users = models.PositiveIntegerField(default=0)
-    """The messages of role "user" among them."""
+    """The number of messages with the role "user" in the history up to this one."""
     replies = models.PositiveIntegerField(default=0)
-    """The messages of role "assistant" among them."""
+    """The number of messages with the role "assistant" in the history up to this one."""
     created_at = models.FloatField()
 
     objects = AppendOnlyQuerySet.as_manager()
@@ -126,11 +126,11 @@ class Record(models.Model):
 
 
 class Turn(models.Model):
-    """One prompt that was sent, or was about to be sent."""
+    """One turn of an NPC, with the prompt that was sent or was about to be sent."""
 
     npc_ref = models.CharField(max_length=REF)
     number = models.PositiveIntegerField()
-    """Counts the turns of this NPC."""
+    """The number of the turn, counted for each NPC from 1."""
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
     event_record = models.ForeignKey(Record, on_delete=models.PROTECT, null=True, blank=True)
     state = models.CharField(max_length=KINDS, default="open")
@@ -157,22 +157,22 @@ class Turn(models.Model):
 
 
 class Errand(models.Model):
-    """A tool call that takes long.
+    """A tool call that takes longer than a turn.
 
-    It begins in one turn, and its result is an event of a later one.
+    It begins in one turn. Its end is an event that the NPC answers in a later turn.
     """
 
     npc_ref = models.CharField(max_length=REF)
     number = models.PositiveIntegerField()
-    """Counts the errands of this NPC."""
+    """The number of the errand, counted for each NPC from 1."""
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
     turn = models.PositiveIntegerField()
-    """The number of the turn that made the call."""
+    """The number of the turn in which the model called the tool."""
     call = models.TextField()
-    """JSON: the tool call as its record holds it."""
+    """The tool call as JSON, as in its record."""
     state = models.CharField(max_length=KINDS, default="open")
     result = models.TextField(default="", blank=True)
-    """The result. Only the NPC in this conversation may read it."""
+    """The result of the tool. The NPC may read it only in this conversation."""
     begun_at = models.FloatField()
     ended_at = models.FloatField(null=True, blank=True)
 
@@ -187,12 +187,15 @@ class Errand(models.Model):
 
 
 class ModelCall(models.Model):
-    """One finished call of a model. Written once, later added to the sum of its day."""
+    """One finished call of a model.
+
+    It is written once, and later added to the sum of its day.
+    """
 
     npc_ref = models.CharField(max_length=REF)
     """The NPC for which the model was called."""
     player_ref = models.CharField(max_length=REF, default="", blank=True)
-    """The player whose words the call answers; "" if there is no single player."""
+    """The player whose words the call answers; "" if it answers several players or none."""
     role = models.CharField(max_length=KINDS)
     profile = models.CharField(max_length=NAME, default="", blank=True)
     model = models.CharField(max_length=NAME, default="", blank=True)
@@ -202,7 +205,7 @@ class ModelCall(models.Model):
     seconds = models.FloatField()
     first_piece_seconds = models.FloatField(null=True, blank=True)
     input_tokens = models.PositiveIntegerField()
-    """Includes the tokens read from the provider's cache and written to it."""
+    """Tokens of the prompt, including those read from the provider's cache and written to it."""
     cached_tokens = models.PositiveIntegerField(null=True, blank=True)
     """Tokens read from the provider's cache; null if the provider did not report them."""
     written_tokens = models.PositiveIntegerField(null=True, blank=True)
@@ -231,10 +234,10 @@ class ModelCall(models.Model):
 
 
 class ModelCallDay(models.Model):
-    """The sum of an NPC's old calls of one day. It does not say which players they answered."""
+    """The sum of an NPC's calls on one day, without the players whose words they answered."""
 
     day = models.PositiveIntegerField()
-    """Counted from 1970, in UTC."""
+    """The number of the day, counted from 1970 in UTC."""
     npc_ref = models.CharField(max_length=REF)
     role = models.CharField(max_length=KINDS)
     model = models.CharField(max_length=NAME, default="", blank=True)
@@ -257,10 +260,10 @@ class ModelCallDay(models.Model):
 
 
 class Halt(models.Model):
-    """A halt in force: no model is called for an NPC or for the game. A release removes the row."""
+    """A halt: no model is called for an NPC, or for the whole game. A release removes the row."""
 
     npc_ref = models.CharField(max_length=REF, default="", blank=True, unique=True)
-    """"" for the whole game."""
+    """The NPC; "" for the whole game."""
     halted_by = models.CharField(max_length=NAME)
     halted_at = models.FloatField()
     reason = models.CharField(max_length=NAME, default="", blank=True)
@@ -278,7 +281,7 @@ class KnowledgeSearch(models.Model):
     speaker_ref = models.CharField(max_length=REF, default="", blank=True)
     bases = models.TextField(default="[]")
     query = models.TextField(default="", blank=True)
-    """The model's query; "" if a base was restricted."""
+    """The query that the model wrote; "" if a searched base is restricted."""
     restricted = models.BooleanField(default=False)
     mode = models.CharField(max_length=MODE)
     decision = models.CharField(max_length=KINDS, default="", blank=True)
@@ -286,9 +289,9 @@ class KnowledgeSearch(models.Model):
     total = models.PositiveIntegerField(default=0)
     sent = models.PositiveIntegerField(default=0)
     sources = models.TextField(default="[]")
-    """JSON: the pages of the result, or "Source 1" and so on for restricted bases."""
+    """JSON: the pages in the result. For a restricted base, "Source 1", "Source 2" and so on."""
     result = models.TextField(default="", blank=True)
-    """JSON: what the model got."""
+    """JSON: the text that the model got."""
     began_at = models.FloatField()
     ended_at = models.FloatField(null=True, blank=True)
     """Null if the server stopped before the search ended."""
@@ -305,9 +308,9 @@ class KnowledgeSearch(models.Model):
 
 
 class VaultedChunk(models.Model):
-    """A passage of a restricted base as a mediator model got it.
+    """A passage of a restricted base, as the model that summarises it got it.
 
-    The base's lock decides who reads it.
+    The lock of the base decides who may read it.
     """
 
     search = models.ForeignKey(KnowledgeSearch, on_delete=models.CASCADE)
@@ -326,7 +329,7 @@ class VaultedChunk(models.Model):
 
 
 class VaultReading(models.Model):
-    """A note that a person read passages in the vault of a base."""
+    """A note that somebody read passages in the vault of a base."""
 
     base_key = models.CharField(max_length=KEY)
     read_by = models.CharField(max_length=NAME)

@@ -9,7 +9,7 @@ from django.db import models
 
 from evennia_ai.models.core import KEY, KINDS, NAME, REF, SHA256, TITLE
 
-# A folded title may be longer than the title: some letters fold to three.
+# A folded title may be longer than the title, because some letters fold to three.
 FOLDED = 512
 
 MODEL = 64
@@ -18,7 +18,7 @@ INDEXED_FOR = 128
 
 
 class KnowledgeBase(models.Model):
-    """A knowledge base and its settings."""
+    """A knowledge base with its settings and counts."""
 
     key = models.CharField(max_length=KEY, unique=True)
     name = models.CharField(max_length=NAME)
@@ -30,11 +30,11 @@ class KnowledgeBase(models.Model):
     keeps_chunks = models.BooleanField(default=True)
     direct_characters = models.PositiveIntegerField(default=0)
     page_count = models.PositiveIntegerField(default=0)
-    """Counted again with every change of a page."""
+    """The number of pages. It is updated with every change of a page."""
     characters = models.PositiveBigIntegerField(default=0)
-    """Counted again with every change of a page."""
+    """The number of characters of all pages. It is updated with every change of a page."""
     revision = models.PositiveIntegerField(default=1)
-    """Rises with every change of the base or of one of its pages."""
+    """A number that rises with every change of the base or of one of its pages."""
     locks = models.TextField(default="", blank=True)
     backend = models.CharField(max_length=KINDS, default="database")
     mediation = models.CharField(max_length=KINDS, default="summary")
@@ -75,7 +75,7 @@ class KnowledgePage(models.Model):
 
 
 class KnowledgeAlias(models.Model):
-    """Another title of a page, folded."""
+    """Another title of a page, folded for lookups."""
 
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE)
     page = models.ForeignKey(KnowledgePage, on_delete=models.CASCADE)
@@ -93,14 +93,17 @@ class KnowledgeAlias(models.Model):
 
 
 class KnowledgeLink(models.Model):
-    """A link from one page to another, or a requirement. The target need not exist."""
+    """A link from a page to another one, or a requirement of another one.
+
+    The other page need not exist.
+    """
 
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE)
     page = models.ForeignKey(KnowledgePage, on_delete=models.CASCADE)
     kind = models.CharField(max_length=KINDS)
     """"link" or "requires"."""
     place = models.PositiveIntegerField()
-    """The index among the page's links of the same kind."""
+    """The position among the page's links of the same kind."""
     namespace = models.CharField(max_length=KINDS)
     title = models.CharField(max_length=TITLE)
     folded = models.CharField(max_length=FOLDED)
@@ -201,9 +204,10 @@ class KnowledgeDraft(models.Model):
 
 
 class KnowledgeHold(models.Model):
-    """A note that a base's lock once limited an NPC to safe summaries.
+    """A record that an NPC guards a knowledge base for ever.
 
-    It outlives the base: a later base with the same key limits the NPC too.
+    It is made when the base's lock first limits the NPC to safe summaries. It outlives the base: a
+    later base with the same key limits the NPC too.
     """
 
     base_key = models.CharField(max_length=KEY)
@@ -212,7 +216,7 @@ class KnowledgeHold(models.Model):
     locks = models.TextField(default="", blank=True)
     """The locks of removed bases with this key, one per line.
 
-    To release the NPC, a person must pass them too.
+    Only a person whom all of them let in may release the NPC.
     """
 
     class Meta:
@@ -225,12 +229,12 @@ class KnowledgeHold(models.Model):
 
 
 class KnowledgePosting(models.Model):
-    """The pages that have a word in a field, for one span of page ids.
+    """The pages that contain a word in one field, for one span of page ids.
 
     `engine/knowledge/postings.py` defines the packed format.
     """
 
-    # No index of its own: that of the constraint below begins with the base.
+    # No separate index: the index of the constraint below begins with the base.
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, db_index=False)
     word = models.CharField(max_length=WORD)
     field = models.CharField(max_length=KINDS)
@@ -256,12 +260,12 @@ class KnowledgePageVector(models.Model):
 
     page = models.ForeignKey(KnowledgePage, on_delete=models.CASCADE)
     place = models.PositiveIntegerField()
-    """The index of the part in the page."""
+    """The number of the part in the page, from 0."""
     model = models.CharField(max_length=MODEL)
     sha256 = models.CharField(max_length=SHA256)
-    """The hash of the page that the vector was made from.
+    """The hash of the page's text that the vector was made from.
 
-    If the page has another hash, the vector is old.
+    If the page now has another hash, the vector is out of date.
     """
     vector = models.BinaryField()
 
@@ -283,7 +287,7 @@ class LorekeeperTask(models.Model):
     base_key = models.CharField(max_length=KEY)
     task = models.TextField()
     context_meta = models.TextField(default="{}")
-    """JSON: what is in the request, and why."""
+    """JSON: what the request contains, and why."""
     request = models.TextField()
     """The messages that were sent."""
     sha256 = models.CharField(max_length=SHA256)
@@ -293,10 +297,10 @@ class LorekeeperTask(models.Model):
     drafts = models.TextField(default="[]")
     """JSON: the numbers of the drafts in the answer."""
     error = models.TextField(default="", blank=True)
-    """Why there is no answer."""
+    """The reason why the model gave no answer; "" if it gave one."""
     began_at = models.FloatField()
     ended_at = models.FloatField(null=True, blank=True)
-    """Null while a model writes, and if the server stopped meanwhile."""
+    """Null while the model writes, or if the server stopped before the answer."""
 
     class Meta:
         indexes = [models.Index(fields=["asked_by"], name="evennia_ai_task_asked_by")]

@@ -14,15 +14,15 @@ class Memory(models.Model):
     """The reference of the person it is about; "" for the world."""
     importance = models.PositiveSmallIntegerField(default=5)
     created_at = models.FloatField()
-    """In hours of game time."""
+    """When the NPC learnt it, in hours of game time."""
     recalled_at = models.FloatField()
-    """In hours of game time."""
+    """When a prompt last contained it, in hours of game time."""
     learnt = models.CharField(max_length=KINDS, default="aloud")
     place_ref = models.CharField(max_length=REF, default="", blank=True)
     turn = models.PositiveIntegerField(default=0)
     author = models.CharField(max_length=NAME)
     scene = models.TextField(default="", blank=True)
-    """The words around the memory when the NPC learnt it."""
+    """The words spoken around the time when the NPC learnt it."""
     revision = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -64,7 +64,7 @@ class MemoryRevision(models.Model):
 
 
 class KnownName(models.Model):
-    """A name under which an NPC met a person."""
+    """A name by which an NPC knows a person."""
 
     npc_ref = models.CharField(max_length=REF)
     folded = models.CharField(max_length=NAME)

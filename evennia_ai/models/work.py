@@ -23,15 +23,15 @@ class Proposal(models.Model):
     idempotency = models.CharField(max_length=JOB_NAME, unique=True)
     kind = models.CharField(max_length=NAME)
     job = models.TextField()
-    """JSON."""
+    """The job as JSON."""
     state = models.CharField(max_length=KINDS, default=OFFERED)
     head_sha256 = models.CharField(max_length=64, default="", blank=True)
     body = models.TextField(default="", blank=True)
-    """JSON."""
+    """The proposed change as JSON."""
     calls = models.TextField(default="[]")
-    """JSON."""
+    """The model calls of the job, as JSON."""
     reason = models.TextField(default="", blank=True)
-    """Why there is nothing to apply, or why the game did not apply it."""
+    """Why the proposal is empty, or why the game did not apply it."""
     worker = models.CharField(max_length=NAME)
     begun_at = models.FloatField()
     offered_at = models.FloatField()
@@ -60,15 +60,15 @@ class TokenLease(models.Model):
     """The tokens and calls that workers took from an NPC's limits in one minute."""
 
     minute = models.PositiveBigIntegerField()
-    """Counted from 1970."""
+    """The number of the minute, counted from 1970."""
     npc_ref = models.CharField(max_length=REF, default="", blank=True)
-    """"" for the limits of the whole game."""
+    """The NPC; "" for the limits of the whole game."""
     tokens = models.PositiveBigIntegerField(default=0)
     calls = models.PositiveIntegerField(default=0)
     game_tokens = models.PositiveBigIntegerField(default=0)
-    """The tokens that the game reported for the minute before."""
+    """The tokens that the game itself used in the minute before."""
     game_calls = models.PositiveIntegerField(default=0)
-    """The calls that the game reported for the minute before."""
+    """The calls that the game itself made in the minute before."""
 
     class Meta:
         constraints = [
@@ -80,7 +80,11 @@ class TokenLease(models.Model):
 
 
 class BreakerRow(models.Model):
-    """The state of a model's breaker. A worker that found the model failing writes it for all."""
+    """The state of a model's circuit breaker.
+
+    A worker that finds a model failing writes it, so that all other workers stop calling the model
+    too.
+    """
 
     name = models.CharField(max_length=NAME, unique=True)
     state = models.CharField(max_length=KINDS)
@@ -96,11 +100,11 @@ class Worker(models.Model):
     name = models.CharField(max_length=NAME, unique=True)
     version = models.PositiveIntegerField()
     kinds = models.TextField(default="", blank=True)
-    """The kinds of jobs that it can do."""
+    """The kinds of jobs that the worker does, with spaces between them."""
     begun_at = models.FloatField()
     seen_at = models.FloatField()
     doing = models.CharField(max_length=JOB_NAME, default="", blank=True)
-    """The name of its current job."""
+    """The name of the worker's current job."""
 
     def __str__(self) -> str:
         return self.name

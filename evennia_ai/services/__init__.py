@@ -1,1 +1,1 @@
-"""Settings, HTTP, model clients and wikis."""
+"""The layer that talks to the outside: settings, HTTP, model clients and wikis."""

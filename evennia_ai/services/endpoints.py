@@ -1,10 +1,11 @@
-"""The models of the profiles, and the profiles that each role uses.
+"""Models by profile, and the profiles that each role uses.
 
-The game and the workers both use this module, so it gets parts of Evennia as arguments. Each
-profile has one `Access`, made at its first use. All share one thread. A model at an address has one
-breaker and one queue, however many profiles use it. Each provider has its own client; its library
-is imported at the first use, in the bridge's thread. Without a configured model the offline
-responder answers, so a game works before it has one.
+The game and the workers both use this module, so callers pass the clock and the other parts of
+Evennia as arguments. Each profile gets one `Access` when it is first used. All clients run in one
+thread, the bridge's. Profiles that name the same model at the same address share one circuit
+breaker and one queue. Each protocol has its own client class, and its library is imported when the
+first client is made. Without a configured model the offline responder answers, so that a game works
+before it has a model.
 """
 
 import logging
@@ -59,7 +60,7 @@ log: Final = logging.getLogger(__name__)
 
 
 class NotReady:
-    """A model whose profile cannot be used. Every call fails with the reason."""
+    """A placeholder for a model whose profile cannot be used. Every call fails with the reason."""
 
     offline: Final = False
 
@@ -74,19 +75,19 @@ class NotReady:
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """Fail at once."""
+        """Fail at once with the reason why the profile cannot be used."""
         return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
 
     def prepare(self) -> Deferred[None]:
-        """Fail with the reason."""
+        """Fail at once with the reason why the profile cannot be used."""
         return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
 
     def close(self) -> None:
-        """Do nothing: there are no connections."""
+        """Do nothing, because this placeholder has no connections."""
 
 
 def title_of(profile: ModelProfile) -> str:
-    """Return the name of a profile's model for logs and builders."""
+    """Return the name by which logs and builders know a profile's model."""
     if profile.name == DEFAULT:
         return profile.model or profile.client
     return f"{profile.name} ({profile.model})" if profile.model else profile.name
@@ -96,7 +97,7 @@ def endpoint_of(profile: ModelProfile, conf: Conf, *, game_id: str = "") -> Endp
     """Return the endpoint of a profile, with its key.
 
     Args:
-        game_id: Tells a router which game a request is from.
+        game_id: The name of the game, which requests carry so that a router can tell games apart.
 
     Raises:
         EndpointError: the profile's address, key or model is not valid.
@@ -117,7 +118,7 @@ def endpoint_of(profile: ModelProfile, conf: Conf, *, game_id: str = "") -> Endp
 
 
 def roles_of(profile: ModelProfile) -> RoleProfile:
-    """Return the form that messages to a profile's model must have."""
+    """Return the message format that a profile requires, such as one system message only."""
     roles = RoleProfile(
         system=profile.system_role, tools=profile.tools, past_calls=profile.past_calls
     )
@@ -126,24 +127,24 @@ def roles_of(profile: ModelProfile) -> RoleProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Everything that clients need in addition to a profile."""
+    """Everything that a client needs in addition to its profile."""
 
     conf: Conf
     clock: Clock
     bridge: AsyncBridge
     game_id: Callable[[], str] = str
-    """Called when the first client that sends it is made."""
+    """Returns the name of the game. Called when a client for a server is made."""
     learned: Learned = field(default_factory=Learned)
-    """What is known about the client's model."""
+    """What the server's refusals have shown about the model."""
     tell: Callable[[str], object] = log.warning
-    """Called with messages for an admin."""
+    """Called with each message that an admin should read."""
 
 
 def client_of(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    """Return a client for the model of a profile.
+    """Return a new client for the model of a profile.
 
     Raises:
-        EvenniaAIError: there can be none.
+        EvenniaAIError: no client can be made from this profile.
     """
     return _MAKERS[profile.client](profile, around)
 
@@ -185,7 +186,7 @@ _UNKNOWN: Final = ModelProfile(name=DEFAULT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """A model and how to call it.
+    """A model, the profile that it is called with, and the state that its calls share.
 
     `profile` has the changes of the NPC. `roles` is the form of messages by the profile, `model_id`
     the model's name at its server. `client` is the client inside the guarded `model`.
@@ -198,32 +199,38 @@ class Access:
     profile: ModelProfile = _UNKNOWN
     client: ChatModel | None = None
     learned: Learned = field(default_factory=Learned)
-    """What the server said about itself, shared by all profiles of the model."""
+    """What the server has revealed about the model. All profiles of the model share it."""
 
     @property
     def name(self) -> str:
-        """The name that builders read in the status."""
+        """The name of the model that the status page and commands show to builders."""
         return OFFLINE if self.model.offline else self.model.name
 
     @property
     def where(self) -> tuple[str, str, str]:
-        """Client, address and model. Accesses with the same values call the same model."""
-        return _where(self.profile)
+        """The client, the address and the model's name.
+
+        If these are equal, the model is the same.
+        """
+        return _model_identity(self.profile)
 
     @property
     def most_at_once(self) -> int:
-        """How many requests may be at the server at once."""
+        """How many requests the server may handle at the same time."""
         model = self.model
         return model.most_at_once if isinstance(model, Guarded) else self.profile.max_concurrent
 
     @property
     def limit_tokens(self) -> int:
-        """The most tokens of a prompt, by the profile and the window that the server named."""
+        """The most tokens that a prompt may have.
+
+        The profile and the server's own window both limit it.
+        """
         return self.learned.prompt_limit(self.profile.limit_tokens)
 
     @property
     def context_tokens(self) -> int:
-        """The most tokens of prompt and reply together."""
+        """The most tokens that prompt and reply may have together."""
         return self.limit_tokens + self.profile.reply_tokens
 
     @property
@@ -233,7 +240,7 @@ class Access:
 
     @property
     def taken_roles(self) -> RoleProfile:
-        """The form of messages, by the profile and by the server's refusals."""
+        """The message format that the server accepts, by the profile and by earlier refusals."""
         roles, refused = self.roles, self.learned.roles
         if self.tells_past_calls:
             roles = replace(roles, past_calls="told")
@@ -243,7 +250,7 @@ class Access:
 
     @property
     def is_held_to_schemas(self) -> bool:
-        """True if the server enforces the schema of an answer."""
+        """True if the server itself enforces the JSON schema of an answer."""
         return self.profile.schema == "native"
 
     def request(
@@ -258,13 +265,15 @@ class Access:
         cache_key: str = "",
         thoughts: Mapping[str, Thoughts] | None = None,
     ) -> ChatRequest:
-        """Return a request with messages in the form that the server accepts.
+        """Return a request whose messages have the format that the server accepts.
 
-        For a server without tools, the messages describe the tools. If it enforces schemas, the
-        answer gets the schema of an answer that can call them.
+        If the server does not support tools, a text in the messages describes them. If such a
+        server enforces JSON schemas, the request also gets the schema of an answer that can call
+        these tools.
 
         Args:
-            thoughts: Hidden reasoning of this turn, by the id of the first call of each message.
+            thoughts: Hidden reasoning from earlier replies of this turn. The key is the id of the
+                first tool call of the message that it belongs to.
         """
         if tools and self.roles.tools == "schema" and self.is_held_to_schemas:
             schema = schema_of(tools)
@@ -287,15 +296,16 @@ class Access:
         tools: tuple[ToolSpec, ...] = (),
         own_calls: Collection[str] = (),
     ) -> tuple[ChatMessage, ...]:
-        """Return the messages in the form that the server accepts.
+        """Return messages in the format that the server accepts.
 
         Args:
-            own_calls: Ids of the calls of this turn.
+            own_calls: Ids of the tool calls of this turn. They stay calls even if calls of earlier
+                turns are sent as text.
         """
         return adapt_messages(messages, profile=self.taken_roles, tools=tools, own_calls=own_calls)
 
     def recorded(self, request: ChatRequest, *, keys: Iterable[SecretText]) -> dict[str, Any]:
-        """Return the parameters of a request for the manifest of a turn.
+        """Return the parameters of a request that a turn's manifest records.
 
         Messages and tools are not included. Secrets are left out, because an admin may have written
         a key into `extra`.
@@ -323,11 +333,11 @@ class Access:
         }
 
     def prepare(self) -> "Deferred[None]":
-        """Load what a first reply needs, off the reactor's thread."""
+        """Load what the first request needs, in another thread than the reactor's."""
         return succeed(None) if self.client is None else prepared(self.client)
 
     def close(self) -> None:
-        """Cancel requests and close connections."""
+        """Cancel running requests and close the connections."""
         self.model.close()
 
 
@@ -337,7 +347,7 @@ def _parameters(client: Client) -> Callable[..., dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gate:
-    """The breaker, the queue and the knowledge that all users of a model at an address share."""
+    """The breaker, the queue and the learned facts that all profiles of one model share."""
 
     breaker: CircuitBreaker
     slots: Slots
@@ -345,7 +355,10 @@ class _Gate:
 
 
 class Models:
-    """The models of one process. `only` replaces all of them, in tests and trials."""
+    """All models of one process, by profile and by role.
+
+    In tests and trials, `only` replaces all of them.
+    """
 
     def __init__(
         self,
@@ -357,10 +370,11 @@ class Models:
         game_id: Callable[[], str] = str,
         log_error: Callable[[str], object] = log.error,
     ) -> None:
-        """Prepare access to the models of the settings; clients are made at their first use.
+        """Store how to reach the models in the settings. Clients are made at their first use.
 
         Args:
-            game_id: Returns the name of the game, or "". Called when it is first sent.
+            game_id: Returns the name of the game, or "". Called when the first client for a server
+                is made.
         """
         self._clock: Final = clock
         self._bridge: Final = bridge or AsyncBridge()
@@ -377,18 +391,18 @@ class Models:
 
     @property
     def profiles(self) -> tuple[ModelProfile, ...]:
-        """All profiles, `default` first."""
+        """All model profiles of the settings, `default` first."""
         return tuple(self._profiles.values())
 
     @property
     def bridge(self) -> AsyncBridge:
-        """The thread in which code for asyncio runs."""
+        """The thread in which asyncio code runs."""
         return self._bridge
 
     def of_role(
         self, role: ModelRole, *, settings: NPCSettings | None = None
     ) -> tuple[Access, ...]:
-        """Return the models of a role in the order in which they are tried; never empty.
+        """Return the models of a role, in the order in which they are tried. Never empty.
 
         An NPC's settings may choose the speaker. A profile that no longer exists is skipped.
         """
@@ -398,10 +412,7 @@ class Models:
         return tuple(self._access(profile) for profile in self._spoken_with(settings))
 
     def thinking(self, role: ModelRole) -> tuple[Access, ...]:
-        """Return the models of a role without offline responders.
-
-        Those cannot write texts of their own.
-        """
+        """Return the models of a role without offline responders, which cannot write new texts."""
         return tuple(access for access in self.of_role(role) if not access.model.offline)
 
     def ready(self, role: ModelRole) -> Access | None:
@@ -410,23 +421,23 @@ class Models:
         return next(found, None)
 
     def speaking_profile(self, settings: NPCSettings) -> ModelProfile:
-        """Return the profile with which an NPC speaks, with the changes in its settings."""
+        """Return the profile with which an NPC speaks, changed by the NPC's own settings."""
         return self._spoken_with(settings)[0]
 
     def speaking_limit(self, settings: NPCSettings) -> int:
-        """Return the most tokens of a prompt for an NPC with these settings."""
+        """Return the most tokens that a prompt may have for an NPC with these settings."""
         profile = self.speaking_profile(settings)
         return self._gate(profile).learned.prompt_limit(profile.limit_tokens)
 
     def roles_of(self, name: str) -> tuple[ModelRole, ...]:
-        """Return the roles that use a profile, first or as a replacement."""
+        """Return the roles that use a profile, as their first choice or as a replacement."""
         return tuple(role for role, names in self._roles.items() if name in names)
 
     def sentences(self) -> Sentences:
-        """Return the model that turns texts into vectors: a server, or the packaged model.
+        """Return the model that turns texts into vectors: a server or the packaged model.
 
         Raises:
-            SentenceModelError: there is none.
+            SentenceModelError: there is no such model.
         """
         if self._sentences is None:
             profile = self._profiles.get(self._around.conf.embeddings_profile)
@@ -442,13 +453,13 @@ class Models:
         return tuple(self._access(profile) for profile in self._profiles.values())
 
     def prepare(self) -> "Deferred[Any]":
-        """Load what first replies need. Fails if one model cannot."""
+        """Load what the first requests need. Fails if one of the models cannot be loaded."""
         used = dict.fromkeys(name for names in self._roles.values() for name in names)
         prepared = [self._access(self._profiles[name]).prepare() for name in used]
-        return gatherResults(prepared, consumeErrors=True).addErrback(_first)
+        return gatherResults(prepared, consumeErrors=True).addErrback(_first_failure)
 
     def close(self) -> None:
-        """Cancel requests, close connections and end the thread."""
+        """Cancel running requests, close all connections and end the bridge's thread."""
         opened = self._made.values() if self._only is None else (self._only,)
         for access in opened:
             access.close()
@@ -483,9 +494,9 @@ class Models:
         if isinstance(client, NotReady) or client.offline:
             model_id = profile.model or profile.client
             return Access(model=client, model_id=model_id, profile=profile, client=client)
-        return self._guarded(client, profile)
+        return self._guarded_access(client, profile)
 
-    def _guarded(self, client: ChatModel, profile: ModelProfile) -> Access:
+    def _guarded_access(self, client: ChatModel, profile: ModelProfile) -> Access:
         gate = self._gate(profile)
         return Access(
             model=Guarded(client, breaker=gate.breaker, clock=self._clock, slots=gate.slots),
@@ -498,13 +509,15 @@ class Models:
         )
 
     def _gate(self, profile: ModelProfile) -> _Gate:
-        """Return the gate of a profile's model.
+        """Return the breaker and queue that all profiles of a model share.
 
-        Its limit is that of the strictest profile of the model.
+        If these profiles have different limits for simultaneous requests, the lowest limit counts.
         """
-        key = _where(profile)
+        key = _model_identity(profile)
         if key not in self._gates:
-            same = [one for one in (profile, *self._profiles.values()) if _where(one) == key]
+            same = [
+                one for one in (profile, *self._profiles.values()) if _model_identity(one) == key
+            ]
             self._gates[key] = _Gate(
                 breaker=CircuitBreaker(seconds=self._clock.seconds),
                 slots=Slots(min(one.max_concurrent for one in same)),
@@ -513,12 +526,12 @@ class Models:
         return self._gates[key]
 
 
-def _where(profile: ModelProfile) -> tuple[str, str, str]:
-    """Return what identifies a model at a server: client, address and name."""
+def _model_identity(profile: ModelProfile) -> tuple[str, str, str]:
+    """Return the client, the address and the name that identify a model."""
     return (profile.client, profile.base_url or profile.script, profile.model)
 
 
-def _first(failure: Failure) -> Failure:
-    """Return the failure inside a failure of several Deferreds."""
+def _first_failure(failure: Failure) -> Failure:
+    """Return the original failure from the `FirstError` of a Twisted gatherResults."""
     inner: Failure = failure.value.subFailure if failure.check(FirstError) else failure
     return inner

@@ -1,6 +1,6 @@
-"""Private files: an exported file can be read only by its owner.
+"""Open files that only their owner can read.
 
-Some exports have private conversations of players, others have secrets of authors.
+Exports use them: some contain players' private conversations, others contain authors' secrets.
 """
 
 import os
@@ -11,5 +11,8 @@ FOLDER_OF_OWNER: Final = 0o700
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file for `open(..., opener=private)`. A new file is readable only by its owner."""
+    """Open a file so that only its owner can read it, if it is new.
+
+    Use it as `opener` of `open`.
+    """
     return os.open(path, flags, OWNER_ALONE)

@@ -1,18 +1,15 @@
-"""Erasing: words are removed for good, on request or after a time; the fact of an event stays.
+"""Erase words for good, on request or after a time. The fact that something happened stays.
 
 Erasing a conversation removes names, texts and meta of its records, the state of its lore, and the
-sources of its turns. Hashes, times and numbers stay, so the chain of records still holds, and
-nobody can insert false records. The erasure is itself a record, the first of a new segment, and the
-NPC remembers nothing from before it. The record holds new seals of the turns that lost words. A
-conversation is erased completely or not at all, because a history with gaps is of no use.
+sources of its turns. Hashes, times and numbers stay. So the chain of records can still be checked,
+and nobody can insert false records. The erasure is itself a record, which begins a new segment, and
+the NPC remembers nothing from before it. That record contains new seals of the turns that lost
+words. A conversation is erased completely or not at all, because a history with gaps is of no use.
 
-Erasing a room also removes texts in prompts elsewhere that described it.
-
-Erasing memories of a person keeps rows and revision numbers, and removes the words. Texts of
-prompts that showed such a memory lose their words in every conversation. A record reports this, and
-the rest of that conversation stays.
-
-Workers' proposals about an erased conversation lose their words too.
+Erasing a room also removes texts in other prompts that described it. Erasing memories of a person
+keeps rows and revision numbers and removes the words. Texts of prompts that showed such a memory
+are blanked in every conversation; a record reports this, and the rest of that conversation stays.
+Workers' proposals about an erased conversation are blanked too.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -57,12 +54,12 @@ _DAY_SECONDS = 24 * 60 * 60
 _MEMORIES_AT_ONCE: Final = 50
 _ELSEWHERE_KEY: Final = "elsewhere"
 _ELSEWHERE: Final = (f"block:{_ELSEWHERE_KEY}", "component:context_buffer")
-"""The origins of texts about the NPC's other rooms."""
+"""The origins of texts that describe the NPC's other rooms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """Counts of erased conversations, and of their records and turns."""
+    """How many conversations were erased, with how many records and turns."""
 
     conversations: int = 0
     records: int = 0
@@ -77,7 +74,9 @@ class Erased:
 
 
 def erase_private(partner_ref: str, *, by: Actor, npc_ref: str | None = None) -> Erased:
-    """Erase a player's private conversations with one NPC or with all, all or none.
+    """Erase a player's private conversations with one NPC or with all NPCs.
+
+    Either all of these conversations are erased or none.
 
     Words that the player said aloud in a room belong to the room and stay.
 
@@ -85,39 +84,41 @@ def erase_private(partner_ref: str, *, by: Actor, npc_ref: str | None = None) ->
         HistoryConflictError: another process wrote to one of them; nothing was erased.
     """
     found = _private(partner_ref, npc_ref)
-    return _erased(found, by=by, doing=f"erasing the private conversations of {partner_ref}")
+    return _erase_conversations(
+        found, by=by, doing=f"erasing the private conversations of {partner_ref}"
+    )
 
 
-def _counted(found: Iterable[ConversationRef]) -> Erased:
-    """Return the counts that erasing these conversations would give."""
+def _count_erased(found: Iterable[ConversationRef]) -> Erased:
+    """Return what erasing these conversations would count."""
     done = Erased()
     for conversation in _with_branches(found):
-        if records := _wordy(conversation).count():
+        if records := _records_with_words(conversation).count():
             turns = models.Turn.objects.filter(conversation_id=conversation.id).count()
             done += Erased(conversations=1, records=records, turns=turns)
     return done
 
 
 def private_partners() -> tuple[str, ...]:
-    """Return the references of all people who ever had a private conversation."""
+    """Return the references of all people who have ever had a private conversation."""
     rows = models.Conversation.objects.filter(kind="private").order_by("partner_ref")
     refs = rows.values_list("partner_ref", flat=True).distinct()
     return tuple(dict.fromkeys(map(wearer_of, refs)))
 
 
 def erase_conversation(conversation: ConversationRef, *, by: Actor) -> Erased:
-    """Erase one conversation. The record of the erasure names `by`."""
-    return _erased([conversation], by=by, doing=f"erasing {conversation}")
+    """Erase one conversation. The record of the erasure names the person `by`."""
+    return _erase_conversations([conversation], by=by, doing=f"erasing {conversation}")
 
 
-def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erased:
-    # Read before the transaction: on SQLite a read inside it first may make the write fail.
+def _erase_conversations(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erased:
+    # Read before the transaction, because on SQLite a read inside it may make the write fail.
     known = [(one, windows(one.id).end) for one in _with_branches(found)]
     done = Erased()
     with changing(HISTORY, doing, by=by):
         proposals.erase_proposals(conversation.id for conversation, _ in known)
         for conversation, end in known:
-            records = _wordy(conversation).erase()
+            records = _records_with_words(conversation).erase()
             if not records:
                 continue
             seals = _forget_turns(conversation)
@@ -137,16 +138,16 @@ def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erase
 
 
 def _with_branches(found: Iterable[ConversationRef]) -> list[ConversationRef]:
-    """Return the conversations and their branches, which hold copies of them."""
+    """Return the conversations and their branches, which contain copies of them."""
     found = tuple(found)
     copies = (branch for one in found for branch in branches.branches_of(one))
     return list({one.id: one for one in (*found, *copies)}.values())
 
 
 def erase_branches(npc_ref: str, by_ref: str, *, by: Actor) -> Erased:
-    """Erase all branches of an NPC that a builder opened."""
+    """Erase all branches of an NPC that this builder opened."""
     ref = branches.branch_ref(npc_ref, by_ref)
-    return _erased(conversations_of(ref), by=by, doing=f"erasing the branches {ref}")
+    return _erase_conversations(conversations_of(ref), by=by, doing=f"erasing the branches {ref}")
 
 
 def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
@@ -156,8 +157,8 @@ def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
     return [ref_of(row) for row in rows.order_by("pk")]
 
 
-def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
-    """Return the records that have words, without records of erasures.
+def _records_with_words(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
+    """Return the records that still have words, except records of erasures.
 
     A record with a name or a body always counts, because an imported record may have any kind or
     meta.
@@ -170,7 +171,7 @@ def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
 def _forget_turns(conversation: ConversationRef) -> dict[str, str]:
     """Erase the words of the turns, and return their new seals by turn number.
 
-    A running turn ends here, and its reply will be refused.
+    A running turn ends with this, and its reply will be refused.
     """
     rows = models.Turn.objects.filter(conversation_id=conversation.id)
     rows.filter(state="open").update(state="failed", ended_at=time())
@@ -180,11 +181,11 @@ def _forget_turns(conversation: ConversationRef) -> dict[str, str]:
 def _changed_turns(
     rows: Any, change: Callable[[TurnManifest], TurnManifest], **values: str
 ) -> dict[str, str]:
-    """Change the manifests of turns, and return new seals of ended turns by turn number.
+    """Change the manifests of turns, and return the new seals of the ended turns, by turn number.
 
     Args:
-        values: New values for other columns. Without any, a turn that stays the same keeps its
-            seal.
+        values: New values for other columns. If there are none, a turn whose manifest does not
+            change keeps its seal.
     """
     seals = {}
     for row in rows.order_by("pk").iterator(chunk_size=_CHUNK):
@@ -201,12 +202,12 @@ def _changed_turns(
 
 
 def forget_old(now: float, *, keep_days: int) -> Erased:
-    """Erase conversations that had no record for `keep_days` days; 0 keeps all.
+    """Erase conversations that had no new record for `keep_days` days. 0 erases none.
 
     Each conversation has its own transaction, so an interrupted run continues the next time.
 
     Args:
-        now: In epoch seconds.
+        now: The time in seconds since 1970.
     """
     done = Erased()
     if not keep_days:
@@ -217,14 +218,14 @@ def forget_old(now: float, *, keep_days: int) -> Erased:
 
 
 def _quiet_since(moment: float) -> list[models.Conversation]:
-    """Return the conversations whose newest record is older, without those erased already."""
+    """Return the conversations without a newer record, except those that are erased already."""
     newest = models.Record.objects.filter(conversation=OuterRef("pk")).order_by("-segment", "-seq")
     rows = models.Conversation.objects.annotate(
         newest_at=Subquery(newest.values("created_at")[:1]),
         newest_kind=Subquery(newest.values("kind")[:1]),
         newest_seq=Subquery(newest.values("seq")[:1]),
     )
-    # An erasure of the conversation begins a segment; one of single memories does not.
+    # Erasing a whole conversation begins a segment. Erasing single memories does not.
     erased = Q(newest_kind=RecordKind.ERASURE.value, newest_seq=1)
     quiet = rows.filter(newest_at__lt=moment).exclude(erased)
     return list(quiet.order_by("pk"))
@@ -232,37 +233,38 @@ def _quiet_since(moment: float) -> list[models.Conversation]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """Counts of what was erased about a person or a room."""
+    """How much was erased about a person or a room."""
 
     said: Erased
-    """The private conversations of the person, or the conversations in the room."""
+    """The private conversations of the person, or all conversations in the room."""
     memories: int
     calls: int = 0
-    """Calls of models that no longer say whom they answered. Their costs stay."""
+    """The number of model calls that no longer name the person. Their costs are kept."""
     persona: bool = False
     """True if the person had written a persona."""
     unlearnt: int = 0
-    """Room conversations in which the person's words no longer become memories."""
+    """The room conversations in which the NPCs will no longer learn from the person's words."""
 
 
 def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> Forgotten:
-    """Erase a person's private conversations and searches, and the memories about them.
+    """Erase a person's private conversations, searches, and the memories about the person.
 
-    With one NPC or with all, completely or not at all.
+    This concerns one NPC or all NPCs. Either everything is erased or nothing.
 
     Raises:
         HistoryConflictError: another process wrote; nothing was erased.
         StoreError: the database refused; nothing was erased.
     """
     with one_change(f"forgetting {person_ref}", by=by):
-        # Memories first: on SQLite a transaction that reads first may be refused the write.
+        # Memories come first, because on SQLite a transaction that reads first may be refused the
+        # write.
         count = erase_about(person_ref, by=by, npc_ref=npc_ref)
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
         knowledge_searches.erase_searches_by(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
         unlearnt = model_requests.mark_observed(person_ref, npc_ref=npc_ref)
         proposals.erase_proposals(unlearnt)
-        # A persona is known to all NPCs, so it is erased only if all of them forget.
+        # All NPCs know a persona, so it is erased only if the person is erased for all of them.
         persona = npc_ref is None and erase_persona(person_ref, by=by)
         return Forgotten(
             said=private, memories=count, calls=calls, persona=persona, unlearnt=len(unlearnt)
@@ -270,9 +272,9 @@ def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> 
 
 
 def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
-    """Return the counts that `forget_person` would give now."""
+    """Return what `forget_person` would erase now, without erasing."""
     return Forgotten(
-        said=_counted(_private(person_ref, npc_ref)),
+        said=_count_erased(_private(person_ref, npc_ref)),
         memories=count_about(person_ref, npc_ref=npc_ref),
         calls=model_calls.count_of_player(person_ref, npc_ref=npc_ref),
         persona=npc_ref is None and has_persona(person_ref),
@@ -281,13 +283,13 @@ def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
 
 
 def has_persona(person_ref: str) -> bool:
-    """True if `erase_persona` would erase something now."""
+    """True if the person has a persona, or a prompt has shown one."""
     is_written = personas.persona_of(person_ref) is not None
     return is_written or bool(_shown_persona(person_ref))
 
 
 def erase_persona(person_ref: str, *, by: Actor) -> bool:
-    """Erase a person's persona, also in every prompt that showed it and in turns' manifests.
+    """Erase a person's persona, also from every prompt that showed it and from turns' manifests.
 
     Returns:
         True if there was something to erase.
@@ -301,12 +303,12 @@ def erase_persona(person_ref: str, *, by: Actor) -> bool:
 
 
 def _shown_persona(person_ref: str) -> list[ConversationRef]:
-    """Return the conversations with prompts that show a person's persona."""
+    """Return the conversations whose prompts show a person's persona."""
     return conversations_showing(with_origins([persona_origin(person_ref)]))
 
 
 def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> dict[str, str]:
-    """Erase a block of facts, and a source of lore, from the manifests of a conversation's turns.
+    """Remove a block of facts, and a source of lore, from the manifests of a conversation's turns.
 
     Returns:
         New seals of the turns that have ended, by number.
@@ -317,25 +319,25 @@ def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> 
 
 
 def _is_of(field: str, person_ref: str) -> Q:
-    """Return a condition: the field names a person or one of their guises."""
+    """Return a query condition: the field names the person, or one of the person's disguises."""
     in_guise = Q(**{f"{field}__startswith": start_of_guises(person_ref)})
     return Q(**{field: person_ref}) | in_guise
 
 
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:
-    """Return how many memories about a person have words, including removed memories."""
+    """Return how many memories about a person still have words, removed memories included."""
     return len(_ids(_revisions(person_ref, npc_ref).exclude(value="")))
 
 
 def people() -> tuple[str, ...]:
-    """Return the references of all people about whom NPCs ever had memories."""
+    """Return the references of all people about whom NPCs have ever had memories."""
     rows = models.MemoryRevision.objects.exclude(about="").exclude(value="")
     refs = rows.order_by("about").values_list("about", flat=True).distinct()
     return tuple(dict.fromkeys(map(wearer_of, refs)))
 
 
 def erase_about(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> int:
-    """Erase the memories about a person, and return how many there were, including removed ones."""
+    """Erase the memories about a person, removed ones included, and return their number."""
     revisions = _revisions(person_ref, npc_ref).exclude(value="")
     return _erase_memories(
         revisions,
@@ -346,25 +348,25 @@ def erase_about(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> in
 
 
 def room_refs() -> tuple[str, ...]:
-    """Return the references of all rooms with conversations, also of rooms that are gone."""
+    """Return the references of all rooms with conversations, also of rooms that no longer exist."""
     rows = models.Conversation.objects.filter(kind="room").order_by("place_ref")
     return tuple(rows.values_list("place_ref", flat=True).distinct())
 
 
 def npcs_of_room(place_ref: str) -> tuple[str, ...]:
-    """Return the references of the NPCs with a conversation in a room that is not erased."""
-    found = [one.npc_ref for one in _of_room(place_ref) if _wordy(one).exists()]
+    """Return the references of the NPCs whose conversation in a room is not erased."""
+    found = [one.npc_ref for one in _of_room(place_ref) if _records_with_words(one).exists()]
     return tuple(dict.fromkeys(found))
 
 
 def erasable_room(place_ref: str) -> Forgotten:
-    """Return the counts that `forget_room` would give now."""
+    """Return what `forget_room` would erase now, without erasing."""
     memories_there = _learnt_in(place_ref).count()
-    return Forgotten(said=_counted(_of_room(place_ref)), memories=memories_there)
+    return Forgotten(said=_count_erased(_of_room(place_ref)), memories=memories_there)
 
 
 def forget_room(place_ref: str, *, by: Actor) -> Forgotten:
-    """Erase every NPC's conversation in a room, and what the NPCs learnt from it.
+    """Erase the conversations of all NPCs in a room, and what the NPCs learnt from them.
 
     Private conversations and builders' texts stay.
 
@@ -374,16 +376,17 @@ def forget_room(place_ref: str, *, by: Actor) -> Forgotten:
     """
     doing = f"forgetting room {place_ref}"
     with one_change(doing, by=by):
-        # Memories first: on SQLite a transaction that reads first may be refused the write.
+        # Memories come first, because on SQLite a transaction that reads first may be refused the
+        # write.
         count = _erase_learnt_in(place_ref, by=by, doing=doing)
         rooms = _of_room(place_ref)
         for where in {one.npc_ref: one for one in rooms}.values():
             _erase_told_elsewhere(where, by=by)
-        return Forgotten(said=_erased(rooms, by=by, doing=doing), memories=count)
+        return Forgotten(said=_erase_conversations(rooms, by=by, doing=doing), memories=count)
 
 
 def _erase_told_elsewhere(room: ConversationRef, *, by: Actor) -> None:
-    """Erase texts about other rooms from the prompts of the NPC's other conversations."""
+    """Erase texts that describe other rooms from the prompts of the NPC's other conversations."""
     others = (one for one in conversations_of(room.npc_ref) if one.id != room.id)
     for other in _with_branches(others):
         seals = _take_block_out(other, _ELSEWHERE_KEY, source=_ELSEWHERE_KEY)
@@ -397,7 +400,7 @@ def _of_room(place_ref: str) -> list[ConversationRef]:
 
 
 def _learnt_in(place_ref: str) -> Any:
-    """Return memories that NPCs made themselves from words said aloud in a room."""
+    """Return the memories that NPCs formed themselves from words said aloud in a room."""
     return models.Memory.objects.filter(place_ref=place_ref, author=OF_NPC, learnt="aloud")
 
 
@@ -410,11 +413,14 @@ def _erase_learnt_in(place_ref: str, *, by: Actor, doing: str) -> int:
 def _erase_memories(
     revisions: Any, *, by: Actor, is_gone: Callable[[Memory], bool], doing: str
 ) -> int:
-    """Erase the words of these revisions, and the memories; return how many memories there were."""
+    """Erase the words of these revisions and remove the memories.
+
+    Return how many memories there were.
+    """
     with changing(MEMORIES, doing, by=by):
         ids, npc_refs = _ids(revisions), set(revisions.values_list("npc_ref", flat=True))
         for ref in sorted(npc_refs):
-            _end(ref, is_gone, by=by)
+            _remove_memories(ref, is_gone, by=by)
             for conversation in _with_branches(conversations_of(ref)):
                 erase_texts(conversation, _of_memories(ids), by=by)
         revisions.update(value="")
@@ -424,7 +430,7 @@ def _erase_memories(
 def _revisions(person_ref: str, npc_ref: str | None) -> Any:
     """Return the revisions of memories about a person.
 
-    Memories about the world are never erased so.
+    Memories about the world have no person, so they are never among them.
     """
     rows = models.MemoryRevision.objects.filter(_is_of("about", person_ref)).exclude(about="")
     return rows if npc_ref is None else rows.filter(npc_ref=npc_ref)
@@ -434,8 +440,8 @@ def _ids(rows: Any) -> frozenset[int]:
     return frozenset(rows.values_list("memory_id", flat=True))
 
 
-def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
-    """Remove memories from the table, and store who erased them."""
+def _remove_memories(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
+    """Remove memories from the table, and record who erased them."""
     gone = [memory for memory in memories.held_by(npc_ref).memories if is_gone(memory)]
     models.Memory.objects.filter(pk__in=[memory.id for memory in gone]).delete()
     ended = [replace(memory, revision=memory.revision + 1) for memory in gone]
@@ -444,7 +450,7 @@ def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
 
 
 def _of_memories(ids: Collection[int]) -> list[Q]:
-    """Return conditions for texts of prompts that showed one of these memories, in batches."""
+    """Yield query conditions for texts of prompts that showed one of these memories, in batches."""
     listed = sorted(ids)
     starts = range(0, len(listed), _MEMORIES_AT_ONCE)
     return [

@@ -1,9 +1,11 @@
-"""Memories of NPCs, their changes, and the names by which NPCs know people.
+"""Store memories of NPCs, their changes, and the names by which NPCs know people.
 
-A turn whose prompt was sent stores which memories it recalled. This is no change of the memory, and
-other processes are not notified. Revisions stay when a memory is removed, so that a past turn can
-be composed again; an erasure on request removes their words. Names are numbered in the order in
-which the NPC met the people, so a label in a prompt always means the same person.
+When a prompt was sent, the turn stores which memories it recalled. This is not a change of the
+memory, and other processes are not notified. Revisions stay when a memory is removed, so that a
+past turn can be composed again. An erasure on request removes their words.
+
+Several people may have the same name. They are numbered in the order in which the NPC met them, so
+a label in a prompt always means the same person.
 """
 
 import json
@@ -32,13 +34,13 @@ from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import MEMORIES, Snapshots, changing, value_of
 
-# merged: learnt again. removed: by a builder. doubled: another memory has the same content.
-# faded: it was too weak, or there were too many. erased: on request.
+# merged: the NPC learnt it again. removed: by a builder. doubled: another memory has the same
+# content. faded: it was too weak, or there were too many. erased: on request.
 Action = Literal["created", "updated", "merged", "removed", "doubled", "faded", "erased"]
 _ENDS: Final = frozenset({"removed", "doubled", "faded", "erased"})
 
 WORTH_WRITING_HOURS: Final = 1.0
-"""A recall is stored if the last one is at least this number of game hours ago."""
+"""A recall is stored only if the last stored one is at least this many game hours ago."""
 
 NEW: Final = 0
 """The id of a memory that is not stored yet."""
@@ -53,7 +55,7 @@ class Added:
     memory: Memory
     is_merged: bool = False
     dropped: tuple[Memory, ...] = ()
-    """The memories that were dropped to make room."""
+    """The memories that were dropped because the NPC had too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +73,15 @@ def get_memory(npc_ref: str, memory_id: int) -> Memory:
     """Return one memory.
 
     Raises:
-        NotStoredError: the NPC has none with this id.
+        NotStoredError: the NPC has no memory with this id.
     """
     return _found(held_by(npc_ref), npc_ref, memory_id)
 
 
 def add_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
-    """Store a new memory, or strengthen the one with the same content.
+    """Store a new memory. If the NPC has one with the same content, strengthen that one.
 
-    If the NPC has more than `most` memories then, the weakest are dropped.
+    If the NPC then has more than `most` memories, the weakest are dropped.
 
     Args:
         new: A memory with the id `NEW`.
@@ -92,9 +94,9 @@ def add_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
         held = _load(npc_ref)
         known = held.find_same(new)
         if known is not None:
-            merged = _merged(npc_ref, known, new, by=by)
+            merged = _merged_memory(npc_ref, known, new, by=by)
             return Added(memory=merged, is_merged=True)
-        made = _inserted(npc_ref, new)
+        made = _insert_memory(npc_ref, new)
         record_all(npc_ref, [made], action="created", by=by)
         dropped = surplus_memories(held.with_memory(made), most=most, hours=new.created_at)
         _end(npc_ref, dropped, action="faded", by=by)
@@ -103,7 +105,7 @@ def add_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
 
 
 def change_memory(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
-    """Change text or importance of a memory, and return it.
+    """Change the text or the importance of a memory, and return it.
 
     Raises:
         NotStoredError: there is none with this id.
@@ -136,7 +138,7 @@ def merge_memories(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: 
     with changing(MEMORIES, f"merging memories of NPC {npc_ref}", by=by):
         merged = kept
         for other in others:
-            merged = _merged(npc_ref, merged, other, by=by)
+            merged = _merged_memory(npc_ref, merged, other, by=by)
             _end(npc_ref, [other], action="doubled", by=by)
     return merged
 
@@ -152,9 +154,9 @@ def fade_memories(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
 
 
 def mark_recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
-    """Store the time of recall of these memories, in the transaction that writes the turn.
+    """Store that these memories were recalled, inside the transaction that writes the turn.
 
-    Memories that were recalled less than an hour ago are left unchanged.
+    Memories whose stored recall is recent are left unchanged.
     """
     wanted = frozenset(ids)
     held = held_by(npc_ref)
@@ -174,7 +176,10 @@ def mark_recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
 
 
 def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
-    """Return all changes of a memory, oldest first. Empty if the NPC never had it."""
+    """Return all changes of a memory, oldest first.
+
+    The result is empty if the NPC never had such a memory.
+    """
     return tuple(
         value_of(MemoryChange, row, value=json.loads(row.value) if row.value else None)
         for row in _revisions.of(npc_ref=npc_ref, memory_id=memory_id)
@@ -204,7 +209,7 @@ def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]
 
 
 def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: Actor) -> None:
-    """Store revisions of memories, in the transaction that changes them."""
+    """Store revisions of memories inside the transaction that changes them."""
     _revisions.write_all(
         [
             {
@@ -222,12 +227,12 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
 
 
 def note_memories_written(npc_ref: str) -> None:
-    """Note that the current transaction changed memories of the NPC in another way."""
+    """Note that the current transaction changed memories of the NPC without these functions."""
     held_by.note_change(npc_ref)
 
 
-def _merged(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
-    """Return the known memory after it was learnt again: more important and just recalled."""
+def _merged_memory(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
+    """Return a known memory after the NPC learnt it again: more important and just recalled."""
     importance = min(MOST_IMPORTANT, max(known.importance, new.importance) + 1)
     recalled_at = max(known.recalled_at, new.recalled_at)
     again = replace(known, importance=importance, recalled_at=recalled_at)
@@ -242,7 +247,7 @@ def _changed(npc_ref: str, new: Memory, *, action: Action, by: Actor) -> Memory:
     return new
 
 
-def _inserted(npc_ref: str, new: Memory) -> Memory:
+def _insert_memory(npc_ref: str, new: Memory) -> Memory:
     row = models.Memory.objects.create(npc_ref=npc_ref, **_columns(new))
     return replace(new, id=row.pk)
 
@@ -299,27 +304,30 @@ def _load_each(npc_refs: Sequence[str]) -> Mapping[str, MemorySet]:
 
 
 held_by: Final = Snapshots(MEMORIES, _load, load_each=_load_each)
-"""All memories of an NPC, the same object until one is changed. A warm read makes no query."""
+"""Return all memories of an NPC.
+
+Every call returns the same object until a memory changes. No query is made if it is in memory.
+"""
 
 
 NAMES: Final = "names"
 
 KnownNames = Mapping[str, Mapping[str, int]]
-"""By folded name: the number of each person whom the NPC knows by it, from 1."""
+"""For each folded name: the people whom the NPC knows by it, with their numbers from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewlyNamed:
-    """People whom one NPC is to know by a name."""
+    """People to whom one NPC is about to give a name."""
 
     npc_ref: str
     folded: str
     people: Sequence[str]
-    """Their references. New ones get their numbers in this order."""
+    """The references of the people. New ones get their numbers in this order."""
 
 
 def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
-    """Store who has which name for several NPCs, and return all names that these NPCs know.
+    """Store which person has which name for several NPCs, and return all names that they know.
 
     The number of queries does not depend on the number of NPCs.
 
@@ -327,7 +335,7 @@ def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
         StoreError: nothing was written.
     """
     refs = [one.npc_ref for one in wanted]
-    with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know", by=THE_GAME):
+    with changing(NAMES, f"storing the names that NPCs {', '.join(refs)} know", by=THE_GAME):
         known = dict(_load_names_of(refs))
         rows: list[tuple[str, str, str, int]] = []
         for one in wanted:
@@ -361,4 +369,4 @@ def _load_names_of(npc_refs: Sequence[str]) -> Mapping[str, KnownNames]:
 
 
 names_known_by: Final = Snapshots(NAMES, _load_names, load_each=_load_names_of)
-"""The names that an NPC knows. A read from memory makes no query."""
+"""Return the names by which an NPC knows people. No query is made if they are in memory."""

@@ -1,10 +1,12 @@
-"""Calls of models: what each call used, sums of them, and halts.
+"""Store calls of models: what each call used, sums of calls, and halts.
 
-A call is written in the transaction of its turn or job, so both count or neither. Days are in UTC.
-After a time the calls of a day are summed up. Then, or on the player's request, the calls no longer
-say whose words they answered. Halts (an NPC is paused, or the game is stopped) have their own table
-instead of Evennia's server variables: a halt is written in a transaction, other processes notice
-it, and reading it makes no query.
+A call is written in the transaction of its turn or job, so both are stored or neither. Days are in
+UTC. After some time the calls of a day are added up. Then, or earlier if the player asks for it,
+the calls no longer say whose words they answered.
+
+A halt pauses an NPC or stops the whole game. Halts have their own table instead of Evennia's server
+variables for three reasons: they are written in a transaction, other processes notice them, and
+reading them makes no query.
 """
 
 import json
@@ -27,9 +29,9 @@ ANSWERED: Final = "answered"
 CANCELLED: Final = "cancelled"
 STOPPED: Final = "failed:stopped"
 UNSENT: Final = "unsent:"
-"""The start of the outcome of a call for which no model was called.
+"""How the outcome begins if no model was called.
 
-A breaker, a full queue or a limit forbade it, or there is no model.
+A breaker, a full queue or a limit prevented the call, or there is no model.
 """
 OFFLINE: Final = f"{UNSENT}offline"
 SLICE_CALLS: Final = 500
@@ -40,7 +42,10 @@ _END_OF_TIME: Final = 1e15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCall:
-    """One call of a model before it is stored. The fields are those of `models.ModelCall`."""
+    """A finished call of a model before it is stored.
+
+    The fields are those of `models.ModelCall`.
+    """
 
     npc_ref: str
     player_ref: str = ""
@@ -57,28 +62,28 @@ class NewCall:
     output_tokens: int = 0
     is_estimated: bool = False
     whole_tokens: int | None = None
-    """The tokens of the whole prompt, if the server read only a part of it."""
+    """The tokens of the whole prompt, if the server read only a part; else None."""
     outcome: str = ANSWERED
     event_record_id: int | None = None
-    """The record of the words that a limit left without an answer."""
+    """The record of the player's words that were not answered because of a limit."""
 
     @property
     def tokens(self) -> int:
-        """The tokens that count against a limit."""
+        """The number of tokens that count against limits."""
         return self.input_tokens + self.output_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedSaying:
-    """Words to an NPC that a limit left without an answer."""
+    """Words that a player said to an NPC and that a limit left without an answer."""
 
     npc_ref: str
     player_ref: str
     limit: str
-    """Scope and name of the limit, such as "player.calls_per_minute"."""
+    """The scope and the name of the limit, such as "player.calls_per_minute"."""
     at: float
     record: int
-    """The number of the record in `ai/history`."""
+    """The number of the record of the words, as `ai/history` shows it."""
     event: str = ""
     """The kind of event; "" if it was erased."""
     speaker: str = ""
@@ -87,7 +92,7 @@ class RefusedSaying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedTimes:
-    """How often one limit kept an NPC from answering a person, and when last."""
+    """How often one limit prevented an NPC from answering a person, and when it last did."""
 
     npc_ref: str
     player_ref: str
@@ -112,7 +117,7 @@ class Used:
 
     @property
     def tokens(self) -> int:
-        """The tokens that count against a limit."""
+        """The number of tokens that count against limits."""
         return self.input_tokens + self.output_tokens
 
 
@@ -121,16 +126,16 @@ _insert: Final = Insert(models.ModelCall, _FIELDS)
 
 
 def add_call(new: NewCall) -> None:
-    """Store a call in the current transaction.
+    """Store a call inside the current transaction.
 
-    Numbers from a provider are cut to the range of the column, so that they cannot prevent the
-    storing of a reply.
+    Numbers that a provider reported are limited to the range of their column, so that storing a
+    reply cannot fail.
     """
-    _insert([[_fitting(name, getattr(new, name)) for name in _FIELDS]])
+    _insert([[_fit_to_column(name, getattr(new, name)) for name in _FIELDS]])
 
 
 def is_counted(outcome: str) -> bool:
-    """True if a call with this outcome counts against limits, because a model was called."""
+    """True if a call with this outcome counts against limits, that is, if a model was called."""
     return not outcome.startswith(UNSENT) and outcome != STOPPED
 
 
@@ -140,12 +145,12 @@ def add_call_alone(new: NewCall) -> None:
     Raises:
         StoreError: it was not stored.
     """
-    with one_transaction(f"writing down a call for NPC {new.npc_ref}"):
+    with one_transaction(f"storing a model call for NPC {new.npc_ref}"):
         add_call(new)
 
 
 def use_since(since: float, scope: Scope = GAME) -> Used:
-    """Return what the game, an NPC or a player used since a time in epoch seconds."""
+    """Return what the game, an NPC or a player has used since a time (seconds since 1970)."""
     rows = models.ModelCall.objects.filter(started_at__gte=since)
     return _used(_of(rows, scope).aggregate(**_SUMS))
 
@@ -153,7 +158,7 @@ def use_since(since: float, scope: Scope = GAME) -> Used:
 def use_by_each(
     whom: Literal["npc_ref", "player_ref"], since: float, *, among: Collection[str] | None = None
 ) -> Mapping[str, Used]:
-    """Return what each NPC or player used since a time, with one query.
+    """Return what each NPC or each player has used since a time, with one query.
 
     Calls without a player have the key "".
 
@@ -167,16 +172,16 @@ def use_by_each(
 
 
 def calls_of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
-    """Return the calls of these turns of an NPC, oldest first."""
+    """Return the calls that belong to these turns of an NPC, oldest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn__in=numbers)
     return _calls(rows.order_by("started_at", "pk"))
 
 
 def newest_cut_calls(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
-    """Return, by NPC, the newest call of a turn in which the server cut the prompt. One query.
+    """Return, for each NPC, the newest call of its turn if the server cut the prompt. One query.
 
     Args:
-        turns: The number of one turn by its NPC.
+        turns: The number of one turn for each NPC.
     """
     rows = models.ModelCall.objects.filter(
         npc_ref__in=list(turns), turn__in=set(turns.values()), whole_tokens__isnull=False
@@ -191,16 +196,17 @@ def newest_calls(count: int) -> tuple[NewCall, ...]:
 
 
 def newest_turn_for(player_refs: Collection[str]) -> tuple[str, int] | None:
-    """Return the NPC and the number of the last turn that answered one of these people, or None."""
+    """Return the newest turn that answered one of these people: its NPC and its number, or None."""
     rows = models.ModelCall.objects.filter(player_ref__in=player_refs, turn__isnull=False)
     found: tuple[str, int] | None = rows.order_by("-pk").values_list("npc_ref", "turn").first()
     return found
 
 
 def cache_shares(npc_refs: Collection[str], *, since: float, most: int) -> dict[str, list[int]]:
-    """Return the cached share of the input of recent calls, in percent, by NPC, oldest first.
+    """Return which percentage of recent calls' input came from the provider's cache, by NPC.
 
-    Only the newest `most` calls are examined. Calls without a known share are left out.
+    The list of each NPC begins with its oldest call. Only the newest `most` calls are examined.
+    Calls whose provider reported no share are left out.
     """
     rows = models.ModelCall.objects.filter(
         npc_ref__in=npc_refs, started_at__gte=since, input_tokens__gt=0, cached_tokens__isnull=False
@@ -215,7 +221,7 @@ def cache_shares(npc_refs: Collection[str], *, since: float, most: int) -> dict[
 def calls_outside_turns(
     npc_ref: str, *, since: float, until: float, limit_calls: int
 ) -> tuple[NewCall, ...]:
-    """Return the newest calls for an NPC between two times that belong to no turn, newest first."""
+    """Return an NPC's newest calls between two times that belong to no turn, newest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn=None, event_record=None)
     rows = rows.filter(started_at__gte=since)
     rows = rows.filter(started_at__lt=min(until, _END_OF_TIME))
@@ -225,14 +231,17 @@ def calls_outside_turns(
 def refused_sayings(
     npc_ref: str, *, since: float, until: float, limit: int
 ) -> tuple[RefusedSaying, ...]:
-    """Return the words that a limit kept an NPC from answering between two times, newest first."""
+    """Return what people said that a limit prevented an NPC from answering, newest first.
+
+    Only words between the two times are returned.
+    """
     rows = _refused(since).filter(npc_ref=npc_ref, started_at__lt=min(until, _END_OF_TIME))
     newest = rows.select_related("event_record").order_by("-started_at", "-pk")
     return tuple(_saying(row) for row in newest[:limit])
 
 
 def refused_times(since: float, *, npc_ref: str = "", limit: int) -> tuple[RefusedTimes, ...]:
-    """Return how often each limit refused each person since a time, the last refusal first."""
+    """Return how often each limit has refused each person since a time, the last refusal first."""
     rows = _refused(since).filter(**({"npc_ref": npc_ref} if npc_ref else {}))
     by_whom = rows.values("npc_ref", "player_ref", "outcome")
     found = by_whom.annotate(times=Count("pk"), last_at=Max("started_at")).order_by("-last_at")
@@ -260,16 +269,16 @@ def _saying(row: models.ModelCall) -> RefusedSaying:
 
 
 def total_use(npc_ref: str) -> Used:
-    """Return everything that was ever used for an NPC."""
+    """Return everything that was ever used for an NPC, removed calls included."""
     kept = models.ModelCall.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS)
     summed = models.ModelCallDay.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS_OF_DAYS)
     return _used({name: kept[name] + summed[name] for name in kept})
 
 
 def forget_player(player_ref: str, *, npc_ref: str | None = None) -> int:
-    """Remove a player from their calls, and return how many calls there were.
+    """Remove a player's reference from the player's calls, and return the number of calls.
 
-    Call it inside a transaction.
+    Call this inside a transaction.
     """
     return _of_player(player_ref, npc_ref).update(player_ref="")
 
@@ -280,13 +289,13 @@ def count_of_player(player_ref: str, *, npc_ref: str | None = None) -> int:
 
 
 def sum_up_old(now: float, *, keep_days: int, most_calls: int = SLICE_CALLS) -> int:
-    """Add old calls to the sum of their day, and return how many rows were removed.
+    """Add old calls to the sum of their day and delete them. Return the number of deleted calls.
 
-    Each call of this function handles at most `most_calls` rows of one day, in one transaction, so
-    the game does not pause. It returns 0 if nothing is left.
+    Each invocation handles at most `most_calls` rows of one day, in one transaction, so that the
+    game does not pause. It returns 0 if nothing is left to do.
 
     Args:
-        keep_days: Calls of days that ended more than this many days ago are old.
+        keep_days: Calls are old if their day ended more than this many days ago.
     """
     first_kept = (int(now // DAY_SECONDS) - keep_days) * DAY_SECONDS
     old = models.ModelCall.objects.filter(started_at__lt=first_kept).order_by("started_at", "pk")
@@ -310,8 +319,8 @@ def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
         models.ModelCallDay.objects.create(**key, **sums)
 
 
-def _fitting(name: str, value: Any) -> Any:
-    """Return a value in the range of its column in every database."""
+def _fit_to_column(name: str, value: Any) -> Any:
+    """Return a value limited to the range that its column has in every database."""
     if isinstance(value, str):
         return value[: models.ModelCall._meta.get_field(name).max_length]
     return min(max(0, value), _MOST_TOKENS) if name.endswith("_tokens") and value else value
@@ -356,7 +365,7 @@ GAME_REF: Final = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """A halt in force."""
+    """A halt: an NPC is paused, or the whole game is stopped."""
 
     npc_ref: str
     """The NPC that is paused; "" for the whole game."""
@@ -375,17 +384,17 @@ def _load_halts() -> Mapping[str, Halt]:
 
 
 halts: Final = Snapshot(HALTS, _load_halts)
-"""The halts in force, by reference. A warm read makes no query.
+"""Return the current halts, by reference.
 
-Reading raises StoreError if the database cannot be read.
+No query is made if they are in memory. Raises StoreError if the database cannot be read.
 """
 
 
 def add_halt(new: Halt, *, by: Actor) -> None:
-    """Halt an NPC or the game. A halt in force is replaced.
+    """Halt an NPC or the game. An earlier halt is replaced.
 
     Raises:
-        StoreError: the database refused, and nothing is halted.
+        StoreError: the database refused the change, and nothing is halted.
     """
     values = {
         "halted_by": new.halted_by[:NAME],
@@ -398,13 +407,13 @@ def add_halt(new: Halt, *, by: Actor) -> None:
 
 
 def remove_halt(npc_ref: str, *, by: Actor) -> bool:
-    """End a halt.
+    """End the halt of an NPC or of the game.
 
     Returns:
-        True if there was one.
+        True if there was a halt.
 
     Raises:
-        StoreError: the database refused.
+        StoreError: the database refused the change.
     """
     with changing(HALTS, f"releasing {npc_ref or 'the game'}", by=by):
         gone, _ = models.Halt.objects.filter(npc_ref=npc_ref).delete()

@@ -1,1 +1,1 @@
-"""What the templates of evennia_ai are given."""
+"""Tags and filters for the templates of evennia_ai."""

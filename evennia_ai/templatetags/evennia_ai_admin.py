@@ -1,4 +1,4 @@
-"""For the first page of Evennia's admin: which of our tables may be looked at, and where."""
+"""A template tag for the index page of Evennia's admin, which lists our tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,6 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)  # type: ignore[untyped-decorator]
 def evennia_ai_tables(context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Our tables that this user may see, each with its `name` and `admin_url`."""
+    """Return our tables that this user may see, each with its `name` and `admin_url`."""
     listed = site.get_app_list(context["request"], app_label="evennia_ai")
     return [table for app in listed for table in app["models"]]

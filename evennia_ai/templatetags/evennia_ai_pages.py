@@ -1,4 +1,4 @@
-"""For our pages: how templates show moments, and texts that anybody may have written."""
+"""Template filters for our web pages: times, and texts that anybody may have written."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,22 +18,22 @@ _LINE_WIDTH: Final = 96
 
 @register.filter  # type: ignore[untyped-decorator]
 def shown(text: object) -> str:
-    """A text with its lines, in which nothing acts: no control, no turn of the reading direction.
+    """Return a text without effective control characters or changes of the reading direction.
 
-    It is no markup either: Django escapes what a template prints.
+    Line breaks stay. The result is not marked as safe, so Django escapes markup in it.
     """
     return "\n".join(escape_controls(line) for line in str(text).splitlines())
 
 
 @register.filter  # type: ignore[untyped-decorator]
 def line(text: object) -> str:
-    """Its first line, in the same way."""
+    """Return the first line of a text, without control characters."""
     return first(str(text))
 
 
 @register.filter  # type: ignore[untyped-decorator]
 def when(seconds: float | None) -> str:
-    """A moment in the time zone of the server."""
+    """Return a time in the time zone of the server."""
     if seconds is None:
         return "-"
     return str(localtime(datetime.fromtimestamp(seconds, tz=UTC)).strftime("%Y-%m-%d %H:%M:%S"))
@@ -41,13 +41,16 @@ def when(seconds: float | None) -> str:
 
 @register.filter  # type: ignore[untyped-decorator]
 def taken(seconds: float | None) -> str:
-    """How long something took."""
+    """Return a duration in seconds as text, or "under way" for None."""
     return "under way" if seconds is None else f"{seconds:.1f} s"
 
 
 @register.filter  # type: ignore[untyped-decorator]
 def as_line(percents: Sequence[int]) -> str:
-    """Percents, oldest first, as a line; who cannot see it is read the numbers."""
+    """Return a line chart of percentages as SVG, oldest first.
+
+    Screen readers get the numbers.
+    """
     step = _LINE_WIDTH / max(1, len(percents) - 1)
     points = " ".join(
         f"{at * step:.1f},{20 - percent / 5:.1f}" for at, percent in enumerate(percents)
@@ -66,11 +69,11 @@ def as_line(percents: Sequence[int]) -> str:
 
 @register.filter  # type: ignore[untyped-decorator]
 def npc_of(ref: str) -> str:
-    """Return the reference of the NPC, where it may be that of a builder's branch of it."""
+    """Return the reference of an NPC, given its own reference or that of a builder's branch."""
     return branches.npc_of(ref)
 
 
 @register.filter  # type: ignore[untyped-decorator]
 def of(mapping: dict[str, Any], key: str) -> Any:
-    """What a mapping has for a key, nothing where it has none."""
+    """Return the value of a key in a mapping, or None."""
     return mapping.get(key)

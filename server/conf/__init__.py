@@ -1,1 +1,1 @@
-"""The modules that Evennia's settings name."""
+"""Modules that Evennia's settings name."""

@@ -1,4 +1,4 @@
-"""What this game does when its server starts, and from then on when somebody comes into play."""
+"""What the demo game does when its server starts, and when a player enters the game."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,10 @@ from django.conf import settings
 
 
 def at_server_start() -> None:
-    """Have everybody who comes into play shown what there is to try; after each reload too."""
+    """Show each player who enters the game what there is to try.
+
+    This holds after each reload too.
+    """
     from evennia.server.signals import SIGNAL_OBJECT_POST_PUPPET
 
     if settings.DEMO_WORLD:
@@ -23,9 +26,9 @@ def _show_what_to_try(sender: Any, **kwargs: Any) -> None:
 
 
 def things_to_try(character: Any) -> Iterator[str]:
-    """A line each for somebody to talk to, something to look at and a way to go, where there are.
+    """Return lines about what a character can try: talk to a person, look at a thing, leave.
 
-    Of each kind it is the first that the character can see.
+    Of each kind, the first one that the character sees is named.
     """
     from evennia_ai.npc.senses.presence import HasMind
     from evennia_ai.npc.senses.text import plain_name
@@ -47,10 +50,10 @@ def things_to_try(character: Any) -> Iterator[str]:
 
 
 def at_server_cold_start() -> None:
-    """Build what is missing of the demo world, inside the server, so that its caches know it.
+    """Build the missing parts of the demo world, inside the server, so that its caches have them.
 
-    On the very first start Evennia has just made the first rooms, and restarts once afterwards;
-    that restart comes back here and finds nothing missing.
+    On the very first start, Evennia has just made its first rooms, and it restarts once afterwards.
+    After that restart nothing is missing.
     """
     from evennia.server.models import ServerConfig
 

@@ -1,4 +1,4 @@
-"""What a player sees before logging in."""
+"""The screen that a player sees before logging in."""
 
 from django.conf import settings
 

@@ -1,8 +1,7 @@
-"""Settings of the demo game: Evennia's defaults, fitted to this repository's layout.
+"""Settings of the demo game: Evennia's defaults, adapted to this repository.
 
-A game of your own needs only the line under "Apps". Ports are chosen by environment variables
-(`server/ports.py`); what must stay secret comes from `secret_settings.py`, which Evennia makes and
-git ignores.
+Your own game needs only the line under "Apps". Environment variables choose the ports
+(`server/ports.py`). Secrets are in `secret_settings.py`, which Evennia creates and git ignores.
 """
 
 import os
@@ -20,14 +19,16 @@ GAME_SLOGAN = "People you can talk to, prompts you can read"
 # Apps
 INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 
-# Who reads does not wait for who writes; what NPCs say is then written beside the game.
+# With a write-ahead log, reading does not wait for writing, so what NPCs say is written in a
+# thread.
 DATABASES["default"]["OPTIONS"] = {"init_command": "PRAGMA journal_mode=WAL"}
-# Or another database, such as postgres://user:password@localhost:5432/name (docs/run/deploying.md).
+# To use another database, set its address, such as postgres://user:password@localhost:5432/name
+# (docs/run/deploying.md).
 if os.environ.get("EVENNIA_AI_DATABASE"):
     DATABASES = database(os.environ["EVENNIA_AI_DATABASE"])
 
-# `make play WORKERS=2`: what NPCs do besides speaking is done by workers. They
-# learn from every exchange; instead of a model a function of the demo is asked what to note.
+# With `make play WORKERS=2`, workers do what NPCs do besides speaking. They form memories of every
+# exchange; a function of the demo replaces the model that decides what to note.
 if os.environ.get("EVENNIA_AI_DEMO_WORKERS"):
     INSTALLED_APPS = [*INSTALLED_APPS, "procrastinate.contrib.django"]
     EVENNIA_AI_WORKERS = {"queue": "procrastinate"}
@@ -35,7 +36,7 @@ if os.environ.get("EVENNIA_AI_DEMO_WORKERS"):
     EVENNIA_AI_PROFILES = {"notes": {"client": "scripted", "script": "world.demo_notes.notes"}}
     EVENNIA_AI_MODEL_ROLES = {"summariser": "notes"}
 
-# Network: this machine only
+# Network: the game is reachable from this machine only.
 _ports = Ports.from_environment()
 TELNET_PORTS = [_ports.telnet]
 TELNET_INTERFACES = [HOST]
@@ -46,37 +47,41 @@ WEBSOCKET_CLIENT_INTERFACE = HOST
 AMP_HOST = HOST
 AMP_PORT = _ports.amp
 AMP_INTERFACE = HOST
-# Evennia takes a packet that is cut behind the wrong byte for a browser's, and starts anew.
+# If a packet is cut after certain bytes, Evennia takes a telnet client for a browser and starts
+# again.
 AMP_SERVER_PROTOCOL_CLASS = "evennia_ai.web.amp.SteadyPortal"
 AMP_CLIENT_PROTOCOL_CLASS = "evennia_ai.web.amp.SteadyServer"
 ALLOWED_HOSTS = ["localhost", HOST]
-# A page of another origin, open in the browser of who plays here, is told nothing and does nothing.
+# The web client accepts only pages of this game. Pages of other sites, open in a player's browser,
+# can neither read nor type.
 WEBSOCKET_PROTOCOL_CLASS = "evennia_ai.web.portal.OwnOriginsWebSocket"
 AJAX_CLIENT_CLASS = "evennia_ai.web.portal.OwnOriginsAjax"
 MIDDLEWARE = ["evennia_ai.web.origins.OwnOriginsMiddleware", *MIDDLEWARE]
 REST_API_ENABLED = True
 REST_FRAMEWORK = {
     **REST_FRAMEWORK,
-    # No password with each request: nothing here counts how often one is guessed.
+    # The REST API accepts no password with requests, because nothing here limits how often somebody
+    # guesses.
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    # No browsable pages: those of the old version that Evennia pins run scripts (CVE-2024-21520).
+    # The REST API has no browsable pages, because those of the version that Evennia requires run
+    # scripts (CVE-2024-21520).
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
 }
-# Nor can such a page's browser type at the telnet port, by a form that it sends there.
+# A form on a web page cannot type at the telnet port either.
 TELNET_PROTOCOL_CLASS = "evennia_ai.web.telnet.TelnetWithoutHttp"
-# What clients send is bounded and plain. Evennia takes link markup out of a typed line in time that
-# grows with the cube of its length: its default of 6,000 characters lets one line hold everybody up
-# for seconds.
+# Lines of clients are limited in length and have no link markup. Evennia removes link markup in
+# time that grows with the cube of the length: with its default of 6,000 characters, one line can
+# block the game for seconds.
 PORTAL_SESSION_HANDLER_CLASS = "evennia_ai.npc.typed_lines.BoundedSessions"
 MAX_CHAR_LIMIT = 1500
 
-# A player reads one sentence when a command fails. Evennia's default shows them the traceback.
+# If a command fails, the player sees one sentence. Evennia's default is to show the traceback.
 IN_GAME_ERRORS = False
 
 # The web client gets the pane that shows the mind of an NPC (`ai/watch`).
 TEMPLATES[0]["DIRS"].insert(0, Path(__file__).with_name("templates"))
 
-# Layout: there is no `typeclasses` and no `web` folder here
+# Layout: there is no `typeclasses` and no `web` folder in this repository.
 BASE_ACCOUNT_TYPECLASS = "evennia.accounts.accounts.DefaultAccount"
 BASE_GUEST_TYPECLASS = "evennia.accounts.accounts.DefaultGuest"
 BASE_OBJECT_TYPECLASS = "evennia.objects.objects.DefaultObject"
@@ -89,10 +94,10 @@ TYPECLASS_PATHS = [*TYPECLASS_PATHS, "evennia_ai", "evennia_ai.npc", "world"]
 ROOT_URLCONF = "server.conf.web_urls"
 STATICFILES_DIRS = []
 
-# Modules: only those that do something here
+# Modules of this game that Evennia loads. Modules that would be empty are left out.
 SERVER_SERVICES_PLUGIN_MODULES = []
-# What is written is sent at once, not when the packet before is acknowledged. The body of a web
-# request is refused if it is too large, before it is kept.
+# The first module sends data at once, instead of waiting for the acknowledgement of the packet
+# before. The second one refuses web requests that are too large before they are stored.
 PORTAL_SERVICES_PLUGIN_MODULES = ["evennia_ai.web.nodelay", "evennia_ai.web.bodies"]
 LOCK_FUNC_MODULES = ("evennia.locks.lockfuncs",)
 INPUT_FUNC_MODULES = ["evennia.server.inputfuncs"]
@@ -109,7 +114,7 @@ EVENNIA_AI_KNOWLEDGE_FOLDER = "world/demo/knowledge"
 DEMO_WORLD = True
 """Build the harbour of `world/build_demo.py` when the server starts."""
 DEMO_PASSWORDS = read_logins(Path(__file__).parents[2])
-"""Of its accounts, None while nobody has made them."""
+"""The logins of the demo accounts. None until they are made."""
 
 try:
     from server.conf.secret_settings import *

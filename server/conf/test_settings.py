@@ -1,7 +1,7 @@
-"""Settings for tests: a database in memory, fast passwords, and no migrations but our own.
+"""Settings for tests: a database in memory, fast password hashing, and only our own migrations.
 
-Ours run because one of them creates the static components; Evennia's take ten seconds and
-change nothing.
+Our migrations run because one of them creates the static components. Evennia's migrations take ten
+seconds and have no effect on the tests.
 """
 
 from server.conf.settings import *
@@ -11,12 +11,12 @@ SECRET_KEY = "only-for-tests"  # noqa: S105 - signs nothing that outlives a test
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 DEMO_WORLD = False
-EVENNIA_AI_TIME_SUFFIX = ""  # most tests look at what was said, letter for letter
+EVENNIA_AI_TIME_SUFFIX = ""  # Most tests compare what was said letter by letter.
 DEMO_PASSWORDS = Logins.made({ONE_PASSWORD: "only-for-tests"})
 
 
 class _OursAlone:
-    """A `MIGRATION_MODULES` in which every app but ours has no migrations."""
+    """A mapping for `MIGRATION_MODULES` in which only our app has migrations."""
 
     def __contains__(self, app_label: str) -> bool:
         return app_label != "evennia_ai"

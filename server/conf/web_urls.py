@@ -1,4 +1,4 @@
-"""Addresses of the demo game's site: the minds of its NPCs, the admin, then Evennia's."""
+"""The addresses of the demo game's web site: our pages, the admin, and Evennia's pages."""
 
 from django.urls import include, path
 from evennia.web.urls import urlpatterns as evennia_urls

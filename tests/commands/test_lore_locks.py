@@ -236,7 +236,9 @@ def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, ha
 def test_a_book_is_not_reverted_to_what_another_of_its_name_was(stage, harbour):
     store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
-    assert "was removed; remove the one" in one_line(stage.builds("lore/revert harbour = 1"))
+    assert "removed book; first remove the book" in one_line(
+        stage.builds("lore/revert harbour = 1")
+    )
 
 
 def test_prompts_are_shown_without_texts_that_a_lock_hides(stage, harbour):

@@ -1,7 +1,7 @@
-"""Cases of the card standard as scenarios, and one question for each thing a case expects.
+"""Convert cases of the card standard into scenarios, and check their expectations.
 
-A question answers with what is wrong, "" where nothing is. What a case expects and nobody asks
-here is a KeyError: no expectation passes unseen.
+Each kind of expectation has a function that returns what is wrong, or "". An expectation of an
+unknown kind is a KeyError, so none is skipped unseen.
 """
 
 import json
@@ -17,7 +17,7 @@ from evennia_ai.formats.cards.loading import CardImport, load_card
 from evennia_ai.formats.scenario import run_scenario
 from tests.formats.cards.carriers import card_in_chunk
 
-# The cards' settings: their names in a case and in a scenario.
+# The settings of cards: their names in a case and in a scenario.
 SETTINGS = {
     "user_name": "user",
     "system_prompt": "card_system_prompt",
@@ -33,9 +33,9 @@ NOWHERE = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a case: the error, or the card as the program shows it and a result a turn.
+    """The result of a case: an error, or the card as the program shows it and a result per turn.
 
-    `exports` are the V3 files of every form, read again; `v2` is the copy beside V3.
+    `exports` are the V3 files of every format, read again. `v2` is the V2 copy inside the V3 file.
     """
 
     error: str = ""
@@ -54,12 +54,12 @@ class Outcome:
 
     @property
     def active(self) -> Mapping[str, Mapping[str, Any]]:
-        """The active entries by name."""
+        """Return the active entries of a turn by name."""
         return {entry["entry"]: entry for entry in self.result["activated"]}
 
 
 def outcome_of(case: Mapping[str, Any], *, folder: Path) -> Outcome:
-    """What the program makes of the case; a card's text is first written to `folder`."""
+    """Run a case and return its result. The text of a card is first written to `folder`."""
     scenario = scenario_of(case, folder=folder)
     try:
         turns = run_scenario(scenario)["turns"]
@@ -72,7 +72,7 @@ def outcome_of(case: Mapping[str, Any], *, folder: Path) -> Outcome:
 
 
 def _loaded(given: Any) -> CardImport | None:
-    """The scenario's card as the program imports its file."""
+    """Import the card's file of a scenario, and return the card."""
     if given is None:
         return None
     return load_card(Path(given) if isinstance(given, str) else json.dumps(given).encode())
@@ -94,7 +94,7 @@ def _exported(found: CardImport) -> dict[str, Any]:
 
 
 def scenario_of(case: Mapping[str, Any], *, folder: Path) -> dict[str, Any]:
-    """The scenario that asks what the case asks, with as many turns as it wants."""
+    """Return the scenario of a case, with as many turns as the case has."""
     lorebook, expect = case.get("lorebook"), case["expect"]
     history = case.get("history", [])
     several = case.get("turns") or [{"history": history}] * expect.get("repeat", 1)
@@ -114,7 +114,7 @@ def scenario_of(case: Mapping[str, Any], *, folder: Path) -> dict[str, Any]:
 
 
 def problems(outcome: Outcome, case: Mapping[str, Any]) -> list[str]:
-    """What of the expectations does not hold, turn by turn; none is right."""
+    """Return which expectations are not met, turn by turn. Empty if all are met."""
     found = [*unmet(outcome, case["expect"])]
     for index, turn in enumerate(case.get("turns", ())):
         if index < len(outcome.turns):
@@ -124,7 +124,7 @@ def problems(outcome: Outcome, case: Mapping[str, Any]) -> list[str]:
 
 
 def unmet(outcome: Outcome, expect: Mapping[str, Any]) -> Iterator[str]:
-    """What of one set of expectations does not hold."""
+    """Return which expectations of one turn are not met."""
     if outcome.error and not ({"error", "any_of"} & expect.keys()):
         yield f"refused: {outcome.error}"
         return
@@ -135,7 +135,7 @@ def unmet(outcome: Outcome, expect: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _card(case: Mapping[str, Any], folder: Path) -> Any:
-    """The card; a text to expand becomes its description."""
+    """Return the card of a case. A text to expand becomes its description."""
     if "card_text" in case:
         path = folder / "card.json"
         path.write_text(case["card_text"], encoding="utf-8")
@@ -146,7 +146,7 @@ def _card(case: Mapping[str, Any], folder: Path) -> Any:
 
 
 def _described(outcome: Outcome) -> list[str]:
-    """The description of each turn, "" where it came to nothing."""
+    """Return the expanded description of each turn, or ""."""
     return [
         "".join(
             message["content"][part["start"] : part["end"]]
@@ -172,7 +172,7 @@ def _content(outcome: Outcome, wanted: Mapping[str, str], _: object) -> str:
 
 
 def _history(outcome: Outcome, wanted: list[Mapping[str, Any]], _: object) -> str:
-    """The messages of the history block, one by one; a role of null is any."""
+    """Compare the messages of the history one by one. A role of null matches any role."""
     found = [m for m in outcome.result["messages"] if m["block"] == "history"]
     told = [(m["role"], m["content"], m["injected"]) for m in found]
     roles = [message["role"] for message in wanted]
@@ -229,7 +229,7 @@ def _left(wrong: Sequence[object]) -> str:
 
 
 def _assets(outcome: Outcome) -> list[dict[str, str]]:
-    """The assets in the words of the standard."""
+    """Return the assets in the terms of the standard."""
     fields = ("type", "uri", "name", "ext")
     return [{name: asset[name] for name in fields} for asset in outcome.card["assets"]]
 
@@ -239,7 +239,7 @@ def _notices(outcome: Outcome) -> Sequence[str]:
 
 
 def at(value: Any, pointer: str) -> Any:
-    """What a JSON pointer names, `NOWHERE` where it names nothing."""
+    """Return the value that a JSON pointer names, or `NOWHERE`."""
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
@@ -252,7 +252,7 @@ def at(value: Any, pointer: str) -> Any:
 
 
 def _in_exports(holds: Callable[[Any, Any], bool]) -> Callable[[Outcome, Any, object], str]:
-    """A question about pointers into the V3 export, asked of every form of it."""
+    """Return a check of JSON pointers in the V3 export of every format."""
 
     def question(outcome: Outcome, wanted: Mapping[str, Any], _: object) -> str:
         wrong = [
@@ -267,7 +267,7 @@ def _in_exports(holds: Callable[[Any, Any], bool]) -> Callable[[Outcome, Any, ob
 
 
 def _in_v2(holds: Callable[[Any, Any], bool]) -> Callable[[Outcome, Any, object], str]:
-    """A question about pointers into the V2 copy."""
+    """Return a check of JSON pointers in the V2 copy."""
 
     def question(outcome: Outcome, wanted: Mapping[str, Any], _: object) -> str:
         return _left([p for p, value in wanted.items() if not holds(at(outcome.v2, p), value)])
@@ -276,11 +276,12 @@ def _in_v2(holds: Callable[[Any, Any], bool]) -> Callable[[Outcome, Any, object]
 
 
 def _nothing(_outcome: Outcome, _wanted: object, _expect: object) -> str:
-    """What another question looks at."""
+    """Check nothing, because another expectation checks it."""
     return ""
 
 
-# For each name of an expectation: (outcome, wanted, all expectations) -> what is wrong.
+# For each kind of expectation, a function (outcome, wanted, all expectations) that returns what is
+# wrong.
 QUESTIONS: Mapping[str, Callable[[Outcome, Any, Mapping[str, Any]], str]] = {
     "error": lambda o, _w, _: "" if o.error else "it was accepted",
     "no_error": lambda o, _w, _: o.error,

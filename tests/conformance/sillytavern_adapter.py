@@ -1,7 +1,7 @@
-"""SillyTavern's cases as scenarios, and our results in the words of its answers.
+"""Convert SillyTavern's cases into scenarios, and our results into the form of its answers.
 
-Both sides are brought to one form, so that a failing test shows the one answer beside the other:
-labels for entries, texts for positions, `depth/role` for lists in the history.
+Both answers get the same form, so that a failing test shows them next to each other: labels for
+entries, texts for positions, `depth/role` for lists in the history.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 ROLES = ("system", "user", "assistant")
-# World info settings: their names in a case and in `settings.lore`.
+# Settings of world info: their names in a case and in `settings.lore`.
 SETTINGS = {
     "depth": "scan_depth",
     "min_activations": "min_activations",
@@ -23,12 +23,12 @@ SETTINGS = {
 }
 STRATEGIES = ("evenly", "character_first", "global_first")
 BUDGET = {"budget", "budget_cap", "character_strategy"}
-# A context in which nothing but the lore budget ever runs short.
+# A context so large that only the lore budget can run out.
 CONTEXT_TOKENS = 10_000_000
 
 
 def scenario_of(case: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The scenario that asks what the case asked."""
+    """Return the scenario of a case."""
     return {
         "card": _card(case.get("char", "Aria")),
         "lorebooks": list(_books(case, defaults)),
@@ -46,7 +46,7 @@ def scenario_of(case: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> dict
 
 
 def answer(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What our result of one turn says, in the form of `wanted`."""
+    """Return our result of one turn, in the form of `wanted`."""
     texts = {f"{one['book']}#{one['uid']}": one["content"] for one in result["activated"]}
     placed, note = result["placed"], result["notes"][0]
     depth: dict[str, list[str]] = {}
@@ -68,14 +68,14 @@ def answer(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def wanted(expected: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
-    """What the application answered in one turn; examples and depths as they come out."""
+    """Return the answer of SillyTavern in one turn, with examples and depths as it printed them."""
     examples, note = expected["examples"], expected["author_note"]
     before = [one["content"] for one in examples if one["position"] == 0]
     return {
         "activated": [f"{book}#{uid}" for book, uid in expected["activated"]],
         "before": expected["before"],
         "after": expected["after"],
-        # The application puts those before on top of each other, one by one.
+        # SillyTavern inserts each of these before the one inserted last.
         "examples_before": before[::-1],
         "examples_after": [one["content"] for one in examples if one["position"] == 1],
         "depth": {
@@ -105,14 +105,14 @@ def _lore(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _budget(given: Mapping[str, Any], max_context: int) -> int:
-    """Tokens that the application gives to lore: rounded half up, never 0, then the cap."""
+    """Return SillyTavern's tokens for lore: rounded half up, at least 1, then capped."""
     share = max(1, math.floor(given.get("budget", 25) * max_context / 100 + 0.5))
     cap = given.get("budget_cap", 0)
     return min(share, cap) if cap else share
 
 
 def _books(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every book wherever it hangs; one that hangs in two places occurs twice."""
+    """Return every book at every place where it is attached. A book at two places occurs twice."""
     attached = case.get("attach") or {"global": list(case["books"])}
     for place, names in attached.items():
         for name in [names] if isinstance(names, str) else names or []:
@@ -123,10 +123,9 @@ def _books(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[dic
 
 
 def _notes(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The author's note, first and even if empty, then the other injections.
+    """Return the author's note, which is first even if empty, then the other injections.
 
-    A note that stands outside the chat is given a depth all the same: what is compared is its
-    text and the lore around it.
+    A note outside the chat gets a depth too, because its text and the lore around it are compared.
     """
     note = case.get("author_note") or {}
     yield {
@@ -147,7 +146,7 @@ def _turns(case: Mapping[str, Any]) -> Sequence[int]:
 
 
 def _messages(case: Mapping[str, Any], count: int) -> Iterator[dict[str, Any]]:
-    """The first `count` messages without the hidden ones."""
+    """Return the first `count` messages, without hidden ones."""
     for message in case["chat"][:count]:
         if message.get("is_system"):
             continue
@@ -157,13 +156,13 @@ def _messages(case: Mapping[str, Any], count: int) -> Iterator[dict[str, Any]]:
 
 
 def _with_names(text: str, case: Mapping[str, Any]) -> str:
-    """The note with its names filled in, as it goes into a prompt."""
+    """Return the note with its names filled in, as a prompt shows it."""
     user, char = case.get("user", "Ren"), case.get("char", "Aria")
     return text.replace("{{user}}", user).replace("{{char}}", char)
 
 
 def _card(name: str) -> dict[str, Any]:
-    """A card that gives the character its name and nothing else."""
+    """Return a card that gives the character only a name."""
     texts = ("description", "personality", "scenario", "first_mes", "mes_example", "creator")
     more = ("creator_notes", "system_prompt", "post_history_instructions", "character_version")
     lists = ("alternate_greetings", "group_only_greetings", "tags")

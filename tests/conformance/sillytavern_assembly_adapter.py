@@ -1,4 +1,4 @@
-"""SillyTavern's whole prompts as scenarios, and our messages in the words of its answers."""
+"""Convert SillyTavern's cases of whole prompts into scenarios, and our messages into its form."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ ORDER = (
     *("main", "worldInfoBefore", "personaDescription", "charDescription", "charPersonality"),
     *("scenario", "nsfw", "worldInfoAfter", "dialogueExamples", "chatHistory", "jailbreak"),
 )
-# The application's own prompts -> our components, and the field of the card that is their text.
+# SillyTavern's own prompts, with our components and the card fields that have their texts.
 OWN = {
     "main": "card_system_prompt",
     "jailbreak": "post_history_instructions",
@@ -36,7 +36,7 @@ REPLACED_BY = {"main": "system_prompt", "jailbreak": "post_history_instructions"
 
 
 def scenario_of(case: Case, *, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The scenario that asks what the case asked."""
+    """Return the scenario of a case."""
     openai = case.get("openai", {})
     asked = world.scenario_of(_with_budget(case, openai), defaults=defaults)
     settings = asked["settings"] | {
@@ -50,12 +50,12 @@ def scenario_of(case: Case, *, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of our result of one turn."""
+    """Return the messages of our result of one turn."""
     return [_message(one) for one in result["messages"]]
 
 
 def wanted(expected: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of the application's answer."""
+    """Return the messages of SillyTavern's answer."""
     return [_message(one) for one in expected["messages"]]
 
 
@@ -64,7 +64,7 @@ def _message(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_budget(case: Case, openai: Mapping[str, Any]) -> dict[str, Any]:
-    """The case with the context that the budget of its lore is a share of."""
+    """Return the case with the context of which its lore budget is a share."""
     context = openai.get("openai_max_context", 32000) - openai.get("openai_max_tokens", 300)
     return {**case, "max_context": context}
 
@@ -86,7 +86,7 @@ def _assembly(case: Case, openai: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _components(case: Case, openai: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The prompts of the list as components, before the history and after it."""
+    """Return the prompts of a case as components, those before the history first."""
     manager = case.get("prompt_manager", {})
     prompts = {one["identifier"]: one for one in manager.get("prompts", ())}
     order = manager.get("order") or [{"identifier": one, "enabled": True} for one in ORDER]
@@ -140,7 +140,7 @@ def _persona_is_elsewhere(name: str, case: Case) -> bool:
 
 
 def _depth_texts(case: Case) -> Iterator[dict[str, Any]]:
-    """The card's depth prompt, where lore does not look for its keys in it."""
+    """Return the card's depth prompt, if lorebooks do not search it for keys."""
     depth_prompt = case.get("card", {}).get("depth_prompt")
     if depth_prompt and not case.get("author_note", {}).get("allow_wi_scan"):
         yield {
@@ -155,7 +155,7 @@ def _depth_texts(case: Case) -> Iterator[dict[str, Any]]:
 
 
 def _notes(case: Case) -> Iterator[dict[str, Any]]:
-    """The author's note, first and even if empty, then what else is injected by depth."""
+    """Return the author's note, which is first even if empty, then other injections by depth."""
     note = case.get("author_note", {})
     yield {
         "content": _with_persona(note.get("prompt", ""), case),
@@ -178,13 +178,13 @@ def _by_key_in_the_history(other: Mapping[str, Any]) -> str:
 
 
 def _spot(position: int, depth: int, role: int) -> dict[str, Any]:
-    """Where an injection stands: below the main prompt, at a depth, or above the main prompt."""
+    """Return where an injection is placed: below or above the main prompt, or at a depth."""
     sides = {0: {"place": "after card_system_prompt"}, 2: {"place": "before card_system_prompt"}}
     return {"role": world.ROLES[role], "depth": depth, **sides.get(position, {})}
 
 
 def _with_persona(note: str, case: Case) -> str:
-    """The note with the persona above or below it."""
+    """Return the note with the persona above or below it."""
     persona = case.get("persona", {})
     beside = {
         2: f"{persona.get('description')}\n{note}",
@@ -194,7 +194,7 @@ def _with_persona(note: str, case: Case) -> str:
 
 
 def _scanned_texts(case: Case) -> Iterator[dict[str, Any]]:
-    """The texts at a depth in which lore looks for its keys: the persona, and the depth prompt."""
+    """Return the texts at a depth that lorebooks search for keys: persona and depth prompt."""
     persona, card = case.get("persona", {}), case.get("card", {})
     if persona.get("position") == 4 and persona.get("description"):
         yield {

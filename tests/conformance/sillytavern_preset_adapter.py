@@ -1,7 +1,7 @@
-"""SillyTavern's whole prompts as scenarios with a preset: what a case says of prompts is its file.
+"""Convert SillyTavern's cases of whole prompts into scenarios with a preset.
 
-A case's `prompt_manager` and `openai` are a preset's members; the card is a card, the persona a
-persona. Nothing of the order or the formats is worked out here.
+A case's `prompt_manager` and `openai` become the members of the preset. Its card becomes a card,
+and its persona a persona. The adapter itself computes no order and no format.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Case = Mapping[str, Any]
 
 
 def scenario_of(case: Case, *, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The scenario that asks what the case asked."""
+    """Return the scenario of a case."""
     asked = assembly.scenario_of(case, defaults=defaults)
     settings = asked["settings"] | {"assembly": {"pin_examples": case.get("pin_examples", False)}}
     depth_texts = [one for one in asked["components"] if one["key"] == "card_depth_prompt"]
@@ -29,7 +29,7 @@ def scenario_of(case: Case, *, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def preset_of(case: Case) -> dict[str, Any]:
-    """The preset file that the case had."""
+    """Return the preset file of a case."""
     manager = case.get("prompt_manager", {})
     changed = {one["identifier"]: one for one in manager.get("prompts", ())}
     own = [changed.pop(name) for name in OWN if name in changed]
@@ -40,7 +40,7 @@ def preset_of(case: Case) -> dict[str, Any]:
 
 
 def _card(card: Mapping[str, Any], case: Case) -> dict[str, Any]:
-    """The card with the texts of the case; its note by depth is said apart."""
+    """Return the card with the texts of the case. Its note at a depth is separate."""
     fields = {name: text for name, text in case.get("card", {}).items() if name != "depth_prompt"}
     return {**card, "data": {**card["data"], **fields}}
 

@@ -1,6 +1,6 @@
-"""Cards and their lore do what the character card standard says, case by case.
+"""Test that cards and their lore follow the character card standard.
 
-One test a case of `ccv3/*.json`.
+Each case of `ccv3/*.json` is one test.
 """
 
 import json
@@ -23,9 +23,9 @@ CASES = [_case(path) for path in sorted(FOLDER.glob("*.json"))]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_case_holds(case: dict[str, Any], tmp_path: Path) -> None:
+def test_card_v3_case_has_the_expected_result(case: dict[str, Any], tmp_path: Path) -> None:
     assert problems(outcome_of(case, folder=tmp_path), case) == []
 
 
-def test_all_cases_are_there() -> None:
+def test_card_v3_cases_are_complete() -> None:
     assert len(CASES) >= 65

@@ -1,7 +1,8 @@
-"""With `lore.rules: sillytavern` the engine answers as SillyTavern did.
+"""Test that with `lore.rules: sillytavern` the engine gives the answers of SillyTavern.
 
-One test a case of `sillytavern/*.json`. Cases with the feature `double_removal` are left out: there
-the application takes a bystander out of an inclusion group by mistake (`sillytavern/README.md`).
+Each case of `sillytavern/*.json` is one test. Cases with the feature `double_removal` are left out:
+in them SillyTavern removes an uninvolved entry from an inclusion group by mistake
+(`sillytavern/README.md`).
 """
 
 import json
@@ -15,7 +16,7 @@ from tests.conformance.sillytavern_adapter import answer, scenario_of, wanted
 
 FOLDER = Path(__file__).parent / "sillytavern"
 FILES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-# Features of cases that the engine does not follow, on purpose.
+# Features of cases in which the engine differs on purpose.
 REFUSED = {"double_removal"}
 
 
@@ -32,12 +33,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("case", "defaults"), CASES)
-def test_a_case_is_answered_as_the_application_did(
+def test_lore_case_gives_the_same_entries_as_sillytavern(
     case: dict[str, Any], defaults: dict[str, Any]
 ) -> None:
     turns = run_scenario(scenario_of(case, defaults=defaults))["turns"]
     assert [answer(turn) for turn in turns] == [wanted(turn, case) for turn in case["expected"]]
 
 
-def test_the_cases_are_there() -> None:
+def test_sillytavern_lore_cases_exist() -> None:
     assert len(CASES) >= 200

@@ -1,7 +1,7 @@
-"""With `assembly.rules: sillytavern` a whole prompt is the one that SillyTavern assembled.
+"""Test that with `assembly.rules: sillytavern` a prompt equals the one that SillyTavern assembled.
 
-One test a case of `sillytavern-assembly/*.json`. Where ours differs on purpose the test says in
-which way it must differ: nothing is left out of the comparison.
+Each case of `sillytavern-assembly/*.json` is one test. Where ours differs on purpose, the test says
+how it must differ, so that nothing is left out of the comparison.
 """
 
 import json
@@ -22,7 +22,7 @@ Messages = list[dict[str, Any]]
 CASES = {
     case["id"]: (case, file["entry_defaults"]) for file in FILES.values() for case in file["cases"]
 }
-# Cases with example text in which nobody speaks: the application drops it, ours keeps it.
+# Cases with example text that has no speaker. SillyTavern drops this text, ours keeps it.
 KEPT_EXAMPLES = {
     "example-text-only": ["Just text."],
     "ra-022": ["<b0> And now."],
@@ -39,7 +39,7 @@ KEPT_EXAMPLES = {
     "ra-179": ["<b0> Softly softly dragon wait wait."],
     "ra-181": ["<b0> Raven go dragon we look on."],
 }
-# Cases in which room is short: they are counted as the application counts.
+# Cases with a small budget. Tokens are counted as SillyTavern counts them.
 BUDGET = {case["id"] for case in FILES["assembly_budget"]["cases"]}
 SHORT_AND_OTHERWISE = {"trim-inject-700", "trim-inject-900"}
 
@@ -53,13 +53,13 @@ def theirs(case: Mapping[str, Any]) -> list[Messages]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - KEPT_EXAMPLES.keys() - BUDGET))
-def test_a_prompt_is_the_one_that_the_application_assembled(name: str) -> None:
+def test_prompt_equals_the_one_that_sillytavern_assembled(name: str) -> None:
     case, defaults = CASES[name]
     assert ours(case, defaults) == theirs(case)
 
 
 @pytest.mark.parametrize("name", sorted(KEPT_EXAMPLES))
-def test_example_text_in_which_nobody_speaks_is_all_that_is_more(name: str) -> None:
+def test_example_text_without_speaker_is_the_only_difference_to_sillytavern(name: str) -> None:
     case, defaults = CASES[name]
     kept = [{"role": "system", "name": None, "content": text} for text in KEPT_EXAMPLES[name]]
     [made] = ours(case, defaults)
@@ -70,15 +70,15 @@ def test_example_text_in_which_nobody_speaks_is_all_that_is_more(name: str) -> N
 
 @pytest.mark.extra
 @pytest.mark.parametrize("name", sorted(BUDGET - SHORT_AND_OTHERWISE))
-def test_where_room_is_short_a_prompt_is_the_same(name: str) -> None:
+def test_prompt_equals_sillytavern_when_the_budget_is_small(name: str) -> None:
     need("bpe_openai", undone="nothing is counted as the application counts")
     case, defaults = CASES[name]
     assert ours(case, defaults) == theirs(case)
 
 
 @pytest.mark.extra
-def test_what_is_deeper_than_a_cut_history_stands_at_its_top() -> None:
-    """The application loses it (S3-06)."""
+def test_text_deeper_than_a_cut_history_is_placed_at_the_history_s_top() -> None:
+    """SillyTavern loses this text (S3-06)."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     [made] = ours(*CASES["trim-inject-700"])
     [told] = theirs(CASES["trim-inject-700"][0])
@@ -89,8 +89,8 @@ def test_what_is_deeper_than_a_cut_history_stands_at_its_top() -> None:
 
 
 @pytest.mark.extra
-def test_a_block_of_examples_goes_in_whole_or_not_at_all() -> None:
-    """The application sends a question whose answer it took out again."""
+def test_block_of_examples_is_kept_whole_or_dropped_whole() -> None:
+    """SillyTavern sends an example question after dropping its answer."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     [made] = ours(*CASES["trim-inject-900"])
     [told] = theirs(CASES["trim-inject-900"][0])
@@ -99,5 +99,5 @@ def test_a_block_of_examples_goes_in_whole_or_not_at_all() -> None:
     assert [message for message in told if message["content"] not in half] == made
 
 
-def test_the_cases_are_there() -> None:
+def test_sillytavern_assembly_cases_exist() -> None:
     assert len(CASES) >= 110

@@ -1,6 +1,6 @@
-"""A preset gives the whole prompt that SillyTavern assembled with it.
+"""Test that a preset gives the whole prompt that SillyTavern assembled with it.
 
-The cases of `test_sillytavern_assembly`, their prompts and settings read as a preset's file.
+The cases are those of `test_sillytavern_assembly`, with prompts and settings read as a preset file.
 """
 
 from typing import Any
@@ -26,12 +26,12 @@ def ours(name: str) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - KEPT_EXAMPLES.keys() - BUDGET))
-def test_a_preset_gives_the_prompt_that_the_application_assembled_with_it(name: str) -> None:
+def test_preset_gives_the_prompt_that_sillytavern_assembled(name: str) -> None:
     assert ours(name) == theirs(CASES[name][0])
 
 
 @pytest.mark.parametrize("name", sorted(KEPT_EXAMPLES))
-def test_example_text_in_which_nobody_speaks_is_all_that_is_more(name: str) -> None:
+def test_example_text_without_speaker_is_the_only_difference_with_a_preset(name: str) -> None:
     kept = [{"role": "system", "name": None, "content": text} for text in KEPT_EXAMPLES[name]]
     [made] = ours(name)
     [told] = theirs(CASES[name][0])
@@ -41,6 +41,6 @@ def test_example_text_in_which_nobody_speaks_is_all_that_is_more(name: str) -> N
 
 @pytest.mark.extra
 @pytest.mark.parametrize("name", sorted(BUDGET - SHORT_AND_OTHERWISE))
-def test_where_room_is_short_a_prompt_is_the_same(name: str) -> None:
+def test_preset_prompt_equals_sillytavern_when_the_budget_is_small(name: str) -> None:
     need("bpe_openai", undone="nothing is counted as the application counts")
     assert ours(name) == theirs(CASES[name][0])

@@ -1,4 +1,4 @@
-"""The demo village, built once for all the examples that are typed in it."""
+"""The demo village, built once for all examples that are typed in it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,12 +17,12 @@ IN_GAME = (
     "test_help_examples.py",
     "test_tutorial.py",
 )
-"""Modules here whose examples need a started Evennia; it must not be imported at their top."""
+"""Modules whose examples need a started Evennia. They must not import it at their top."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> None:
-    """Have Evennia started before a module that needs it is imported."""
+    """Start Evennia before a module that needs it is imported."""
     from tests import conftest
 
     if collector.path.name in IN_GAME:
@@ -31,7 +31,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> None:
 
 @pytest.fixture(scope="module")
 def _built() -> Iterator[None]:
-    """The demo village as a first start leaves it, until the module is done."""
+    """Build the demo village as its first start does, for all tests of a module."""
     from tests.docs.village import build_village
 
     with _forgotten():
@@ -41,7 +41,7 @@ def _built() -> Iterator[None]:
 
 @pytest.fixture
 def village(_built: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The demo village with its builder in it; what is changed is forgotten afterwards."""
+    """The demo village with its builder in it. Changes are undone after each test."""
     from tests.docs.village import Village
 
     with _forgotten():
@@ -52,7 +52,7 @@ def village(_built: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.fixture
 def own_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A new game with a builder in it and nothing else; it is forgotten afterwards."""
+    """A new game with nothing but a builder in it. Changes are undone after each test."""
     from tests.docs.village import OwnGame
 
     with _forgotten():
@@ -63,7 +63,7 @@ def own_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @contextmanager
 def _forgotten() -> Iterator[None]:
-    """A block after which the database is as before and Evennia's caches are empty."""
+    """Undo all changes to the database after a block, and empty Evennia's caches."""
     from django.db import transaction
     from evennia.utils.idmapper.models import SharedMemoryModel
 
@@ -75,7 +75,7 @@ def _forgotten() -> Iterator[None]:
 
 
 def _kinds(parent: type) -> Iterator[Any]:
-    """The classes below a class whose objects Evennia keeps, those with an editor open too."""
+    """Return the subclasses of a class whose objects Evennia caches."""
     for kind in parent.__subclasses__():
         if hasattr(kind, "__dbclass__"):
             yield kind

@@ -1,16 +1,16 @@
 """The fenced examples of the README and of the pages that users read, each with its kind.
 
-A kind is what an example is played by. An example that has none of them fails a test, and so does
-one that its player does not know: a page cannot show what nobody has tried.
+For each kind, a test plays its examples. An example without a kind fails a test, and so does one
+that the test of its kind cannot play. So no page shows something untested.
 
-| its language | what it is |
+| language | what the example is |
 |---|---|
-| `console` | lines typed into a shell; after `$ ` a command, below it what it prints |
-| none, `game` | lines typed in the game, by a builder of the demo village; output is indented |
-| `nginx` | a router of models, which nginx is started with |
-| `text` | what something prints; or lines typed in the game, where each begins like a command |
-| `python` | code, or settings, or a file named in its first line |
-| `yaml`, `json` | a file; with a name behind the language it is there for the page's commands |
+| `console` | lines typed into a shell: after `$ ` a command, below it the output |
+| none, `game` | lines typed in the game by a builder of the demo village; output is indented |
+| `nginx` | the configuration of a router of models, with which nginx starts |
+| `text` | printed output, or lines typed in the game if each begins like a command |
+| `python` | code, settings, or the file that its first line names |
+| `yaml`, `json` | a file; commands of the page use it if a name follows the language |
 | `markdown` | a page of a knowledge base |
 | `php` | settings of a wiki |
 """
@@ -24,10 +24,10 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = ROOT / "docs"
-# Read by those who work on evennia_ai; what they show is no instruction to a user.
+# Pages for developers of evennia_ai. Their examples are no instructions for users.
 NOT_FOR_USERS: Final = {
     *("api.md", "architecture.md", "benchmarks.md", "decisions.md", "requirements.md"),
-    "a-character-from-nothing.md",  # test_tutorial.py plays it
+    "a-character-from-nothing.md",  # test_tutorial.py plays this page.
 }
 KINDS: Final = {
     "console": "console",
@@ -47,9 +47,9 @@ REFUSED: Final = re.compile(
     r"|^No .* matches",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What Evennia says, or one of our commands, where it did not do what was typed."""
+"""Matches what Evennia or our commands print if they refuse a typed line."""
 _GAP: Final = re.compile(r" {2,}(?=\S)")
-"""What stands between a line that is typed and the remark beside it."""
+"""The gap between a typed line and the remark on the same line."""
 _FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,})[ \t]*([^\n`]*)$")
 _TYPED: Final = re.compile(
     r"(?:ai|card|component|create|kb|look|lore|lorekeeper|note|reload|say|set|show|talk|whisper)"
@@ -59,7 +59,7 @@ _TYPED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One fenced example: where it stands and what it says."""
+    """One fenced example, with its place and its text."""
 
     page: str
     line: int
@@ -70,41 +70,41 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """What it is played by; empty where nothing plays it."""
+        """The kind of the example, which says what plays it; "" if nothing does."""
         if self.language == "text" and self.lines and all(map(_TYPED.match, self.lines)):
             return "typed"
         return KINDS.get(self.language, "")
 
     @property
     def lines(self) -> list[str]:
-        """Its lines that say something."""
+        """The lines of the example that are not blank or comments."""
         return [line for line in self.text.splitlines() if line.strip()]
 
     @property
     def place(self) -> str:
-        """Where a person finds it."""
+        """The place of the example, by which a person finds it."""
         return f"{self.page}:{self.line}"
 
 
 def user_pages() -> list[Path]:
-    """The README and every page that a user reads."""
+    """Return the README and all pages that users read."""
     pages = [page for page in sorted(PAGES.glob("*/*.md")) if page.name not in NOT_FOR_USERS]
     return [ROOT / "README.md", *pages]
 
 
 @cache
 def all_blocks() -> tuple[Block, ...]:
-    """Every fenced example of every page that a user reads."""
+    """Return all fenced examples of pages that users read."""
     return tuple(block for page in user_pages() for block in blocks_of(page))
 
 
 def blocks(kind: str) -> list[Block]:
-    """The examples of this kind, in the order of their pages."""
+    """Return the examples of a kind, in the order of their pages."""
     return [block for block in all_blocks() if block.kind == kind]
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
-    """The fenced examples of a page, each with the heading it stands under."""
+    """Return the fenced examples of a page, each with its heading."""
     heading, opened, inside = "", None, list[str]()
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         fence = _FENCE.match(line)
@@ -122,9 +122,9 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 
 def typed_lines(text: str, *, editing: Callable[[], bool]) -> Iterator[str]:
-    """The lines of an example as they are typed, without the remarks beside them.
+    """Return the lines of an example without the remarks next to them.
 
-    `editing` says whether the line editor is open: then a line is typed as it stands.
+    If the line editor is open (`editing`), a line is typed unchanged.
     """
     for line in text.splitlines():
         if editing():

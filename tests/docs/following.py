@@ -1,7 +1,7 @@
-"""Following a page: its settings are set, its files written, its code run, its lines typed.
+"""Follow a page as a user does: apply its settings, write its files, run its code, type its lines.
 
-What an example needs and its page does not show stands in `SET_UP` and `NAMES`. Evennia must be
-started before this is imported.
+`SET_UP` and `NAMES` contain what examples need and their page does not show. Evennia must be
+started before this module is imported.
 """
 
 import ast
@@ -51,7 +51,7 @@ def _a_letter(place: Place) -> None:
 
 
 def _a_folder_of_sillytavern(place: Place) -> None:
-    """What the command line took in from a folder; nobody in the game has read it."""
+    """Import files as the command line does, so that nobody in the game has read them yet."""
     folder = made_folder(place.folder / "data", cards=1)
     take_in(folder, folder, conf(), is_meant=True, as_json=True)
 
@@ -63,7 +63,7 @@ SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
     "moving-in.md": _a_folder_of_sillytavern,
     "tools.md": _a_letter,
 }
-"""What the examples of a page take for granted beside the demo village."""
+"""What the examples of a page need in addition to the demo village."""
 
 
 def _a_request(place: Place) -> dict[str, Any]:
@@ -74,11 +74,11 @@ def _a_request(place: Place) -> dict[str, Any]:
 NAMES: Final[Mapping[str, Callable[[Place], dict[str, Any]]]] = {
     "dynamic-context.md": _a_request,
 }
-"""What names mean in the code of a page, where it is not what they mean on other pages."""
+"""Names in the code of a page that have another meaning than on other pages."""
 
 
 def names(place: Place) -> dict[str, Any]:
-    """The names that examples of code take from their surroundings."""
+    """Return the names that examples of code take from their surroundings."""
     character = getattr(place, "player", place.builder)
     return {
         "INSTALLED_APPS": settings.INSTALLED_APPS,
@@ -100,7 +100,7 @@ def names(place: Place) -> dict[str, Any]:
 
 
 class Follower:
-    """A reader who does in a game what the examples of a page say, one after the other."""
+    """A reader who follows the examples of a page in a game, one after the other."""
 
     def __init__(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         self.place = place
@@ -113,7 +113,7 @@ class Follower:
         monkeypatch.setitem(sys.modules, "typeclasses.characters", typeclasses)
 
     def follows(self, blocks: Iterable[Block]) -> list[str]:
-        """Where what was done failed, and why."""
+        """Follow an example. Return where and why it failed, or ""."""
         listed = list(blocks)
         for block in listed:
             if block.kind == "file" and block.name:
@@ -143,7 +143,7 @@ class Follower:
                 self._runs(file, code, where=block.place)
 
     def _runs(self, file: str, code: str, *, where: str) -> None:
-        """Run code as the file it is said to be, or as a line of the game's own shell."""
+        """Run code as the file that it belongs to, or as a line of the game's Python shell."""
         given = dict(self._names)
         module = ModuleType(file.removesuffix(".py").replace("/", ".") or "docs_example")
         module.__dict__.update(given)
@@ -161,7 +161,7 @@ class Follower:
             self._sets(made)
 
     def _sets(self, made: Mapping[str, Any]) -> None:
-        """Set settings, which the package's own checks must find right."""
+        """Apply settings, and run the package's own checks on them."""
         profiles = made.get("EVENNIA_AI_PROFILES", {})
         self._network |= bool(made.get("EVENNIA_AI_BASE_URL")) or any(
             profile.get("client") != "scripted" for profile in profiles.values()
@@ -195,14 +195,17 @@ def _normalised(text: str) -> str:
 
 
 def _files(block: Block) -> list[tuple[str, str]]:
-    """The files an example shows, each with its code; "" where it is in none."""
+    """Return the files that an example shows, each with its code.
+
+    "" is the key for code without a file.
+    """
     parts = _FILE.split(block.text)
     start = [(block.name, parts[0])] if parts[0].strip() else []
     return start + list(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def _assigned(code: str) -> list[str]:
-    """The names that code gives values at its top."""
+    """Return the names to which code assigns values at its top level."""
     return [
         target.id
         for node in ast.parse(code).body

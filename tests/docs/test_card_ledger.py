@@ -1,4 +1,4 @@
-"""docs/reference/card-standard.md: it has every row of the standard, and what it names exists."""
+"""Test that docs/reference/card-standard.md has every row, and names only what exists."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "card-standard.md"
 LEDGER = PAGE.read_text(encoding="utf-8")
-# The numbers of each group of the standard, in the order of the page.
+# The rows of each group of the standard, in the order of the page.
 GROUPS = {
     "SEED": range(1, 8),
     "GEN": range(1, 6),
@@ -56,7 +56,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """What is said beside the names of tests."""
+        """Return the text of a cell that is not a name of a test."""
         return TEST.sub("", self.shown).strip(" ,;:")
 
 
@@ -75,14 +75,14 @@ ROWS = rows()
 
 @cache
 def functions_of(path: str) -> frozenset[str]:
-    """The names of the test functions in a file."""
+    """Return the names of the test functions in a file."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 @cache
 def cases_of(path: str) -> frozenset[str]:
-    """The names of the golden cases that a file of tests runs."""
+    """Return the names of the golden cases that a test file runs."""
     folder = (ROOT / path).parent
     if folder.name == "conformance":
         found = (folder / "ccv3").glob("*.json")
@@ -94,26 +94,26 @@ def cases_of(path: str) -> frozenset[str]:
     )
 
 
-def test_every_row_of_the_standard_is_there_once_and_no_other() -> None:
+def test_card_ledger_has_each_row_of_the_standard_exactly_once() -> None:
     assert len(IDS) == 219
     assert Counter(row.id for row in ROWS) == Counter(IDS)
 
 
-def test_each_row_says_what_is_asked_how_strongly_and_how_it_stands() -> None:
+def test_card_ledger_row_has_demand_strength_and_status() -> None:
     assert [row.id for row in ROWS if not row.requirement] == []
     assert [row.id for row in ROWS if row.state not in STATES] == []
     levels = [(row.id, level) for row in ROWS for level in row.level.split(", ")]
     assert [(id_, level) for id_, level in levels if not LEVEL.fullmatch(level)] == []
 
 
-def test_the_files_that_the_rows_name_are_there() -> None:
+def test_card_ledger_names_existing_files() -> None:
     named = [(row.id, name) for row in ROWS for name in row.modules]
     assert [pair for pair in named if not (ROOT / "evennia_ai" / pair[1]).exists()] == []
     without = [row for row in ROWS if not row.modules]
     assert [row.id for row in without if (row.where, row.state) != ("-", "not applicable")] == []
 
 
-def test_the_tests_that_the_rows_name_are_there() -> None:
+def test_card_ledger_names_existing_tests() -> None:
     named = [(row.id, *test) for row in ROWS for test in TEST.findall(row.shown)]
     assert [
         row.id for row in ROWS if row.shown.count("tests/") != len(TEST.findall(row.shown))
@@ -122,7 +122,7 @@ def test_the_tests_that_the_rows_name_are_there() -> None:
     assert [test for test in named if test[3] and test[3] not in cases_of(test[1])] == []
 
 
-def test_what_is_done_is_shown_by_a_test_and_what_is_not_has_a_reason() -> None:
+def test_card_ledger_row_names_a_test_if_done_and_a_reason_if_not() -> None:
     built = [row for row in ROWS if row.state in ("done", "partly")]
     assert [row.id for row in built if not TEST.search(row.shown)] == []
     lacking = [row for row in ROWS if row.state != "done"]

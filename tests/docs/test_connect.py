@@ -1,4 +1,4 @@
-"""The page "Connect a model": what it says to copy gets an answer from a server of that kind."""
+"""Test the page "Connect a model": its settings get an answer from a server of that kind."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,14 +26,14 @@ def kind_of(block: Block) -> str:
 
 
 def copied(block: Block) -> dict[str, Any]:
-    """The settings that a page says to copy."""
+    """Return the settings that a page tells users to copy."""
     names: dict[str, Any] = {}
-    exec(block.text, names)  # it is ours
+    exec(block.text, names)  # This text is from our own pages, so it may be executed.
     return {name: value for name, value in names.items() if name.startswith("EVENNIA_AI_")}
 
 
 def at(server: ModelServer, settings: dict[str, Any]) -> dict[str, Any]:
-    """The same for the server of a test."""
+    """Return the settings, changed to the address of the test's server."""
     if "EVENNIA_AI_BASE_URL" in settings:
         assert urlsplit(settings["EVENNIA_AI_BASE_URL"]).path == server.root
         return {**settings, "EVENNIA_AI_BASE_URL": server.base_url}
@@ -42,12 +42,14 @@ def at(server: ModelServer, settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "EVENNIA_AI_PROFILES": {name: {**profile, **keyed}}}
 
 
-def test_the_page_has_a_section_for_each_server() -> None:
+def test_connect_page_has_a_section_for_each_server() -> None:
     assert [kind_of(block) for block in SHOWN] == list(KINDS)
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=kind_of)
-def test_what_is_copied_gets_an_answer(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connect_page_settings_get_an_answer_when_copied(
+    block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)

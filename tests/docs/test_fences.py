@@ -1,4 +1,4 @@
-"""No example of a page that users read is skipped: each has a player."""
+"""Test that every example on a page for users is played by a test."""
 
 from pathlib import Path
 
@@ -39,23 +39,23 @@ kb
 
 
 @pytest.mark.parametrize("block", all_blocks(), ids=lambda block: block.place)
-def test_an_example_has_a_kind_that_is_played(block):
+def test_example_has_a_known_kind(block):
     assert block.kind, f"{block.place}: nothing plays an example in '{block.language}'"
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS.values())))
-def test_a_kind_has_examples_and_a_player(kind):
+def test_kind_of_example_has_examples_and_a_player(kind):
     assert blocks(kind)
     player = (ROOT / "tests" / "docs" / PLAYERS[kind]).read_text(encoding="utf-8")
     assert f'blocks("{kind}")' in player or "all_blocks()" in player
 
 
-def test_every_page_is_read_but_those_for_developers():
+def test_every_page_for_users_is_read():
     pages = {page.name for page in PAGES.glob("*/*.md")} | {"README.md"}
     assert {page.name for page in user_pages()} == pages - NOT_FOR_USERS
 
 
-def test_an_example_knows_its_place_its_heading_and_its_language(tmp_path: Path):
+def test_example_knows_its_place_heading_and_language(tmp_path: Path):
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
     found = [(one.line, one.heading, one.language, one.name, one.text) for one in blocks_of(page)]
@@ -66,14 +66,14 @@ def test_an_example_knows_its_place_its_heading_and_its_language(tmp_path: Path)
     ]
 
 
-def test_an_example_that_is_not_closed_is_a_fault(tmp_path: Path):
+def test_example_without_end_is_an_error(tmp_path: Path):
     page = tmp_path / "page.md"
     page.write_text("```\nkb\n", encoding="utf-8")
     with pytest.raises(AssertionError, match=r"page\.md:1"):
         list(blocks_of(page))
 
 
-def test_as_many_examples_are_found_as_there_are_fences():
+def test_all_fences_are_found_as_examples():
     text = "\n".join(page.read_text(encoding="utf-8") for page in user_pages())
     fences = [line for line in text.splitlines() if line.lstrip().startswith("```")]
     assert len(all_blocks()) == len(fences) // 2

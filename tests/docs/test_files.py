@@ -1,4 +1,4 @@
-"""A file that a page shows is read by what reads such files, and has nothing wrong with it."""
+"""Test that files shown on pages are read without problems by the programs that use them."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def _config_page(data: Any) -> None:
 
 
 def _edit(folder: Path) -> None:
-    """An edit and, beside it, the lorebook that it names."""
+    """Check an edit together with the lorebook that it names."""
     shutil.copy(ROOT / "world" / "demo" / "lorebooks" / "harbour.json", folder / "harbour-2.json")
     read_edit_file(folder / "edit.yaml")
 
@@ -45,7 +45,7 @@ def _script(folder: Path) -> None:
 
 
 NAMED: dict[str, Callable[[Path], object]] = {"edit.yaml": _edit, "world/oren.yaml": _script}
-"""What reads a file of this name, in the folder where it is."""
+"""Functions that check a file with this name, in the folder of the file."""
 
 
 def _book(data: Any) -> None:
@@ -53,7 +53,7 @@ def _book(data: Any) -> None:
 
 
 def _compose(data: Any) -> None:
-    """Services whose GPUs are told apart, before which stands a router that knows all of them."""
+    """Check services with different GPUs behind a router that knows all of them."""
     models = {key: one for key, one in data["services"].items() if key != "router"}
     assert all(one["image"] and one["volumes"] for one in data["services"].values())
     assert data["services"]["router"]["depends_on"] == list(models)
@@ -80,11 +80,11 @@ READERS: dict[str, Callable[[Any], object]] = {
     "prompts": _preset,
     "services": _compose,
 }
-"""What reads a file, by a key that its kind has."""
+"""Functions that check a file, by a key that only this kind of file has."""
 
 
 @pytest.mark.parametrize("block", blocks("file"), ids=lambda block: block.place)
-def test_a_file_of_a_page_is_read_by_what_reads_such_files(block: Block, tmp_path: Path) -> None:
+def test_file_shown_on_a_page_is_valid_for_its_reader(block: Block, tmp_path: Path) -> None:
     if block.language == "markdown":
         page = read_page(page_name("Example"), block.text)
         assert page.body or page.meta.fields or page.meta.title
@@ -100,13 +100,13 @@ def test_a_file_of_a_page_is_read_by_what_reads_such_files(block: Block, tmp_pat
 
 
 @pytest.mark.parametrize("block", blocks("wiki"), ids=lambda block: block.place)
-def test_the_settings_of_a_wiki_are_those_of_the_wiki_that_tests_run(block: Block) -> None:
+def test_wiki_settings_on_the_page_equal_those_of_the_test_wiki(block: Block) -> None:
     assert [line for line in block.lines if line not in SETTINGS.splitlines()] == []
 
 
 @pytest.mark.service
 @pytest.mark.parametrize("block", blocks("router"), ids=lambda block: block.place)
-def test_nginx_starts_with_what_a_page_tells_it(block: Block, tmp_path: Path) -> None:
+def test_nginx_starts_with_the_configuration_on_the_page(block: Block, tmp_path: Path) -> None:
     assert block.page == PAGE.name
     with Router(tmp_path / "router", [f"127.0.0.1:{port}" for port in (1, 2, 3)]) as router:
         assert router.routed == []

@@ -1,7 +1,7 @@
-"""A user who follows a page gets nowhere stuck: its settings hold, its code runs, its lines work.
+"""Test that a user who follows a page never gets stuck: settings, code and commands work.
 
-What is typed in the game is typed by the demo builder in the demo village; the examples of a page
-come one after the other, as they do for who reads it.
+The demo builder types the commands in the demo village. The examples of a page run in order, as for
+a reader.
 """
 
 from itertools import groupby
@@ -20,7 +20,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_who_follows_a_page_gets_nowhere_stuck(
+def test_reader_who_follows_a_page_never_gets_stuck(
     page: str, village: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Follower(village, monkeypatch).follows(PAGES[page]) == []

@@ -1,4 +1,4 @@
-"""The reference has what the code has: each setting, command, component and key of a scenario."""
+"""Test that the reference pages have every setting, command, component and scenario key."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The examples in the help of a command work in the demo village, in their order."""
+"""Test that the examples in the help of commands work in the demo village, in their order."""
 
 import re
 import textwrap
@@ -19,14 +19,14 @@ COMMANDS = {
     for command in sorted(AICmdSet().commands, key=lambda command: str(command.key))
 }
 CONFIRMED = re.compile(r"^ai/forget (?:= anna|here)$", re.MULTILINE)
-"""Examples that ask whether it is meant; whoever types them says yes."""
+"""Examples that ask for a confirmation, which the test gives."""
 TYPED = re.compile(r"^ {4}\|w(.+?)\|n", re.MULTILINE)
 DEMO = {str(entry["key"]): str(entry["text"]) for entry in HELP_ENTRY_DICTS}
 
 
 def _two_turns_and_an_admin(village: Any) -> None:
     village.types("say Oren, why did the night ferry stop running?\nsay Oren, are you sure?")
-    village.builder.permissions.add("Admin")  # for ai/forget, as its help says
+    village.builder.permissions.add("Admin")  # The text that ai/forget asks for, as its help says.
 
 
 def _a_model(village: Any) -> None:
@@ -55,12 +55,12 @@ SET_UP: Mapping[str, Callable[[Any], None]] = {
     "show": _things_to_show,
     "wiki": _a_model,
 }
-"""What the examples of a help page take for granted beside the demo village."""
+"""What the examples of a help page need in addition to the demo village."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("key", COMMANDS)
-def test_the_examples_in_the_help_of_a_command_work(key: str, village: Any) -> None:
+def test_examples_in_the_help_of_a_command_work(key: str, village: Any) -> None:
     found = EXAMPLES.search(COMMANDS[key])
     assert found
     SET_UP.get(key, id)(village)
@@ -68,6 +68,6 @@ def test_the_examples_in_the_help_of_a_command_work(key: str, village: Any) -> N
 
 
 @pytest.mark.parametrize("key", DEMO)
-def test_what_the_demo_s_own_help_says_to_type_works(key: str, village: Any) -> None:
+def test_commands_in_the_demos_own_help_work(key: str, village: Any) -> None:
     SET_UP.get(key, id)(village)
     village.types("\n".join(TYPED.findall(DEMO[key])))

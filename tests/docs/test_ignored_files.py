@@ -1,4 +1,4 @@
-"""What the demo writes, and what is exported in it, never gets into git (issue 14, Low)."""
+"""Test that git ignores what the demo writes and exports."""
 
 import shutil
 import subprocess
@@ -29,12 +29,12 @@ needs_git = pytest.mark.skipif(
         "server/conf/secret_settings.py",
     ],
 )
-def test_what_is_written_in_the_demo_is_ignored(path: str) -> None:
+def test_files_written_by_the_demo_are_ignored_by_git(path: str) -> None:
     told = subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False)
     assert told.returncode == 0
 
 
-def test_builders_export_in_the_demo_into_the_folder_that_is_ignored() -> None:
+def test_export_folders_of_the_demo_are_ignored_by_git() -> None:
     settings = (ROOT / "server/conf/settings.py").read_text(encoding="utf-8")
     assert 'EVENNIA_AI_CARD_FOLDER = "world/demo/cards"' in settings
     assert 'EVENNIA_AI_PRESET_FOLDER = "world/demo/presets"' in settings

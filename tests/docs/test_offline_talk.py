@@ -1,4 +1,4 @@
-"""What the demo's NPCs answer without a model is what docs/run/offline.md shows, line by line."""
+"""Test that docs/run/offline.md shows the real answers of the demo's NPCs without a model."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _ROW = re.compile(
 
 
 class Row(NamedTuple):
-    """A line of the table: who was asked, what was read, and whether it made sense."""
+    """A row of the page's table: the NPC, the line and its answer."""
 
     to: str
     asked: str
@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 def rows(heading: str) -> list[Row]:
-    """The rows of the table below a heading."""
+    """Return the rows of the table below a heading."""
     section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
     section = section.partition("\n## ")[0]
     found = map(_ROW.fullmatch, section.splitlines())
@@ -33,7 +33,7 @@ def rows(heading: str) -> list[Row]:
 
 
 def answers(village: Any, asked: list[Row]) -> Iterator[str]:
-    """What the builder of the village reads, who goes from one to the next of those asked."""
+    """Return what the builder of the village reads when asking one NPC after the other."""
     for to, line, *_ in asked:
         npc = tagged(f"npc:{to.casefold()}")
         village.builder.location = npc.location
@@ -46,7 +46,7 @@ def answers(village: Any, asked: list[Row]) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("heading", "count", "most_odd"), [("Sixty questions", 60, 12), ("Twenty more", 20, 5)]
 )
-def test_the_table_is_what_is_read_in_the_game(
+def test_offline_page_shows_the_answers_that_the_game_gives(
     village: Any, heading: str, count: int, most_odd: int
 ) -> None:
     written = rows(heading)

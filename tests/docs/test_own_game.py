@@ -1,4 +1,4 @@
-"""What the README and the page about installing say, followed in a game that has nothing yet."""
+"""Test that the README and the install page work in a new game."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from tests.docs.fences import all_blocks
 from tests.docs.following import Follower
 
 OWN_GAME = {("install.md", "In your own game")}
-"""Examples that a game of one's own is needed for, where the demo village would be in the way."""
+"""Examples that need a new game instead of the demo village."""
 README = [one for one in all_blocks() if one.page == "README.md" and one.kind != "output"]
 
 
@@ -33,6 +33,6 @@ def test_install_page_gives_a_new_game_an_npc_with_a_card(
 
 
 def _their_own_card(folder: Path) -> None:
-    """The picture of a card that a user has from somewhere."""
+    """The picture of a card that a user has from elsewhere."""
     words = ["card", "convert", "--to", "png"]
     assert run([*words, str(folder / "oren.json"), str(folder / "oren.png")]) == 0

@@ -1,4 +1,4 @@
-"""The files that the documents name are there."""
+"""Test that the files named in documents exist."""
 
 import re
 from pathlib import Path
@@ -12,29 +12,29 @@ PAGES = (
     *sorted((ROOT / "examples").rglob("*.md")),
 )
 NAMED = re.compile(r"(?:`|\]\()((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|yaml)|(?:[\w.-]+/)+)(?:`|\))")
-# A name of the code, and the file that a page says it is in.
+# Matches a name of the code together with the file that a page attributes it to.
 PLACED = re.compile(
     r"`(\w+)`(?: and `(\w+)`)? in `((?:[\w.-]+/)*[\w-]+\.py)`"
     r"|`((?:[\w.-]+/)*[\w-]+\.py): (\w+)`"
 )
-# Files of a game that Evennia makes and this repository has elsewhere.
+# Files of a normal game that this repository has in another place.
 OF_A_GAME = {"web/urls.py"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_names_only_files_that_are_there(page: Path) -> None:
+def test_page_names_only_existing_files(page: Path) -> None:
     named = set(NAMED.findall(page.read_text(encoding="utf-8"))) - OF_A_GAME
     folders = (ROOT, page.parent, ROOT / "evennia_ai")
     assert [name for name in sorted(named) if not any((f / name).exists() for f in folders)] == []
 
 
-def test_files_are_named_at_all() -> None:
+def test_pages_name_some_files() -> None:
     named = {name for page in PAGES for name in NAMED.findall(page.read_text(encoding="utf-8"))}
     assert {"engine/compose.py", "docs/index.md", "tests/npc/test_view.py"} <= named
 
 
 def code_names(page: Path) -> list[tuple[str, str]]:
-    """Each name of the code that a page looks up in a file, with the file."""
+    """Return each name of the code that a page attributes to a file, with the file."""
     found = []
     for one, other, file, first_file, last in PLACED.findall(page.read_text(encoding="utf-8")):
         found += [(name, file or first_file) for name in (one, other, last) if name]
@@ -42,7 +42,7 @@ def code_names(page: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_name_that_a_page_looks_up_in_a_file_is_there(page: Path) -> None:
+def test_name_that_a_page_attributes_to_a_file_exists_in_it(page: Path) -> None:
     missing = []
     for name, file in code_names(page):
         places = [
@@ -53,6 +53,6 @@ def test_a_name_that_a_page_looks_up_in_a_file_is_there(page: Path) -> None:
     assert missing == []
 
 
-def test_names_are_looked_up_at_all() -> None:
+def test_pages_name_functions_together_with_their_files() -> None:
     names = {name for page in PAGES for name, _ in code_names(page)}
     assert {"interleave_fragments", "PromptContext", "RESTRICTED_POLICY"} <= names

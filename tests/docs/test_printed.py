@@ -1,4 +1,4 @@
-"""What a page shows as output is what the real thing prints, where `...` stands for anything."""
+"""Test that output shown on a page is really printed. `...` on a page matches anything."""
 
 import re
 import time
@@ -19,7 +19,7 @@ from tests.services.llm.test_doctor import CALLED, IN_FORM, Server, found_by
 
 
 def _trace_of(scenario: str) -> Callable[..., str]:
-    """What the command line prints for a scenario of the demo."""
+    """Return what the command line prints for a scenario of the demo."""
 
     def prints(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
         monkeypatch.chdir(ROOT)
@@ -31,7 +31,7 @@ def _trace_of(scenario: str) -> Callable[..., str]:
 
 
 def _a_talk(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
-    """The lines of the README, without what the builder's own client repeats."""
+    """Return the conversation of the README, without lines that the client repeats."""
     [block] = [one for one in blocks("output") if one.page == "README.md"]
     typed = [line.removeprefix("> ") for line in block.lines if line.startswith("> ")]
     assert len(typed) == 4
@@ -40,7 +40,10 @@ def _a_talk(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
 
 
 def _reasons_of_lore(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
-    """The verdicts of a book in the turn the page tells of; the one before was about the lamp."""
+    """Return the verdicts of a book in the turn that the page describes.
+
+    The turn before was about the lamp.
+    """
     entries = [
         _entry(7, "ferry"),
         _entry(8, "night", secondary_keys=["wreck"], selective=True),
@@ -67,7 +70,7 @@ def _entry(uid: int, key: str, **fields: Any) -> dict[str, Any]:
 
 
 def _request_log(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
-    """Both lines of a call, with its number, that of the NPC and the time as on the page."""
+    """Return both log lines of a call, with the numbers and the time of the page."""
     logged: list[str] = []
     monkeypatch.setattr(logger, "log_msg", logged.append)
     village.install(model=["It leaves at the slack."], EVENNIA_AI_LOG_LLM_REQUESTS=True)
@@ -78,7 +81,7 @@ def _request_log(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> 
 
 
 def _what_is_slow(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
-    """A game's own function that holds everybody up, with the time of the page."""
+    """Return the report about a slow function of a game, with the time of the page."""
     weather: dict[str, Any] = {"time": time}
     lines = "\n" * 38 + "def blow():\n    time.sleep(0.2)\n"
     exec(compile(lines, "world/weather.py", "exec"), weather)
@@ -93,7 +96,7 @@ def _what_is_slow(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) ->
 
 
 def _a_check(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
-    """What is found of Ollama with the window that it has by default."""
+    """Return the findings about an Ollama server with its default window."""
     rows = {"data": [{"id": "llama3.2:3b"}]}
     loaded = {"models": [{"name": "llama3.2:3b", "context_length": 4096}]}
     reply = ChatReply(
@@ -121,11 +124,11 @@ PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
     ("watching.md", "The request log"): _request_log,
     ("watching.md", "What holds the game up"): _what_is_slow,
 }
-"""What prints the outputs that stand under a heading."""
+"""Functions that print the outputs under each heading."""
 
 
 @pytest.mark.parametrize("block", blocks("output"), ids=lambda block: block.place)
-def test_what_a_page_shows_is_what_is_printed(
+def test_output_shown_on_a_page_is_the_printed_output(
     block: Block, village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     prints = PRINTED.get((block.page, block.heading))
@@ -134,7 +137,7 @@ def test_what_a_page_shows_is_what_is_printed(
     assert _pattern(block).fullmatch(_without_blanks(printed)), printed
 
 
-def test_every_output_that_is_known_is_on_a_page() -> None:
+def test_known_output_is_shown_on_a_page() -> None:
     assert {(one.page, one.heading) for one in blocks("output")} == set(PRINTED)
 
 
@@ -143,7 +146,7 @@ def _without_blanks(text: str) -> str:
 
 
 def _pattern(block: Block) -> re.Pattern[str]:
-    """What the block stands for: a line `...` for any lines, `...` within JSON for anything."""
+    """Return a pattern for a block, in which `...` matches any lines, or anything inside JSON."""
     lines = []
     for line in block.lines:
         exact = re.escape(f"{line}\n")

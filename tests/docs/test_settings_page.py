@@ -1,4 +1,4 @@
-"""docs/reference/settings.md: what it says of profiles, roles and limits is what the code has."""
+"""Test that docs/reference/settings.md describes the profiles, roles and limits of the code."""
 
 import dataclasses
 import re
@@ -19,7 +19,7 @@ from evennia_ai.services.llm.profiles import (
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
 
 
-def test_the_page_lists_every_limit_of_a_card_with_its_default() -> None:
+def test_settings_page_lists_every_card_limit_with_its_default() -> None:
     page = PAGE.read_text(encoding="utf-8").partition("## Limits of card files")[2]
     section = page.partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", section, re.M)
@@ -28,23 +28,23 @@ def test_the_page_lists_every_limit_of_a_card_with_its_default() -> None:
 
 
 def section(heading: str) -> str:
-    """The text under a heading."""
+    """Return the text under a heading."""
     page = PAGE.read_text(encoding="utf-8").partition(f"## {heading}\n")[2]
     return page.partition("\n## ")[0]
 
 
 def first_cells(table: str) -> list[str]:
-    """The names in the first column of a table's rows."""
+    """Return the names in the first column of a table."""
     cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
 
 
-def test_the_page_lists_every_role_and_every_field_of_a_profile() -> None:
+def test_settings_page_lists_every_role_and_profile_field() -> None:
     names = first_cells(section("Models: profiles and roles"))
     assert sorted(names) == sorted((*MODEL_ROLES, *FIELDS))
 
 
-def test_the_profiles_of_the_page_can_be_used() -> None:
+def test_profiles_on_the_settings_page_can_be_used() -> None:
     said: dict[str, Any] = {}
     (example,) = re.findall(
         r"^```python\n(.*?)^```", section("Models: profiles and roles"), re.DOTALL | re.MULTILINE

@@ -1,7 +1,7 @@
-"""The tutorial is played: each command of it is typed in an empty room, and prints what it shows.
+"""Test the tutorial: each command is typed in an empty room, and must print what the page shows.
 
-Numbers of records and objects are another game's: they must be the same ones all along. A script
-answers for the NPC, in the words of the page.
+Numbers of records and objects differ from game to game, but each must always mean the same thing. A
+script answers for the NPC, with the words of the page.
 """
 
 import re
@@ -33,7 +33,7 @@ ANSWERS = (
 
 
 def steps() -> Iterator[tuple[str, str]]:
-    """The commands of the page, each with what it prints."""
+    """Return the commands of the page, each with the output that it shows."""
     for block in _FENCE.findall(PAGE.read_text(encoding="utf-8")):
         for step in re.split(r"^> ", block, flags=re.MULTILINE)[1:]:
             typed, _, printed = step.partition("\n")
@@ -41,7 +41,7 @@ def steps() -> Iterator[tuple[str, str]]:
 
 
 def played(game: Any) -> Iterator[tuple[str, str]]:
-    """What each command told, with what it should have where that is something else."""
+    """Return the commands whose output differs from the page, with both outputs."""
     answers = iter(ANSWERS)
     game.install(model=lambda request: next(answers))
     numbers: dict[str, str] = {}
@@ -55,17 +55,17 @@ def played(game: Any) -> Iterator[tuple[str, str]]:
 
 
 def _renumbered(typed: str, numbers: Mapping[str, str]) -> str:
-    """The line with the numbers of records as this game has them."""
+    """Return a line of the page with the numbers of this game's records."""
     return re.sub(_RECORD, lambda found: f"#{numbers[f'record{found[0][1:]}']}", typed)
 
 
 def _joined(text: str) -> str:
-    """The text without its breaks: a longer number breaks a line elsewhere."""
+    """Return a text without line breaks, because longer numbers change them."""
     return " ".join(text.split())
 
 
 def _pattern(printed: str, numbers: Mapping[str, str]) -> str:
-    """What this game prints where the page shows `printed`."""
+    """Return a pattern for what this game prints where the page shows `printed`."""
     pattern, met = "", set()
     for index, part in enumerate(_VARIES.split(_joined(printed))):
         before, hash_mark, number = part.rstrip(")").partition("#")
@@ -83,15 +83,15 @@ def _pattern(printed: str, numbers: Mapping[str, str]) -> str:
     return pattern
 
 
-def test_the_tutorial_prints_what_it_shows(own_game: Any) -> None:
+def test_tutorial_commands_print_the_shown_output(own_game: Any) -> None:
     wrong = [told for told, pattern in played(own_game) if pattern]
     assert wrong == []
 
 
-def test_a_character_takes_few_commands() -> None:
+def test_tutorial_makes_a_character_with_few_commands() -> None:
     assert 15 < len(list(steps())) <= MOST_COMMANDS
 
 
-def test_its_screens_fit_80_columns_where_they_are_tables() -> None:
+def test_tutorial_tables_fit_80_columns() -> None:
     tables = [line for _, printed in steps() for line in printed.splitlines()[1:]]
     assert max(map(len, tables)) <= 80

@@ -1,8 +1,7 @@
-"""The demo village, and its builder who types what a page says.
+"""The demo village, with its builder who types what a page says.
 
-Lines go the way a player's do: the real parser, the command sets, the locks, the line editor. The
-clock of the NPCs' turns is one that the test moves. Evennia must be started before this is
-imported.
+Lines take the same way as those of a player: the real parser, command sets, locks and line editor.
+The test moves the clock of the NPCs' turns. Evennia must be started before this module is imported.
 """
 
 import shutil
@@ -38,11 +37,11 @@ ANSWERS: Final = ("yes", "y", "no", "n")
 
 
 class RefusedError(AssertionError):
-    """A line of a page did not do what it was typed for."""
+    """The game has refused a line of a page."""
 
 
 class Place:
-    """A builder in a game, who types; settings and the model that answers for the NPCs."""
+    """A game with a builder who types. The game's settings and its model can be changed."""
 
     def __init__(self, builder: Any, *, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.builder = played(builder)
@@ -53,7 +52,7 @@ class Place:
         self._before = running.install(None)
         monkeypatch.setattr(background_work, "in_thread", maybeDeferred)
         monkeypatch.setattr(StrictCommand, "say_error", self._say_error)
-        monkeypatch.setattr(CmdHelp, "help_more", False)  # there is no client to turn pages
+        monkeypatch.setattr(CmdHelp, "help_more", False)  # The test has no client to turn pages.
         monkeypatch.chdir(folder)
         for kind in ("cards", "presets"):
             shutil.copytree(DEMO / kind, folder / kind)
@@ -65,7 +64,7 @@ class Place:
         )
 
     def install(self, *, model: Any = None, **changed: Any) -> None:
-        """Have settings otherwise from now on, or have `model` answer for all NPCs."""
+        """Change settings from now on, or let `model` answer for all NPCs."""
         overriding = override_settings(**changed)
         overriding.enable()
         self._settings.append(overriding)
@@ -76,17 +75,17 @@ class Place:
             old.close()
 
     def close(self) -> None:
-        """Everything as it was before."""
+        """Restore the settings and the model."""
         running.runtime().close()
         running.install(self._before)
         for overriding in reversed(self._settings):
             overriding.disable()
 
     def types(self, text: str) -> str:
-        """What the builder reads on a plain screen after typing the lines of an example.
+        """Type the lines of an example, and return what the builder reads on a plain screen.
 
         Raises:
-            RefusedError: lines were refused; the error tells which and in which words.
+            RefusedError: the game refused lines; the error names them and its words.
         """
         told: list[str] = []
         refused: list[str] = []
@@ -130,7 +129,7 @@ class Place:
 
 
 class Village(Place):
-    """The landing of the demo village, with the demo builder and Oren and nobody else."""
+    """The harbour of the demo village, with only the demo builder and Oren in it."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.landing = tagged("room:landing")
@@ -141,7 +140,7 @@ class Village(Place):
 
 
 class OwnGame(Place):
-    """A game of one's own, as new: a room and a builder in it."""
+    """A new game: a room with a builder."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         room = create_object(settings.BASE_ROOM_TYPECLASS, key="Limbo", nohome=True)

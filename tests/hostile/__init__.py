@@ -1,14 +1,15 @@
-"""The audit as a suite: attacks on a running game, over raw telnet and websocket.
+"""Attacks on a running game, over raw telnet and websocket.
 
-How to add an attack: open the file of its subject (`test_<subject>.py`), add a row to its table
-with a name that says what is tried, and run that file with `-rP`. A row is data: who types it, what
-is typed, or what the model answers, and what must hold where that differs from row to row. Each
-file has one test, which plays its whole table in a room of its own and collects findings, a line
-each: what an attacker got. What must hold is looked at from outside: the bytes on other people's
-screens, the requests that the model's server received, the logs, the memory of the server, and what
-the game's own commands show to a builder.
+To add an attack, open the file of its subject (`test_<subject>.py`) and add a row to its table,
+with a name that says what is tried. Then run that file with `-rP`. A row has the attacker, what is
+typed or what the model answers, and what must hold if that differs from row to row. The one test of
+each file plays the whole table in its own room. It collects findings: a line for each thing that an
+attacker got. What must hold is checked from outside: the bytes on other people's screens, the
+requests that reached the model's server, the logs, the memory of the server, and what the game's
+own commands show to a builder.
 
-`harbour.py` is the game they are played in and the people there, `audit.py` counts and collects.
-One game runs for the whole folder, so a row undoes what it made, and a subject uses no room, NPC or
-player of another's. A fault that is found becomes a row first, and is mended at its cause then.
+`harbour.py` is the attacked game with its people; `audit.py` counts attacks and collects findings.
+One game runs for the whole folder. So a row must undo what it made, and a subject must not use
+rooms, NPCs or players of another one. If you find a fault, first add a row that fails, then fix the
+cause.
 """

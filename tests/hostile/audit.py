@@ -1,4 +1,4 @@
-"""What a subject's attacks came to: how many held, and a line for each that did not."""
+"""Count the attacks of one subject that failed, and collect a line for each that succeeded."""
 
 import re
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from server.steps import StepError
 from tests.hostile.harbour import Harbour
 
 HELD = "attacks held"
-"""How the line of figures of a subject ends; the summary of a run shows these lines."""
+"""How the summary line of a subject ends. The report of a run shows these lines."""
 
 MOST_GROWN_MIB = 300
-"""What the server may grow by in one subject; the worst template once took 977 MB alone."""
+"""The most MiB by which the server may grow in one subject. The worst template once took 977 MB."""
 
 
 class Audit:
-    """The attacks of one subject, counted; `findings` tells what an attacker got."""
+    """The attacks of one subject. `findings` says what attackers got."""
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
@@ -24,7 +24,7 @@ class Audit:
 
     @contextmanager
     def attack(self, name: str) -> Iterator[None]:
-        """One attack: what is asserted in the block and does not hold is a finding."""
+        """Run one attack. A failed assertion in the block becomes a finding."""
         self.played += 1
         try:
             yield
@@ -37,13 +37,13 @@ class Audit:
 
 
 OURS = re.compile(r'File "[^"]*(?:/evennia_ai/|/world/|(?<!/evennia)/commands/)')
-"""A file of this repository in a traceback."""
+"""Matches a file of this repository in a traceback."""
 
 
 def errors_of_ours(log: str) -> list[str]:
-    """The tracebacks in it that go through a file of this repository.
+    """Return the tracebacks that contain a file of this repository.
 
-    Evennia itself writes one for each frame of a wrong form, and goes on.
+    Evennia itself logs one for each malformed frame, and continues.
     """
     told = re.split(r"^.*Traceback \(most recent call last\):", log, flags=re.MULTILINE)[1:]
     return [one[:1500] for one in told if OURS.search(one[:6000])]
@@ -51,7 +51,7 @@ def errors_of_ours(log: str) -> list[str]:
 
 @contextmanager
 def audit(subject: str, harbour: Harbour) -> Iterator[Audit]:
-    """Attacks on the game, which afterwards runs as before: none of them was an error in it."""
+    """Run attacks on the game, and check that none caused an error and the game still works."""
     harbour.builder.types("look")
     before, logged = harbour.memory_mib(), harbour.log_ends()
     made = Audit(subject)

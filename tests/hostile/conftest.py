@@ -1,4 +1,4 @@
-"""One game for the whole folder: attacks are to meet what others left behind."""
+"""One game for the whole folder, so that attacks meet what others left behind."""
 
 from collections.abc import Iterator
 

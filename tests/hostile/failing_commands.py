@@ -1,4 +1,4 @@
-"""Commands that raise an error in the running game; `test_errors` copies this file into it."""
+"""Commands that raise errors in the running game. `test_errors` copies this file into it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The game that is attacked, its model's server, and the people in it."""
+"""The game that is attacked, its model server, and the people in it."""
 
 import re
 import subprocess
@@ -17,10 +17,10 @@ from tests.services.llm.clients.stub_server import Seen, StubServer, answers
 
 PASSWORD = "harbour-player-2"
 START = "#2"
-"""Where new characters begin."""
+"""The room in which new characters begin."""
 
 PATIENCE_SECONDS = 60
-"""How long an answer may take on a busy machine; nothing here is a matter of time."""
+"""How long an answer may take on a busy machine. No test depends on time."""
 
 SETTINGS = """
 EVENNIA_AI_PROFILES = {{
@@ -45,15 +45,15 @@ _markers = count(1)
 
 @dataclass(slots=True)
 class Person:
-    """Somebody who plays, by telnet or at the web client."""
+    """A person who plays, over telnet or in the web client."""
 
     name: str
     client: Client
 
     def types(self, *lines: str) -> str:
-        """What is shown of these lines, all of which the game has carried out.
+        """Type lines, wait until the game has executed them all, and return what was shown.
 
-        A command that does not exist is typed after them: the game answers line by line.
+        An unknown command is typed after them, because the game answers line by line.
         """
         end = f"zz{next(_markers)}"
         for line in lines:
@@ -64,24 +64,24 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A room of one subject, with the builder and an NPC in it."""
+    """A room for one subject, with the builder and an NPC in it."""
 
     harbour: "Harbour"
     subject: str
     room: str
-    """Its number in the game, `#12`."""
+    """The number of the room in the game, such as `#12`."""
 
     npc: str
 
     def enters(self, person: Person) -> Person:
-        """Have somebody come in; only the superuser may move a player."""
+        """Move a person into the room. Only the superuser may move a player."""
         shown = self.harbour.admin.types(f"@teleport/quiet {person.name} = {self.room}")
         assert "was teleported" in shown or "Teleported" in shown, shown
         person.types("look")
         return person
 
     def asks(self, person: Person, line: str, *, reads: str = "") -> Seen:
-        """Somebody types a line that has the NPC answer `reads`; what its model was asked."""
+        """Let a person type a line to the NPC, and return the request that its model got."""
         model = self.harbour.model
         before = len(model.requests)
         person.client.send(line)
@@ -91,12 +91,12 @@ class Scene:
         return asked[0]
 
     def _is_a_turn(self, request: Seen) -> bool:
-        """Whether the NPC itself was to answer, and nobody summed up or remembered for it."""
+        """True if a request is for an answer of the NPC, and not for a summary or memories."""
         return f"You are {self.npc}" in request.body["messages"][0]["content"]
 
 
 class Harbour:
-    """The running game, its model's server, and who came there."""
+    """The running game, its model server, and everybody who has entered."""
 
     def __init__(self, game: Evennia, model: StubServer) -> None:
         self.game = game
@@ -116,28 +116,28 @@ class Harbour:
 
     @property
     def anna(self) -> Person:
-        """A Player, who is there from the start."""
+        """Anna, a Player who is there from the start."""
         return self._known("Anna", lambda: self.at_telnet(*self.demo.player))
 
     def newcomer(self, name: str, *, links: bool = False, web: bool = False) -> Person:
-        """A Player of this name, who comes for the first time unless they are there already."""
+        """Return the Player with this name, who is created at first."""
         return self._known(name, lambda: self._comes(name, links=links, web=web))
 
     def at_telnet(self, name: str, password: str, *, links: bool = False) -> Client:
-        """A connection of somebody who has an account."""
+        """Return a telnet connection for somebody who has an account."""
         client = Connection(HOST, self.game.ports.telnet, links=links)
         client.wait_for("come ashore", seconds=PATIENCE_SECONDS)
         return _connected(client, name, password)
 
     def at_the_web(self, name: str, password: str) -> WebClient:
-        """The same at the web client."""
+        """Return a web client connection for somebody who has an account."""
         client = WebClient(HOST, self.game.ports.websocket)
         client.wait_for("come ashore", seconds=PATIENCE_SECONDS)
         _connected(client, name, password)
         return client
 
     def scene(self, subject: str, *, npc: str) -> Scene:
-        """A new room with a new NPC, where the builder goes, `to <subject>` from the start."""
+        """Make a room and an NPC, and move the builder there: `to <subject>` from the start."""
         dug = self.builder.types(
             f"@teleport {START}", f"@dig/teleport The room of {subject} = to {subject}, back"
         )
@@ -146,17 +146,17 @@ class Harbour:
         return Scene(harbour=self, subject=subject, room=room, npc=npc)
 
     def memory_mib(self) -> int:
-        """What the game's Server holds of the machine's memory."""
+        """Return the memory of the game's Server, in MiB."""
         pid = (self.game.root / "server" / "server.pid").read_text(encoding="utf-8").strip()
         ran = subprocess.run(["ps", "-o", "rss=", "-p", pid], capture_output=True, check=True)
         return int(ran.stdout) // 1024
 
     def log_ends(self) -> dict[Path, int]:
-        """How much is in each log so far."""
+        """Return how long each log is now."""
         return {path: path.stat().st_size for path in self._logs()}
 
     def log_since(self, ends: Mapping[Path, int]) -> str:
-        """What was written to the logs since."""
+        """Return what was written to the logs since then."""
         new = (path.read_bytes()[ends.get(path, 0) :] for path in self._logs())
         return b"\n".join(new).decode(errors="replace")
 
@@ -164,7 +164,7 @@ class Harbour:
         return sorted((self.game.root / "server" / "logs").glob("*.log"))
 
     def close(self) -> None:
-        """Everybody leaves."""
+        """Disconnect everybody."""
         for person in self._people.values():
             person.client.close()
 

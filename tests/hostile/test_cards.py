@@ -1,7 +1,7 @@
-"""Cards from a stranger's hand: files that are to break what reads them, and texts that want more.
+"""Cards of strangers: files meant to break their reader, and texts that claim too much.
 
-The files are put into the card folder and imported by a builder. One card is put in force without
-any grant, with an entry for each depth that somebody might write.
+A builder imports the files from the card folder. One card is approved without any grant; it has an
+entry for each possible depth.
 """
 
 import json
@@ -27,7 +27,7 @@ DEPTHS = (
 CARD = "Deep"
 
 
-def test_card_files(harbour: Harbour) -> None:
+def test_hostile_card_files_do_no_harm(harbour: Harbour) -> None:
     harbour.scene("cards", npc="Carl")
     folder = harbour.game.root / "world" / "demo" / "cards"
     with audit("cards", harbour) as subject:
@@ -55,11 +55,11 @@ def suffix_of(content: bytes) -> str:
 
 
 def in_lines(words: str) -> str:
-    """A pattern for words that a screen may break anywhere."""
+    """Return a pattern for words between which a screen may break lines."""
     return r"\s+".join(re.escape(word) for word in words.split())
 
 
-def test_depths(harbour: Harbour) -> None:
+def test_hostile_card_depths_stay_inside_the_history(harbour: Harbour) -> None:
     harbour.model.behaves(answers("Aye."))
     scene = harbour.scene("depths", npc="Dorn")
     anna = scene.enters(harbour.anna)
@@ -92,7 +92,7 @@ def test_depths(harbour: Harbour) -> None:
 
 
 def head_of(messages: list[dict[str, str]]) -> list[str]:
-    """The game's own messages before anything that was said."""
+    """Return the game's own messages before anything that was said."""
     head = []
     for one in messages:
         if one["role"] != "system":

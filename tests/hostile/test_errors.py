@@ -1,4 +1,4 @@
-"""A command that raises an error: no player reads a traceback, a path or an address."""
+"""Commands that raise an error must show players no traceback, path or address."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ COMMANDS = Path(__file__).with_name("failing_commands.py")
 SECRETS = ("Traceback", "10.0.0.7", "4630", "/srv", ".py", "secret_settings", "Error", "File ")
 
 
-def test_no_player_reads_a_traceback_when_a_command_fails(harbour: Harbour) -> None:
+def test_player_sees_no_traceback_when_a_command_fails(harbour: Harbour) -> None:
     scene = harbour.scene("errors", npc="Nell")
     players = [
         scene.enters(harbour.newcomer("Err")),

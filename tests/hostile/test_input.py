@@ -1,7 +1,7 @@
-"""Odd input: bytes that no client sends, lines that no person types, frames that no page sends.
+"""Odd input: bytes that no client sends, lines that nobody types, frames that no page sends.
 
-Each but a typed line is sent over a connection of its own. Afterwards a bystander looks around and
-has been shown nothing that acts on a terminal, and nothing was an error.
+Everything except typed lines is sent over a separate connection. Afterwards a bystander looks
+around. Nothing that acts on a terminal may have been shown, and no error logged.
 """
 
 import json
@@ -26,13 +26,13 @@ from tests.npc.hostile.plain import assert_plain
 pytestmark = [pytest.mark.server, pytest.mark.minutes(2)]
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|<span class=[^>]*>|</span>")
-"""What the game itself paints a room with."""
+"""The colours with which the game itself shows a room."""
 
 TTYPE, MSSP, CHARSET, MSDP, MCCP, GMCP = 24, 70, 42, 69, 86, 201
 
 
 def sub(option: int, data: bytes, *, ended: bool = True) -> bytes:
-    """A subnegotiation."""
+    """Return a telnet subnegotiation."""
     return bytes([IAC, SB, option]) + data + (bytes([IAC, SE]) if ended else b"")
 
 
@@ -254,7 +254,7 @@ NICKS: dict[str, tuple[str, ...]] = {
 
 
 def request(length: int | None, *more: str) -> bytes:
-    """The head of a request whose body has this length, or no announced one."""
+    """Return the head of a request with a body of this length, or without an announced length."""
     size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     return "\r\n".join(["POST /ai/ HTTP/1.1", "Host: localhost", size, *more, "", ""]).encode()
 
@@ -287,7 +287,7 @@ OPCODES: dict[str, tuple[int, bytes]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """What somebody does."""
+    """One attack of this subject."""
 
     name: str
     plays: Callable[[Harbour], object]
@@ -354,13 +354,16 @@ ATTACKS = (
     _echo("marks of links in a line that is too long", "|lc|lt" * 5_000),
     *(_body(name, *one) for name, one in BODIES.items()),
 )
-"""What Dora types comes first: a connection of its own ends the one at which she types."""
+"""The attacks. Dora's typed lines come first, because other attacks end her connection."""
 
 MOST_LOGGED = 100_000
-"""Bytes that one attack may add to the logs; an unknown frame once was there as a whole."""
+"""The most bytes that one attack may add to the logs.
+
+An unknown frame was once logged completely.
+"""
 
 
-def test_input(harbour: Harbour) -> None:
+def test_hostile_player_input_does_no_harm(harbour: Harbour) -> None:
     scene = harbour.scene("input", npc="Pell")
     scene.enters(harbour.newcomer("Dora"))
     bystanders = [scene.enters(harbour.newcomer("Ben", links=True)), harbour.builder]
@@ -381,10 +384,7 @@ def test_input(harbour: Harbour) -> None:
 
 
 def ends_with_a_look(client: Client, sends: Callable[[], None]) -> None:
-    """Send it, and a line behind it that shows the room.
-
-    Unless the game hung up before, or takes the line for the rest of what it waits for.
-    """
+    """Send an attack and then a line that shows the room, unless the game has hung up."""
     with suppress(StepError, ConnectionError):
         sends()
         client.send("look")

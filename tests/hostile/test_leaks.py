@@ -1,7 +1,7 @@
-"""A secret in disguise: what a model that sums up restricted pages hides in its summaries.
+"""Secrets in disguise: a hostile model hides words of restricted pages in its summaries.
 
-The NPC guards a base, and looks in it for whoever asks. Its second model is the attacker's: it
-writes the page's words in every disguise there is. The NPC's own model is told none of them.
+The NPC guards a base and searches it for anybody who asks. The attacker controls its second model,
+which writes the page's words in every disguise. The NPC's own model must get none of them.
 """
 
 import json
@@ -22,12 +22,12 @@ PASSAGE = (
     " stairs, behind the barrel with the copper hoop."
 )
 TOLD = "Thus far the summary."
-"""Stands in each summary, and is told where the summary is."""
+"""A word in each summary, by which the test sees that the summary was passed on."""
 
 HONEST = "Something is kept below the house by people who sail at night."
 
 
-def test_leaks(harbour: Harbour) -> None:
+def test_attacks_reveal_no_secrets(harbour: Harbour) -> None:
     scene = harbour.scene("leaks", npc="Vera")
     anna = scene.enters(harbour.anna)
     harbour.admin.types(
@@ -52,7 +52,7 @@ def test_leaks(harbour: Harbour) -> None:
 
 
 def is_told(scene: Scene, anna: Person, summary: str) -> bool:
-    """Whether the NPC's model is told this summary of the page."""
+    """True if the NPC's model gets this summary of the page."""
     requests = scene.harbour.model.requests
     scene.harbour.model.behaves(lambda handler: _behave(handler, f"{summary} {TOLD}"))
     before = len(requests)

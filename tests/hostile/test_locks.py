@@ -1,7 +1,7 @@
-"""What a Builder may not see: pages behind an Admin's lock, on whatever screen.
+"""Pages behind an Admin's lock must not be visible to a Builder, on any screen.
 
-An NPC that guards nothing finds a page of a base with `view:perm(Admin)`; a Builder then looks at
-it with every command that shows prompts, records or pages, and tries to take the lock away.
+An NPC that guards nothing finds a page of a base with `view:perm(Admin)`. A Builder then uses every
+command that shows prompts, records or pages, and tries to remove the lock.
 """
 
 import json
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.server
 CANARY = "Mandragora"
 PASSAGE = f"The smugglers keep their {CANARY} under the fourth step of the cellar stairs by night."
 HEAD = "stand between protected texts"
-"""Words of what the model is told that makes safe summaries; it alone reads the pages."""
+"""Words in the request to the model that writes safe summaries. Only this model reads the pages."""
 
 LOOKS = (
     *(
@@ -73,7 +73,7 @@ UNTAGS = (
 )
 
 
-def test_locks(harbour: Harbour) -> None:
+def test_attacks_do_not_get_past_locks(harbour: Harbour) -> None:
     scene = harbour.scene("locks", npc="Grim")
     anna, builder = scene.enters(harbour.anna), harbour.builder
     make_base(harbour, "hoards", "view:perm(Admin)", npc="grim")
@@ -101,7 +101,7 @@ def test_locks(harbour: Harbour) -> None:
                 assert CANARY not in builder.types(line), line
 
 
-def test_guards(harbour: Harbour) -> None:
+def test_attacks_do_not_get_past_guards(harbour: Harbour) -> None:
     scene = harbour.scene("guards", npc="Gard")
     anna, builder = scene.enters(harbour.anna), harbour.builder
     make_base(harbour, "guarded", "restricted:tag(outsider);edit:perm(Admin)", npc="gard")
@@ -117,7 +117,7 @@ def test_guards(harbour: Harbour) -> None:
 
 
 def is_guarded(harbour: Harbour, anna: Any) -> None:
-    """The NPC searches, and its model is told nothing of the page."""
+    """Check that the NPC searches, and that its model gets nothing of the page."""
     for name in ("gard", "gardd"):
         harbour.builder.types(f"ai/tools {name} = knowledge_base_search")
     before = len(harbour.model.requests)
@@ -129,7 +129,7 @@ def is_guarded(harbour: Harbour, anna: Any) -> None:
 
 
 def make_base(harbour: Harbour, key: str, locks: str, *, npc: str) -> None:
-    """A base of one page, bound to the NPC at hand by the superuser."""
+    """Make a base with one page, which the superuser binds to the current NPC."""
     shown = harbour.admin.types(
         f"kb/new {key} = {key.title()}",
         f"kb/edit {key}/The Hoard",
@@ -143,7 +143,7 @@ def make_base(harbour: Harbour, key: str, locks: str, *, npc: str) -> None:
 
 
 def search(harbour: Harbour, key: str) -> None:
-    """Have the model search in the base whenever it was not told anything of it yet."""
+    """Let the model search the base until it has got a result."""
     query = json.dumps({"query": f"smugglers {CANARY[:4]}", "bases": [key]})
 
     def behave(handler: Any) -> None:

@@ -1,7 +1,7 @@
-"""Pages of strangers in the browser of somebody who plays, and what else knocks at our ports.
+"""Web pages of strangers in a player's browser, and other uninvited requests to our ports.
 
-What a stranger's page may do is refused before anything is read of it; a password that everybody
-once knew lets nobody in.
+A request of a stranger's page is refused before anything of it is read. A password that was once
+public lets nobody in.
 """
 
 import base64
@@ -43,10 +43,11 @@ ODD = (
     *("/ai/npc/99999999999999999999/next/", "/ai/cards/%00/1/", "/ai/kb/-/page/%0d%0a/"),
     "/ai/lore//x/",
 )
-"""Addresses of branches, of the next prompt and of odd names: none of them may fail."""
+"""Addresses of branches, of the next prompt and with odd names. None of them may fail."""
 FORM = {"mode": "init", "csessid": "x", "cuid": "y", "browserstr": "z"}
 KNOWN = (
-    *("builder harbour-builder-1", "anna harbour-player-1"),  # tests give the superuser this one
+    # The password that tests give to the superuser.
+    *("builder harbour-builder-1", "anna harbour-player-1"),
     *("admin admin", "admin password", "builder builder", "anna anna", "admin ", "guest"),
 )
 TELNET = {
@@ -56,7 +57,7 @@ TELNET = {
 }
 
 
-def test_pages(harbour: Harbour) -> None:
+def test_hostile_texts_do_no_harm_on_web_pages(harbour: Harbour) -> None:
     harbour.scene("pages", npc="Page")
     name, password = harbour.demo.player
     with audit("pages", harbour) as subject:
@@ -110,7 +111,7 @@ def is_refused(harbour: Harbour, origin: str) -> bool:
 def asked(
     harbour: Harbour, path: str, headers: Mapping[str, str], form: Mapping[str, str] | None = None
 ) -> int:
-    """The status with which the game answers a request of a page."""
+    """Return the status with which the game answers a request of a page."""
     request = urllib.request.Request(
         f"http://localhost:{harbour.game.ports.web}{path}", headers=dict(headers)
     )
@@ -123,7 +124,7 @@ def asked(
 
 
 def typed_by_a_page(harbour: Harbour, head: bytes, line: str) -> str:
-    """What a browser is answered that sends a request to the telnet port, with a line in it."""
+    """Return the answer to a browser's request to the telnet port that contains a command line."""
     with socket.create_connection((HOST, harbour.game.ports.telnet), timeout=3) as browser:
         browser.sendall(head + f"{line}\r\nlook\r\n".encode())
         read = b""

@@ -1,4 +1,4 @@
-"""Patterns among the keys of a lorebook that take for ever, and what sets them off."""
+"""Lorebook keys with regular expressions that never end, and the texts that trigger them."""
 
 import json
 
@@ -63,7 +63,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
 BOOK = "bombs"
 
 
-def test_patterns(harbour: Harbour) -> None:
+def test_hostile_patterns_do_not_block_the_game(harbour: Harbour) -> None:
     harbour.model.behaves(answers("Aye."))
     put_book(harbour)
     scene = harbour.scene("patterns", npc="Rune")
@@ -86,7 +86,7 @@ def test_patterns(harbour: Harbour) -> None:
 
 
 def put_book(harbour: Harbour) -> None:
-    """A file with an entry for each pattern, and one whose key is what every text ends with."""
+    """Write a file with an entry for each pattern, and one whose key ends every text."""
     entries = [
         {**FIELDS, "keys": [f"/{pattern}/"], "content": f"Pattern {number}.", "use_regex": True}
         for number, (pattern, _) in enumerate(PATTERNS.values())

@@ -1,4 +1,4 @@
-"""Players who press: none of them keeps an NPC from the others, or sets all of them off."""
+"""Players who flood: none of them may block an NPC for others, or trigger all NPCs."""
 
 import string
 import time
@@ -15,15 +15,15 @@ from tests.services.llm.clients.stub_server import answers, answers_after
 pytestmark = [pytest.mark.server, pytest.mark.minutes(4)]
 
 LINES, LINES_OF_EACH = 60, 12
-"""What one types in a burst; and what each of all types, together twice what an NPC keeps."""
+"""How many lines one player types in a burst, and how many each player types in a joint burst."""
 
 PRESSERS = tuple(f"Presser{letter}" for letter in string.ascii_lowercase[:20])
 CROWD = tuple(f"Quip{letter}" for letter in string.ascii_lowercase[:12])
 TURN_SECONDS = 0.3
-"""How long the model takes, so that all that is said waits for it."""
+"""How long the model takes, so that everything said must wait for it."""
 
 MOST_TURNS = 2
-"""Turns that begin until somebody is answered who asks while others press, theirs among them."""
+"""The most turns until a person is answered who asks while others flood."""
 
 TURNS = """
 SELECT (
@@ -34,22 +34,22 @@ SELECT (
 FROM evennia_ai_turn AS own JOIN evennia_ai_record AS heard ON heard.id = own.event_record_id
 WHERE heard.body LIKE '%{words}%'
 """
-"""How many turns began from when the NPC heard these words to the one that answers them.
+"""A query for how many turns began until the one that answers these words.
 
-Asked of the database: a screen shows things late where thousands of lines are on their way to it.
+The database is asked, because screens lag when thousands of lines are on their way.
 """
 
 CALLS_MADE = "SELECT count(*) FROM evennia_ai_modelcall WHERE role IN ('speaker', 'decider')"
-"""What NPCs asked to answer, or to know whether to; what they sum up in idle time is their own."""
+"""A query for the model calls that answer or decide. Summaries in idle time are not counted."""
 
 MOST_CALLS = 32
-"""`EVENNIA_AI_LINE_CALLS`: what one line and all that follows from it may set off."""
+"""The setting `EVENNIA_AI_LINE_CALLS`: the most calls that one line may cause in all."""
 
 MOST_CALLS_OF_AN_ECHO = 9
-"""What one line may set off where one thing echoes the NPC."""
+"""The most calls that one line may cause if one thing echoes the NPC."""
 
 QUIET_SECONDS = 1.5
-"""For how long no model is asked where nothing is going on any more."""
+"""How many seconds without a model call count as quiet."""
 
 BURSTS_OF_ONE = {
     "whisper": "whisper quill = answer me {n}!",
@@ -60,7 +60,7 @@ BURSTS_OF_ALL = {
     "talk": "talk quill = answer me {n}!",
     "the same line": "talk quill = answer me!",
 }
-"""What one types who presses, and what twenty do. A burst of all waits for the NPC longest."""
+"""What one flooding player types, and what twenty players type together."""
 CALLS = {
     "all by name": f"say {', '.join(CROWD)}, what do you say?",
     "all at once": "say Everybody, what do you all say?",
@@ -109,12 +109,12 @@ class Speaks(Echo, DefaultCharacter):
     def answers(self, words):
         self.execute_cmd(f"say Quill, you said: {words}")
 """
-"""Things and scripted characters that answer whatever they hear, and so keep an NPC talking."""
+"""Things and scripted characters that answer everything they hear, and so keep an NPC talking."""
 
 _asked = count(1)
 
 
-def test_queues(harbour: Harbour) -> None:
+def test_floods_do_not_block_queues(harbour: Harbour) -> None:
     scene = harbour.scene("queues", npc="Quill")
     victim = scene.enters(harbour.anna)
     pressing = [scene.enters(harbour.newcomer(name)) for name in PRESSERS]
@@ -159,14 +159,14 @@ def test_queues(harbour: Harbour) -> None:
 
 
 def press(pressing: Sequence[Person], line: str, lines: int) -> None:
-    """Have everybody type the line again and again, all at once."""
+    """Let everybody type the line again and again, at the same time."""
     for one in pressing:
         typed = "".join(f"{line.format(n=n)}\r\n" for n in range(lines))
         one.client.send_bytes(typed.encode())
 
 
 def turns_until_answered(scene: Scene, victim: Person) -> int:
-    """Turns of the NPC that begin once somebody else was heard, up to the one for them."""
+    """Return how many turns of the NPC begin until it answers somebody else's words."""
     words = f"When sails the ferry, number {next(_asked)}"
     victim.client.send(f"talk {scene.npc} = {words}?")
     end = time.monotonic() + PATIENCE_SECONDS
@@ -182,21 +182,21 @@ def calls_made(harbour: Harbour) -> int:
 
 
 def settle(harbour: Harbour) -> None:
-    """Drop what waits, so that the next attack begins as the first did."""
+    """Drop all waiting events, so that the next attack begins like the first."""
     harbour.builder.types("ai/stopall = an attack is over")
     wait_until_quiet(harbour)
     harbour.builder.types("ai/startall")
 
 
 def wait_until_asked(harbour: Harbour, before: int) -> None:
-    """Wait until an NPC has asked a model once more."""
+    """Wait until an NPC has called a model once more."""
     end = time.monotonic() + PATIENCE_SECONDS
     while calls_made(harbour) == before and time.monotonic() < end:
         time.sleep(0.1)
 
 
 def wait_until_quiet(harbour: Harbour, *, seconds: float = QUIET_SECONDS) -> None:
-    """Wait until no model was asked for anything for so many seconds."""
+    """Wait until no model was called for a number of seconds."""
     end = time.monotonic() + PATIENCE_SECONDS
     known = -1
     while known != (known := len(harbour.model.requests)) and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""Servers of models that fail, lie, or flood: the NPC goes on, and so does everybody else."""
+"""Model servers that fail, lie or flood must not stop the NPC or anybody else."""
 
 import json
 import re
@@ -124,7 +124,10 @@ LIES: dict[str, Behaviour] = {
 
 
 def attacks() -> dict[str, tuple[Behaviour, ...]]:
-    """All of them by name. A flood takes long to make, and most who import this send none."""
+    """Return all attacks by name.
+
+    Floods are made only when needed, because they take long to make.
+    """
     return {
         **{f"fault: {name}": fault.behaviours for name, fault in FAULTS.items()},
         **{f"flood: {name}": (flood.sent(),) for name, flood in OPENAI.items()},
@@ -132,7 +135,7 @@ def attacks() -> dict[str, tuple[Behaviour, ...]]:
     }
 
 
-def test_replies(harbour: Harbour) -> None:
+def test_hostile_model_replies_do_no_harm(harbour: Harbour) -> None:
     scene = harbour.scene("replies", npc="Rex")
     anna, builder = scene.enters(harbour.anna), harbour.builder
     builder.types("ai/tools rex = look")

@@ -1,6 +1,6 @@
-"""Builders' commands, every switch of them, typed by a Player and by a Helper: nothing is done.
+"""Builders' commands with every switch, typed by a Player and by a Helper, must do nothing.
 
-The switches are read from the commands themselves, so that a new one is tried from its first day.
+The switches are read from the commands, so that new ones are tried from their first day.
 """
 
 import ast
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.server
 
 COMMANDS = ROOT / "evennia_ai" / "commands"
 BUILDERS = "BUILDER_LOCK"
-"""What stands in the lock of a command that is for builders."""
+"""The text in the lock of a command that is for builders."""
 
 ARGUMENTS = "mara = 1"
-"""For every switch: the name of an NPC that is there, and a value."""
+"""The arguments for every switch: the name of an existing NPC, and a value."""
 
 EVENNIAS = (
     "@py 1",
@@ -64,7 +64,7 @@ EVENNIAS = (
     "@sethome mara = #2",
     "@open out = #2",
 )
-"""Commands of Evennia with which an NPC could be changed from beside."""
+"""Commands of Evennia that could change an NPC."""
 
 
 PLAYED = {
@@ -73,11 +73,11 @@ PLAYED = {
     "and quelled, and left": ("ic Mara", "quell", "unquell", "ooc"),
     "twice": ("ic Mara", "ooc", "ic Mara", "ooc"),
 }
-"""What the superuser types, who then is himself again."""
+"""Lines that the superuser types while playing an NPC. Then he plays his own character again."""
 
 
 def verbs() -> Iterator[str]:
-    """Every line that a builder's command has a method for."""
+    """Return the switches for which a builder's command has a method."""
     for path in sorted(COMMANDS.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for one in ast.walk(tree):
@@ -97,7 +97,7 @@ def verbs() -> Iterator[str]:
 
 
 def switches(verbs: ast.expr) -> Iterator[str]:
-    """The switches of a command's table, some of which are words in one text: `**alike("a b")`."""
+    """Return the switches in a command's table. Several may be in one text: `**alike("a b")`."""
     assert isinstance(verbs, ast.Dict)
     for name, value in zip(verbs.keys, verbs.values, strict=True):
         if name is not None:
@@ -109,7 +109,7 @@ def switches(verbs: ast.expr) -> Iterator[str]:
 
 
 def lines() -> Iterator[str]:
-    """What is typed: our own commands with every switch, and Evennia's."""
+    """Return the lines to type: our own commands with every switch, and Evennia's commands."""
     for verb in verbs():
         yield f"{verb} {ARGUMENTS}"
     yield "comp/create evil = 1200: Obey me."
@@ -120,7 +120,7 @@ def lines() -> Iterator[str]:
     yield from EVENNIAS
 
 
-def test_rights(harbour: Harbour) -> None:
+def test_attackers_gain_no_rights(harbour: Harbour) -> None:
     scene = harbour.scene("rights", npc="Mara")
     player = scene.enters(harbour.newcomer("Ben", links=True))
     helper = scene.enters(harbour.newcomer("Hilda"))
@@ -144,7 +144,7 @@ def test_rights(harbour: Harbour) -> None:
 
 
 def is_no_superuser(harbour: Harbour, player: Person, *lines: str) -> None:
-    """After the superuser typed the lines, the NPC takes nothing that is locked, and is there."""
+    """Check that an NPC played by the superuser cannot pick up locked things."""
     shown = harbour.admin.types(*lines, "ic admin")
     assert "You become Mara" in shown, shown
     harbour.builder.types(
@@ -159,7 +159,7 @@ def is_no_superuser(harbour: Harbour, player: Person, *lines: str) -> None:
 
 
 def everything(harbour: Harbour) -> dict[str, str]:
-    """A hash of each table of the game but those that only say who is logged in."""
+    """Return a hash of each table of the game, except those that record who is logged in."""
     tables = rows_of(harbour.game, "SELECT name FROM sqlite_master WHERE type = 'table'")
     named = sorted(name for (name,) in tables if name not in PASSING)
     return {
@@ -178,4 +178,4 @@ PASSING = frozenset(
         *("evennia_ai_modelcall", "evennia_ai_record", "evennia_ai_turn"),
     }
 )
-"""What changes by itself: who is logged in, and what NPCs of other rooms do in idle time."""
+"""Tables that change by themselves: logins, and what NPCs in other rooms do in idle time."""

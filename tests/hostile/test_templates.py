@@ -1,6 +1,6 @@
-"""Templates that a builder's account in other hands writes: each is refused in a line, or harmless.
+"""Templates written with a stolen builder's account: each is refused in a line, or harmless.
 
-One is made and its prompt looked at, as the NPC would send it now.
+Each component is created, and the prompt that the NPC would send is shown.
 """
 
 import re
@@ -13,10 +13,10 @@ from tests.hostile.harbour import Harbour
 pytestmark = pytest.mark.server
 
 MOST_GROWN_MIB = 60
-"""What the server may grow by for one of them; the worst once took 977."""
+"""The most MiB by which the server may grow for one template. The worst once took 977."""
 
 TEMPLATES = {
-    # Names that Jinja2 knows are used, or bound to something else
+    # Names of Jinja2 are used or assigned
     "self": "{{ self._TemplateReference__context }}",
     "self alone": "{{ self }}{{ char|upper }}",
     "a name that Python takes for another": "{% if \ufb01 %}x{% endif %}",
@@ -36,7 +36,7 @@ TEMPLATES = {
     "the insides of a loop": "{% for x in char %}{{ loop.__class__ }}{{ loop._i }}{% endfor %}",
     "range itself": "{{ range }}",
     "undefined of the insides": "{{ nobody.__class__ }}",
-    # As much as there is
+    # Very long texts
     "a long loop": "{% for x in range(2000000000) %}x{% endfor %}",
     "filters in filters": "{{ char" + "|upper" * 45 + " }}",
     "a filter of what was said, again and again": "{% if lastMessage|upper %}{% endif %}" * 60,
@@ -56,7 +56,7 @@ TEMPLATES = {
     "digits that are joined": "{{ 999999999999999999 + 999999999999999999 }}",
     "a shifted number": "{{ 1 << 9999999999 }}",
     "a division by nothing": "{{ 1 / 0 }}{{ 1 % 0 }}{{ 1 // 0 }}",
-    # As deep as there is
+    # Very deep nesting
     "three hundred brackets": "{{ " + "(" * 300 + "1" + ")" * 300 + " }}",
     "three hundred lists": "{{ " + "[" * 300 + "]" * 300 + " }}",
     "many negations": "{{ " + "not " * 250 + "1 }}",
@@ -64,7 +64,7 @@ TEMPLATES = {
     "ifs in ifs": "{% if 1 %}" * 50 + "x" + "{% endif %}" * 50,
     "three thousand elif": "{% if 0 %}" + "{% elif 1 %}x" * 3000 + "{% endif %}",
     "ten thousand names": "{{char}}" * 6000,
-    # Macros that are work: dice, lists, variables, values, and what only looks cheap
+    # Macros that take work: dice, lists, variables, values, and some that only look harmless
     "a hundred dice, 1,999 times": "{{roll:100d6}}" * 1_999,
     "a hundred dice, 2,001 times": "{{roll:100d6}}" * 2_001,
     "random in random in random": "{{random::{{random::{{random::a::b}}::c}}::d}}" * 600,
@@ -83,7 +83,7 @@ TEMPLATES = {
     "comments that do not end": "{#" * 20_000,
     "statements that do not end": "{%" * 20_000,
     "blanks in the name of an outlet": "{{outlet::a" + " " * 40_000 + "b}}",
-    # Broken ones
+    # Invalid templates
     "half a statement": "{% for",
     "half a name": "{{ char",
     "an end alone": "{% endfor %}",
@@ -96,10 +96,10 @@ TEMPLATES = {
 }
 ADDRESS = re.compile(r"0x[0-9a-f]{6}|<bound method|<built-in|<class|<function")
 LINE = 1200
-"""Characters that fit into a typed line."""
+"""How many characters fit into a typed line."""
 
 
-def test_templates(harbour: Harbour) -> None:
+def test_hostile_templates_are_not_evaluated(harbour: Harbour) -> None:
     harbour.scene("templates", npc="Tess")
     builder = harbour.builder
     with audit("templates", harbour) as subject:
@@ -116,7 +116,7 @@ def test_templates(harbour: Harbour) -> None:
 
 
 def lines_of(template: str) -> list[str]:
-    """What is typed to write it: one line, or into the editor where it is longer."""
+    """Return the lines to type: one line, or lines for the editor if the template is longer."""
     create = "component/create evil@npc:tess = 1301, system"
     if len(template) < LINE:
         return [f"{create}: {template}"]

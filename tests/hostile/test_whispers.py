@@ -1,7 +1,7 @@
-"""A whisper on a builder's screens: nothing that a builder types shows a word of it.
+"""A whisper must not appear on a builder's screens, whatever the builder types.
 
-The commands are read from the code, so that a new one is tried from its first day. Before them the
-builder writes texts that repeat what was said last, and keys that look for it.
+The commands are read from the code, so that new ones are tried from their first day. First the
+builder writes texts that repeat the last words said, and keys that search for them.
 """
 
 import json
@@ -36,17 +36,17 @@ LEFT_OUT = re.compile(
     "edit|create|import|export|spawn|approve|reject|move|start|remove|clear|delete|forget|reset"
     "|stop|/off|/undo|/retry|new|^ai/pause|^lorekeeper"
 )
-"""Commands that end what is tried here, or that ask something."""
+"""Commands that would end the test or that ask for confirmation."""
 ARGUMENTS = ("wren", "wren = full", "wren = lore:spies#0", "wren = component:spya", "wren = hello")
 
 
 def lines() -> list[str]:
-    """What is typed about the NPC."""
+    """Return the lines to type about the NPC."""
     shown = [verb for verb in verbs() if not LEFT_OUT.search(verb)]
     return [f"{verb} {arguments}" for verb in shown for arguments in ARGUMENTS]
 
 
-def test_whispers(harbour: Harbour) -> None:
+def test_whispers_stay_private_under_attack(harbour: Harbour) -> None:
     scene = harbour.scene("whispers", npc="Wren")
     anna = scene.enters(harbour.anna)
     builder = harbour.builder

@@ -1,1 +1,1 @@
-"""Model servers as people run them, played on loopback."""
+"""Imitations of common model servers, on loopback."""

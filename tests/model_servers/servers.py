@@ -1,18 +1,18 @@
-"""Eight model servers, played on loopback: what each takes, refuses and tells about itself.
+"""Imitations of eight model servers on loopback: what each accepts, refuses and reports.
 
-They answer as the real ones did in autumn 2026 where it matters to a client: paths, the key, names
-of models, fields that are refused, the window and what becomes of a prompt that is longer, usage,
-tools, forms of answers, and the shape of an error. Each says the same sentence. Where it does not
-say otherwise, a server is as its documentation and its source describe it:
+They answer as the real servers did in autumn 2026 in everything that matters to a client: paths,
+keys, names of models, refused fields, the window and what happens to longer prompts, usage, tools,
+schemas, and the format of errors. All say the same sentence. They follow the documentation and the
+source of each server:
 
-    ollama      github.com/ollama/ollama, docs/api.md, openai/openai.go: 4,096 tokens unless told
-    llama.cpp   github.com/ggml-org/llama.cpp, tools/server/README.md: the window shared by slots
-    lmstudio    lmstudio.ai/docs/developer/rest: /api/v0/models; errors under "error" as a text
-    koboldcpp   github.com/LostRuins/koboldcpp, its api documentation: /api/extra, cuts the start
-    vllm        docs.vllm.ai: max_model_len in /v1/models; tools only where they were switched on
+    ollama      github.com/ollama/ollama, docs/api.md, openai/openai.go: 4,096 tokens by default
+    llama.cpp   github.com/ggml-org/llama.cpp, tools/server/README.md: slots share the window
+    lmstudio    lmstudio.ai/docs/developer/rest: /api/v0/models; a text under "error"
+    koboldcpp   github.com/LostRuins/koboldcpp, its API documentation: /api/extra; cuts the start
+    vllm        docs.vllm.ai: max_model_len in /v1/models; tools only if they were switched on
     openrouter  openrouter.ai/docs/api-reference: comments in streams, context_length in /v1/models
     openai      platform.openai.com/docs/api-reference: fields that reasoning models refuse
-    anthropic   docs.anthropic.com/en/api: /v1/messages, x-api-key, context refused in words
+    anthropic   docs.anthropic.com/en/api: /v1/messages, x-api-key, too long prompts refused
 """
 
 import json
@@ -44,25 +44,25 @@ def _text_of(content: Any) -> str:
 
 
 class ModelServer:
-    """What all have in common: OpenAI's protocol with one model, no key, a window of 4,096."""
+    """The common base: OpenAI's protocol, one model, no key, a window of 4,096 tokens."""
 
     root = "/v1"
-    """Where the API begins, as a profile's address ends."""
+    """The path at which the API begins, which ends a profile's address."""
     model = "served-model"
     needs_key = False
     window = 4096
     takes_any_model = False
     embeds = 384
-    """How many numbers its vectors of texts have; 0: it makes none."""
+    """The length of its text vectors; 0 if it makes none."""
     takes: ClassVar[frozenset[str]] = frozenset()
-    """The fields that it takes; empty: whatever there is."""
+    """The fields that it accepts; empty if it accepts all."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         """Path and body of what arrived."""
         self.base_url = ""
 
-    # What it refuses, in its own words
+    # What the server refuses, in its own words
 
     def no_key(self) -> RefusedError:
         return self.error(401, "Invalid API key", "authentication_error")
@@ -79,10 +79,10 @@ class ModelServer:
     def error(self, status: int, message: str, kind: str) -> RefusedError:
         return RefusedError(status, {"error": {"message": message, "type": kind, "code": status}})
 
-    # What it tells
+    # What the server reports about itself
 
     def told(self, path: str, body: dict[str, Any]) -> Any:
-        """The answer to a path that is no chat."""
+        """Return the answer to a path that is not the chat."""
         if path == f"{self.root}/models":
             return {"object": "list", "data": [self.model_row()]}
         if path == f"{self.root}/embeddings" and self.embeds:
@@ -97,21 +97,21 @@ class ModelServer:
     def model_row(self) -> dict[str, Any]:
         return {"id": self.model, "object": "model", "created": 1, "owned_by": "library"}
 
-    # What it does with a chat
+    # What the server does with a chat
 
     def checked(self, body: dict[str, Any]) -> None:
-        """Refuse what it does not take."""
+        """Refuse requests that the real server would refuse."""
         if not self.takes_any_model and body.get("model") != self.model:
             raise self.no_model(str(body.get("model")))
         for name in sorted(body.keys() - self.takes if self.takes else ()):
             raise self.no_field(name)
 
     def fitted(self, tokens: int, body: dict[str, Any]) -> int:
-        """How many tokens of the prompt the model reads."""
+        """Return how many tokens of the prompt the model reads."""
         return min(tokens, self.window)
 
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The message: a call of the tool that is demanded, an answer in a form, or a sentence."""
+        """Return the message: a required tool call, an answer with a schema, or a sentence."""
         name = self.asked_for(body, [one["function"]["name"] for one in body.get("tools") or ()])
         if name:
             call = {"id": "call_1", "type": "function"}
@@ -122,7 +122,7 @@ class ModelServer:
         return {"content": SENTENCE}
 
     def asked_for(self, body: dict[str, Any], names: list[str]) -> str:
-        """The tool that is demanded, by its choice or in the last words; "" for none."""
+        """Return the tool that must be called, by tool_choice or the last words, or ""."""
         choice = body.get("tool_choice")
         kind = choice.get("type") if isinstance(choice, dict) else choice
         if names and kind in ("any", "required", "tool", "function"):
@@ -131,7 +131,7 @@ class ModelServer:
         return next((name for name in names if f'tool "{name}"' in last), "")
 
     def stream(self, message: dict[str, Any], usage: dict[str, Any], body: Any) -> Iterator[bytes]:
-        """The events of a reply."""
+        """Yield the events of a streamed reply."""
         yield self.event({"role": "assistant", "content": ""})
         for piece in _pieces(message):
             yield self.event(piece)
@@ -290,7 +290,7 @@ class KoboldCpp(ModelServer):
 
 class VLLM(ModelServer):
     has_tools = False
-    """Whether it was started with `--enable-auto-tool-choice`."""
+    """True if the server was started with `--enable-auto-tool-choice`."""
     model = "Qwen/Qwen3-4B-Instruct-2507"
 
     def model_row(self) -> dict[str, Any]:
@@ -490,7 +490,7 @@ KINDS: Final[dict[str, type[ModelServer]]] = {
 
 @contextmanager
 def serve(kind: str) -> Iterator[ModelServer]:
-    """A server of this kind on a free port; `base_url` is what a profile of it says."""
+    """Run a server of this kind on a free port. `base_url` is the address for a profile."""
     played = KINDS[kind]()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"of": played}))
     server.daemon_threads = True
@@ -551,18 +551,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *args: Any) -> None:
-        """Silence."""
+        """Log nothing."""
 
 
 def _tokens(body: dict[str, Any]) -> int:
-    """About as many tokens as the prompt has."""
+    """Return about as many tokens as the prompt has."""
     texts = [_text_of(body.get("system")), json.dumps(body["tools"]) if "tools" in body else ""]
     texts += [_text_of(message.get("content")) for message in body["messages"]]
     return sum(map(len, texts)) // CHARACTERS_PER_TOKEN + 4 * len(body["messages"])
 
 
 def _vector(text: str, size: int) -> list[float]:
-    """A vector that is near those of texts with the same words; its length is not 1."""
+    """Return a vector that is similar for texts with the same words. Its length is not 1."""
     numbers = [0.0] * size
     for word in re.findall(r"\w+", text.casefold()):
         numbers[crc32(word.encode()) % size] += 2.0
@@ -574,7 +574,7 @@ def _call_of(name: str) -> dict[str, str]:
 
 
 def _example(schema: dict[str, Any]) -> Any:
-    """The least value that has this form."""
+    """Return the smallest value that fits a schema."""
     if "enum" in schema:
         return schema["enum"][0]
     if "anyOf" in schema:

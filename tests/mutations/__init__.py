@@ -1,14 +1,14 @@
-"""Breaks the package on purpose, one requirement at a time, to see the tests that cite it fail.
+"""Break the package on purpose, one requirement at a time, and check that a test fails.
 
-`table.yaml` holds the mutations: a file of `evennia_ai`, a text that stands in it exactly once,
-what it becomes, and the requirement of `docs/extend/requirements.md` that is broken by it.
-For each of them exactly the tests that cite this requirement run, and one of them must fail:
+`table.yaml` lists the mutations. Each has a file of `evennia_ai`, a text that is in the file
+exactly once, its replacement, and the requirement of `docs/extend/requirements.md` that the change
+breaks. For each mutation the tests run that cite this requirement, and one of them must fail:
 
     python -m tests.mutations [--only S4-20] [--list]
 
-No file is changed. Each row is tried in a process of its own (`children.py`), first in one forked
-from where all these tests are collected: the functions that live there get their changed code. What
-survives that, as a changed constant does, is handed to Python where it imports the module
-(`breaking.py`), in a process that has Evennia loaded and nothing of ours, and must be killed there.
-Tests that start other processes cannot see either and are left out.
+No file is changed. Each row is tried in its own process (`children.py`). First this is a fork of
+the process that has collected all tests; its existing functions get the changed code. A change of a
+constant, for example, has no effect there. If the tests pass, the changed module is imported in a
+second process (`breaking.py`), which has loaded Evennia but none of our modules, and a test must
+fail there. Tests that start other processes would not see the change, so they are left out.
 """

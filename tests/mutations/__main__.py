@@ -1,4 +1,4 @@
-"""The command line: one line a mutation as it is judged, and how many passed at the end."""
+"""The command line: print a line per mutation when it is judged, and how many were killed."""
 
 import argparse
 import gc
@@ -16,7 +16,7 @@ COLLECTING_SECONDS = 180
 
 
 def main(words: list[str]) -> int:
-    """Judge the rows that were asked for; 1 when one of them was not killed."""
+    """Judge the requested rows. Return 1 if one of them was not killed."""
     options = _options(words)
     rows = [row for row in mutations() if not options.only or row.req in options.only]
     if options.list:
@@ -39,7 +39,7 @@ def _options(words: list[str]) -> argparse.Namespace:
 
 
 def _judge(rows: list[Mutation]) -> int:
-    """Print what becomes of each row; how many were not killed."""
+    """Print the result of each row, and return how many were not killed."""
     known = _known(rows)
     killers: dict[int, str] = {}
     for number, killer in known["killers"]:
@@ -64,7 +64,7 @@ def _judge(rows: list[Mutation]) -> int:
 
 
 def _known(rows: list[Mutation]) -> dict[str, Any]:
-    """What `judging.living` finds in a child; and Evennia is started here."""
+    """Return the results of `judging.living` from a child, and start Evennia in this process."""
     evennia_start.start_without_ours()
     gc.freeze()
     files = [
@@ -72,7 +72,8 @@ def _known(rows: list[Mutation]) -> dict[str, Any]:
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         if "mark.req(" in path.read_text(encoding="utf-8")
     ]
-    limit = 2 * COLLECTING_SECONDS + len(rows) * LIMIT_SECONDS  # each row has its own beside it
+    # Each row has its own folder next to this one.
+    limit = 2 * COLLECTING_SECONDS + len(rows) * LIMIT_SECONDS
     ((_, known),) = each([partial(judging.living, files, rows)], at_once=1, limit_seconds=limit)
     if isinstance(known, ChildError):
         raise SystemExit(f"the tests cannot be collected: {known}")
@@ -90,7 +91,7 @@ def _verdict(row: Mutation, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _said(answer: dict[str, Any] | ChildError) -> tuple[str | None, str]:
-    """The test that killed it, or None, and what is printed of it."""
+    """Return the test that killed a row, or None, and the text to print."""
     if isinstance(answer, ChildError):
         return None, f"NOT JUDGED: {answer}"
     if problem := answer.get("problem"):
@@ -105,7 +106,7 @@ def _said(answer: dict[str, Any] | ChildError) -> tuple[str | None, str]:
 
 
 def _unfair(tests: list[str], database: str) -> set[str]:
-    """Those of the tests that fail on the code as it is, or cannot be tried on it."""
+    """Return those tests that fail on the unchanged code, or cannot run on it."""
     halves = [half for half in (tests[::2], tests[1::2]) if half]
     works: list[Callable[[], Any]] = [
         partial(judging.failing, half, database=database) for half in halves

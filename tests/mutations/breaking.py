@@ -1,7 +1,8 @@
-"""Changes one module: where Python imports it, or in the functions of it that live already.
+"""Change one module: when Python imports it, or in its functions that exist already.
 
-The first is right for every change and dear, for all that imports the module is imported anew. The
-second reaches what functions do and nothing that was computed on import.
+Changing at import works for every mutation but is slow, because everything that imports the module
+must be imported again. Changing existing functions is fast, but values that were computed at import
+stay the same.
 """
 
 import importlib.abc
@@ -15,7 +16,7 @@ from tests.mutations.table import Mutation
 
 
 def break_by(mutation: Mutation) -> None:
-    """From now on, importing the mutation's module gives the changed one, in this process.
+    """Make this process import the changed module instead of the real one.
 
     Raises:
         RuntimeError: the module is imported already.
@@ -27,7 +28,7 @@ def break_by(mutation: Mutation) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds one module alone."""
+    """An import hook that finds only the changed module."""
 
     def __init__(self, mutation: Mutation) -> None:
         self._mutation = mutation
@@ -45,7 +46,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _Changed(importlib.machinery.SourceFileLoader):
-    """Loads a source that is not the file's, and neither reads nor writes what is compiled."""
+    """A loader of changed source code. It neither reads nor writes compiled files."""
 
     def __init__(self, name: str, file: str, *, source: str) -> None:
         super().__init__(name, file)
@@ -56,11 +57,11 @@ class _Changed(importlib.machinery.SourceFileLoader):
 
 
 def break_living(mutation: Mutation, functions: Iterable[FunctionType]) -> int:
-    """Give those of the functions that the mutation changes their changed code; how many those are.
+    """Replace the code of existing functions by that of the mutation. Return how many changed.
 
     Raises:
-        TableError: the mutation cannot be applied.
-        ValueError: a function would close over other variables than it does.
+        TableError: the mutation cannot be applied. ValueError: the changed function would need
+            other closure variables.
     """
     after, before = (
         compile(source, str(mutation.path), "exec", dont_inherit=True)
@@ -76,7 +77,7 @@ def break_living(mutation: Mutation, functions: Iterable[FunctionType]) -> int:
 
 
 def _changed(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """The codes inside, pair by pair, that are not the same; nothing where they do not pair."""
+    """Return the pairs of code objects inside that differ. Empty if they cannot be paired."""
     inside = [
         [one for one in code.co_consts if isinstance(one, CodeType)] for code in (before, after)
     ]

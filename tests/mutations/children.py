@@ -1,4 +1,4 @@
-"""Work done in forked processes, a few at a time: each begins as its parent is now."""
+"""Run work in forked processes, a few at a time. Each begins with the state of its parent."""
 
 import json
 import os
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 Work = Callable[[], Any]
-"""What a child does; what it returns must be what JSON can say."""
+"""The work of a child process. It must return what JSON can express."""
 MOST_TOLD = 3000
-"""Characters of what a child wrote that are told of it, the last ones."""
+"""How many of the last characters of a child's output are reported."""
 
 
 class ChildError(Exception):
-    """A child that did not end well; the text holds what it wrote last."""
+    """A child process failed. The text has the end of its output."""
 
 
 def each(works: list[Work], *, at_once: int, limit_seconds: int) -> Iterator[tuple[int, Any]]:
-    """The number of each work and what it returned, or the `ChildError`, as they are done."""
+    """Yield the index of each work with its result, or a `ChildError`, as the work ends."""
     with tempfile.TemporaryDirectory() as folder:
         waiting = list(enumerate(works))[::-1]
         running: dict[int, int] = {}
@@ -36,7 +36,10 @@ def each(works: list[Work], *, at_once: int, limit_seconds: int) -> Iterator[tup
 
 
 def _ended(processes: Iterable[int]) -> tuple[int, int]:
-    """The first of these that ends, and its status; other children are not ours to wait for."""
+    """Wait until one of these processes ends, and return it with its status.
+
+    Other child processes of this one are ignored.
+    """
     while True:
         for process in processes:
             ended, status = os.waitpid(process, os.WNOHANG)
@@ -46,14 +49,14 @@ def _ended(processes: Iterable[int]) -> tuple[int, int]:
 
 
 def _started(work: Work, path: Path, limit_seconds: int) -> int:
-    """The process that does `work`."""
+    """Start the process that does `work`."""
     sys.stdout.flush()
     sys.stderr.flush()
     if process := os.fork():
         return process
     code = 1
     try:
-        # Python's own handler would wait until a C function returns; this ends it at once.
+        # This ends the process at once. Python's own handler would wait until a C function returns.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(limit_seconds)
         with path.with_suffix(".log").open("w") as log:

@@ -1,7 +1,7 @@
-"""Evennia started twice over: without our package in the parent, with it in each child.
+"""Start Evennia in two steps: without our package in the parent, with it in each child.
 
-What a child need not import again, and the database it need not migrate, is most of the time that
-a mutation would take.
+Most of the time that a mutation would take is saved, because children need not import Evennia or
+migrate a database again.
 """
 
 import base64
@@ -26,7 +26,7 @@ _all_apps: list[str] = []
 
 
 def start_without_ours() -> None:
-    """Start Evennia as if our app were not installed; nothing of `evennia_ai` is imported."""
+    """Start Evennia as if our app were not installed. Nothing of `evennia_ai` is imported."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     import django
@@ -34,10 +34,12 @@ def start_without_ours() -> None:
 
     _all_apps[:] = settings.INSTALLED_APPS
     settings.INSTALLED_APPS = [app for app in _all_apps if app != "evennia_ai"]
-    # The settings read where the database is by a module of ours; each child imports it anew.
+    # The settings get the address of the database from a module of ours. Each child imports it
+    # again.
     for name in [name for name in sys.modules if name.split(".")[0] == "evennia_ai"]:
         del sys.modules[name]
-    with contextlib.redirect_stdout(io.StringIO()):  # what a start says is no news here
+    # Messages of the start are of no interest here.
+    with contextlib.redirect_stdout(io.StringIO()):
         django.setup()
         import evennia
 
@@ -47,7 +49,7 @@ def start_without_ours() -> None:
 
 
 def start_with_ours() -> None:
-    """Install our app too; tests do it in place of `django.setup()`."""
+    """Install our app too. Tests call this instead of `django.setup()`."""
     from django.apps import apps
     from django.conf import settings
 
@@ -56,21 +58,21 @@ def start_with_ours() -> None:
 
 
 def modules_of_others() -> list[str]:
-    """What is imported by now and is not of this repository."""
+    """Return the imported modules that do not belong to this repository."""
     return [name for name in sys.modules if name.split(".")[0] not in (*OURS, "__main__")]
 
 
 def import_again(names: list[str]) -> None:
-    """Import what a child had to import, so that no other child must."""
+    """Import what a child has imported, so that no other child must do it."""
     for name in names:
         if name not in sys.modules:
-            # Some modules are only put there by others, or refuse to be imported by name.
+            # Some modules exist only after others are imported, or cannot be imported by name.
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
 
 
 def migrated_database() -> str:
-    """A migrated test database, in letters."""
+    """Return a migrated test database as text."""
     from django.db import connection
     from django.test import utils
 
@@ -79,7 +81,7 @@ def migrated_database() -> str:
 
 
 def set_up(database: str) -> list[Any]:
-    """Connect Django to a copy of this database, in memory."""
+    """Connect Django to a copy of this database in memory."""
     from django.db import connection
 
     source = sqlite3.connect(":memory:")

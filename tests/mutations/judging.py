@@ -1,6 +1,6 @@
-"""The tests of a requirement: which they are, and what they say of the code as a mutation left it.
+"""Find the tests of a requirement, and run them on code that a mutation has changed.
 
-Everything here happens in a child, which ends after it: nothing is put back.
+Everything here runs in a child process that ends afterwards, so nothing is restored.
 """
 
 import gc
@@ -23,37 +23,37 @@ from tests.mutations.table import ROOT, Mutation, TableError
 
 AT_ONCE = 2
 LIMIT_SECONDS = 240
-"""How long a mutation may take: one that never ends is not killed by what a test asserts."""
+"""The time limit of a mutation. One that never ends is not killed by an assertion."""
 
 ELSEWHERE = {"server", "service", "packaging"}
-"""The marks of tests that start another process, where the code is as it was."""
+"""The marks of tests that start other processes, in which the code is unchanged."""
 ACCIDENTS = (AttributeError, ImportError, NameError, SyntaxError)
-"""What says that a mutation is no program any more, rather than that it does wrong."""
+"""Errors which show that a mutation left no valid program, instead of wrong behaviour."""
 STAGES = ((0, 1), (2, 3), (4, 5, 6, 7))
-"""The ranks of tests that are collected together."""
+"""The three groups of tests, by rank. The tests of a group are collected in one process."""
 SLOW = ("tests/cli/",)
-"""Folders most of whose tests start other processes."""
+"""Folders in which most tests start other processes."""
 IN_EVENNIA = ("tests/acceptance/", "tests/commands/", "tests/npc/", "tests/store/")
-"""Folders for whose tests Evennia is started."""
+"""Folders whose tests need Evennia."""
 PROFILE = "mutations"
-"""The profile of Hypothesis in which a mutation's examples are the same each time."""
+"""The Hypothesis profile with which a mutation gets the same examples each time."""
 
 
 def living(files: list[str], rows: list[Mutation]) -> dict[str, Any]:
-    """What the tests in these files say of the rows, as far as that can be told without importing.
+    """Judge rows in the functions that exist already, without importing anything again.
 
-    All of them are collected once, and each row is tried in a child of this process, in the
-    functions that live already. Who survives that may have changed what is computed on import.
+    All tests are collected once, and each row is tried in a child of this process. A row that
+    survives may have changed a value that is computed at import.
 
     Returns:
-        `tests`, by the requirements they cite: `[rank, node id]`, those of a lower rank take less
-        time; `killers`: `[number of the row, node id]` of each that was killed by a test that
-        passes without it; `modules` of others that were imported; `database`: a migrated one.
+        `tests`, by the requirements that they cite: `[rank, node id]`, where a lower rank takes
+            less time. `killers`: `[number of the row, node id]` for each row killed by a test that
+            passes without it. `modules` of others that were imported. `database`: a migrated one.
     """
     _set_out()
     answer: dict[str, Any] = {}
     seen = _Seen(stops=True, instead=lambda session: answer.update(_tried(session, seen, rows)))
-    _pytest(["--capture=no", *files], seen)  # what is captured would be shared by the children
+    _pytest(["--capture=no", *files], seen)  # Children would share captured output.
     if seen.accidents:
         raise RuntimeError(f"tests cannot be collected: {seen.accidents}")
     return answer
@@ -63,7 +63,7 @@ def _tried(session: pytest.Session, seen: "_Seen", rows: list[Mutation]) -> dict
     tests = _citing(seen.items)
     modules, database = evennia_start.modules_of_others(), evennia_start.migrated_database()
     _connected_already()
-    gc.unfreeze()  # what is frozen is not found
+    gc.unfreeze()  # Frozen objects are not found by the garbage collector.
     functions: dict[str, list[FunctionType]] = defaultdict(list)
     for one in gc.get_objects():
         if isinstance(one, FunctionType):
@@ -79,7 +79,8 @@ def _tried(session: pytest.Session, seen: "_Seen", rows: list[Mutation]) -> dict
         try:
             broken = break_living(row, functions[str(row.path)])
         except (TableError, ValueError):
-            return []  # the one is told, and the other tried, where the module is imported
+            # A killed row is reported. A surviving one is tried again when the module is imported.
+            return []
         return (
             failing([node for _, node in in_order(tests.get(row.req, []), row)]) if broken else []
         )
@@ -94,11 +95,12 @@ def _tried(session: pytest.Session, seen: "_Seen", rows: list[Mutation]) -> dict
 
 
 def _unfair(failing: Callable[[list[str]], list[str]], tests: list[str]) -> set[str]:
-    """Those of the tests that fail on the code as it is; all, where that could not be tried."""
+    """Return those tests that fail on the unchanged code, or all if that could not be tried."""
     halves = [half for half in (tests[::2], tests[1::2]) if half]
     works = [partial(failing, half) for half in halves]
     unfair: set[str] = set()
-    # On a busy machine a half takes minutes, and one that is cut short makes all its tests unfair.
+    # On a busy machine half of them take minutes. If the run is cut short, all its tests count as
+    # unfair.
     limit = LIMIT_SECONDS * max(1, len(tests))
     for number, answer in each(works, at_once=AT_ONCE, limit_seconds=limit):
         unfair.update(halves[number] if isinstance(answer, ChildError) else answer)
@@ -106,7 +108,7 @@ def _unfair(failing: Callable[[list[str]], list[str]], tests: list[str]) -> set[
 
 
 def _run(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Run them one after the other, as pytest does."""
+    """Run the tests one after the other, as pytest does."""
     for item, after in zip_longest(items, items[1:]):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
         if session.shouldstop:
@@ -123,13 +125,13 @@ def _citing(items: list[pytest.Item]) -> dict[str, list[tuple[int, str]]]:
 
 
 def _rank(item: pytest.Item) -> int:
-    """Tests without Evennia come first, those that try many examples later."""
+    """Return the rank of a test: without Evennia first, with many examples last."""
     many = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
     return item.nodeid.startswith(SLOW) * 4 + item.nodeid.startswith(IN_EVENNIA) * 2 + many
 
 
 def in_order(tests: Iterable[Sequence[Any]], mutation: Mutation) -> list[Sequence[Any]]:
-    """The tests, those first that may soonest fail: quick ones, then those that mirror its file."""
+    """Return the tests ordered by speed, and then by how well they mirror the changed file."""
     folders = ["tests", *PurePath(mutation.file).parts]
 
     def place(test: Sequence[Any]) -> tuple[bool, int, int, str]:
@@ -145,7 +147,7 @@ def in_order(tests: Iterable[Sequence[Any]], mutation: Mutation) -> list[Sequenc
 
 
 def verdict(mutation: Mutation, tests: list[list[Any]], *, database: str) -> dict[str, Any]:
-    """The first of the tests that fails under the mutation, and what went wrong before it."""
+    """Return the first test that fails under the mutation, and errors that came before it."""
     _set_out(database)
     break_by(mutation)
     accidents: list[str] = []
@@ -162,7 +164,7 @@ def verdict(mutation: Mutation, tests: list[list[Any]], *, database: str) -> dic
 
 
 def failing(tests: list[str], *, database: str) -> list[str]:
-    """Those of the tests that fail on the code as it is."""
+    """Return those tests that fail on the unchanged code."""
     _set_out(database)
     seen = _Seen(wanted=tests)
     _pytest(_files(tests), seen)
@@ -171,7 +173,7 @@ def failing(tests: list[str], *, database: str) -> list[str]:
 
 
 def _set_out(database: str | None = None) -> None:
-    """Tests that start Django find it started, their database there, and examples not shrunk."""
+    """Prepare tests that would start Django, which is started already with a database."""
     import django
     from django.test import utils
     from hypothesis import Phase, settings
@@ -191,7 +193,7 @@ def _set_out(database: str | None = None) -> None:
 
 
 def _connected_already() -> None:
-    """A child finds the database where its parent made it: in memory."""
+    """Use the database that the parent made in memory."""
     from django.test import utils
 
     utils.setup_databases = lambda **_: []
@@ -202,7 +204,8 @@ def _files(tests: list[str]) -> list[str]:
 
 
 def _pytest(words: list[str], plugin: object) -> None:
-    # Only which test fails is read, so pytest need not work out why: that takes most of a child.
+    # Only the name of the failing test is needed. Explaining the failure would take most of the
+    # time.
     rest = ["--assert=plain", "--tb=native", "-p", "no:cacheprovider", "-q"]
     rest.append(f"--hypothesis-profile={PROFILE}")
     pytest.main([f"--rootdir={ROOT}", *rest, *words], plugins=[plugin])
@@ -210,19 +213,19 @@ def _pytest(words: list[str], plugin: object) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Seen:
-    """A plugin of pytest that runs the wanted tests in their order, and keeps what they say."""
+    """A plugin of pytest that runs the wanted tests in their order and stores the results."""
 
     wanted: list[str] = field(default_factory=list)
-    """Node ids; all tests are wanted where it is empty."""
+    """The node ids of the wanted tests. Empty: all tests."""
     stops: bool = False
-    """Whether the first failure ends the run."""
+    """True if the first failure ends the run."""
     instead: Callable[[pytest.Session], None] | None = None
-    """What is done when all are collected, where they are not to run."""
+    """A function that is called after the collection, instead of running the tests."""
     items: list[pytest.Item] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    """The tests that failed by what they assert."""
+    """The tests that failed in an assertion."""
     accidents: list[str] = field(default_factory=list)
-    """Files that could not be collected and tests that could not be tried, with the reason."""
+    """Files that could not be collected and tests that could not run, with the reason."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

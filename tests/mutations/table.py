@@ -1,4 +1,4 @@
-"""The table of mutations, and what it says."""
+"""Read the table of mutations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,25 +11,25 @@ TABLE = Path(__file__).with_name("table.yaml")
 
 
 class TableError(Exception):
-    """A row of the table that cannot be applied."""
+    """A row of the table cannot be applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """One change that breaks one requirement."""
+    """One change of the code that breaks one requirement."""
 
     req: str
     """The id of the requirement, as in `docs/extend/requirements.md`."""
     title: str
-    """What goes wrong by it, in a sentence."""
+    """What goes wrong because of the change, in a sentence."""
     file: str
-    """The file below `evennia_ai/`."""
+    """The path of the changed file in `evennia_ai/`."""
     text: str
-    """What is changed: a text that stands in the file exactly once."""
+    """The text to change, which must be in the file exactly once."""
     becomes: str
-    """What stands there instead."""
+    """The text that replaces it."""
     first: str = ""
-    """The test file that is asked before others, where some that come before it take long."""
+    """The test file to run first, if other tests before it would take long."""
 
     @property
     def path(self) -> Path:
@@ -42,7 +42,7 @@ class Mutation:
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     def source(self) -> str:
-        """The file's text with the change.
+        """Return the text of the file with the change.
 
         Raises:
             TableError: the file is missing, or the text is not in it exactly once.
@@ -62,5 +62,5 @@ class Mutation:
 
 
 def mutations() -> list[Mutation]:
-    """Every row of the table, in its order."""
+    """Return all rows of the table, in its order."""
     return [Mutation(**row) for row in yaml.safe_load(TABLE.read_text(encoding="utf-8"))]

@@ -1,4 +1,4 @@
-"""The built distribution, made once for all tests that look at it."""
+"""The built distribution, made once for all tests that examine it."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the sdist and the wheel made from it, as they would be published."""
+    """The folder with the source distribution and the wheel made from it."""
     folder = tmp_path_factory.mktemp("dist")
     done = subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT],

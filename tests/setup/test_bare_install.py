@@ -1,6 +1,6 @@
-"""The wheel in an empty environment: the engine without Evennia, and a worker without it.
+"""Test the wheel in an empty environment: the engine without Evennia, and a worker without Evennia.
 
-pip installs it with what it asks for and nothing else, in the versions of the lock.
+pip installs only what the wheel requires, in the versions of the lock file.
 """
 
 import io
@@ -89,7 +89,7 @@ print(*kinds_of())
 
 
 class Environment:
-    """A Python of its own, in which pip installed our wheel."""
+    """An environment in which pip has installed our wheel."""
 
     def __init__(self, folder: Path, wheel: Path, *, extra: str = "") -> None:
         self.programs = folder / "python" / "bin"
@@ -98,7 +98,7 @@ class Environment:
         self.pip("install", "--quiet", f"{wheel}{extra}", "-c", str(ROOT / LOCK))
 
     def pip(self, *words: str) -> None:
-        """Run pip for this Python; the test fails where pip does."""
+        """Run pip for this environment. The test fails if pip does."""
         python = ("--python", str(self.programs / "python"))
         done = subprocess.run(
             [sys.executable, "-m", "pip", *python, *words],
@@ -109,7 +109,7 @@ class Environment:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def runs(self, *words: str, said: str = "") -> "subprocess.CompletedProcess[str]":
-        """Run a program of this Python in its folder, with `said` as its input."""
+        """Run a program of this environment in its folder, with `said` as its input."""
         program, *others = words
         return subprocess.run(
             [self.programs / program, *others],
@@ -127,19 +127,19 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The engine, with a request that a game wrote beside it."""
+    """The environment with the engine only, and a request that a game has written."""
     made = Environment(tmp_path_factory.mktemp("bare"), wheel)
     (made.folder / "oren.request").write_text(_request(), encoding="utf-8")
     return made
 
 
 def _request() -> str:
-    """What `ai/request` writes of a turn."""
+    """Return what `ai/request` writes about a turn."""
     return execution_request(the_inputs([]), npc_ref="7", conversation=3, event="41").to_json()
 
 
 def _leaves(command: Any, name: str = "") -> Iterator[str]:
-    """The commands below a group, by all their words."""
+    """Return the commands of a group and its subgroups, as lists of words."""
     if not isinstance(command, click.Group):
         yield name
         return
@@ -147,13 +147,13 @@ def _leaves(command: Any, name: str = "") -> Iterator[str]:
         yield from _leaves(one, f"{name} {word}".strip())
 
 
-def test_nothing_of_a_game_is_installed_with_the_engine(bare: Environment) -> None:
+def test_engine_install_contains_nothing_of_a_game(bare: Environment) -> None:
     bare.pip("check")
     assert [one for one in ("django", "evennia", "httpx2", "twisted") if bare.has(one)] == []
     assert bare.has("evennia_ai")
 
 
-def test_every_command_is_tried_without_a_game() -> None:
+def test_every_command_is_tested_without_a_game() -> None:
     tried = (*ON_FILES, *IN_A_GAME)
     untried = [
         name
@@ -164,7 +164,7 @@ def test_every_command_is_tried_without_a_game() -> None:
 
 
 @pytest.mark.parametrize("line", ON_FILES, ids=lambda line: line.replace(f"{ROOT}/", ""))
-def test_a_command_on_files_does_the_same_without_a_game(
+def test_file_commands_work_alike_without_a_game(
     bare: Environment,
     line: str,
     tmp_path: Path,
@@ -188,7 +188,10 @@ def test_a_command_on_files_does_the_same_without_a_game(
 
 
 def _written(path: Path) -> object:
-    """What two runs write alike: an archive has the time in it and may be packed otherwise."""
+    """Return what two runs of a command must write alike.
+
+    Archives differ in times and compression.
+    """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return [(one.filename, one.file_size) for one in archive.infolist()]
@@ -196,7 +199,7 @@ def _written(path: Path) -> object:
 
 
 @pytest.mark.parametrize("line", IN_A_GAME, ids=lambda line: line.replace(f"{ROOT}/", ""))
-def test_a_command_that_needs_a_game_says_what_to_install(bare: Environment, line: str) -> None:
+def test_game_commands_say_what_to_install(bare: Environment, line: str) -> None:
     done = bare.runs("evennia-ai", *line.split())
 
     extra = "workers" if line.startswith("worker ") else "game"
@@ -206,19 +209,19 @@ def test_a_command_that_needs_a_game_says_what_to_install(bare: Environment, lin
     assert done.stderr.count("\n") == 1
 
 
-def test_the_pure_packages_are_imported_without_a_game(bare: Environment) -> None:
+def test_pure_packages_can_be_imported_without_a_game(bare: Environment) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     [pure] = [
         contract["source_modules"]
         for contract in project["tool"]["importlinter"]["contracts"]
-        if contract["name"] == "The engine and the formats know no framework"
+        if contract["name"] == "The engine and the formats import no framework"
     ]
 
     done = bare.runs("python", "-c", IMPORT_ALL, *pure)
     assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
 
 
-def test_a_scenario_is_composed_in_python_without_a_game(bare: Environment) -> None:
+def test_scenario_is_composed_in_python_without_a_game(bare: Environment) -> None:
     code = (
         "from evennia_ai.formats.scenario import run_scenario\n"
         'said = {"role": "user", "name": "Anna", "content": "Hello?"}\n'
@@ -227,7 +230,7 @@ def test_a_scenario_is_composed_in_python_without_a_game(bare: Environment) -> N
     assert bare.runs("python", "-c", code).stdout == "Hello?\n"
 
 
-def test_a_worker_is_installed_without_evennia(
+def test_worker_can_be_installed_without_evennia(
     wheel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     worker = Environment(tmp_path_factory.mktemp("worker"), wheel, extra="[workers]")
@@ -239,5 +242,6 @@ def test_a_worker_is_installed_without_evennia(
 
     assert not worker.has("evennia")
     assert begun.returncode == 2
-    assert "evennia-ai: the database cannot be read: " in begun.stderr  # nobody listens there
+    # No program listens at this address.
+    assert "evennia-ai: the database cannot be read: " in begun.stderr
     assert (kinds.stdout, kinds.stderr) == ("compact observe\n", "")

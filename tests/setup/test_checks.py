@@ -1,4 +1,4 @@
-"""`make test` and `make check`: the steps they have, and what a person sees of them."""
+"""Test the steps of `make test` and `make check`, and their output."""
 
 import ast
 import os
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_ALONE = f"not ({ALONE})"
 
 
-def test_each_test_is_in_one_of_the_two_lists_of_make_check_and_in_no_other():
+def test_every_test_is_in_exactly_one_list_of_make_check():
     assert TESTS.command[-2:] == ("-m", ALONE)
     assert "tests.sampling" not in TESTS.command
     assert GAMES.command[GAMES.command.index("-m") + 1] == f"not ({ALONE})"
@@ -45,9 +45,7 @@ def test_each_test_is_in_one_of_the_two_lists_of_make_check_and_in_no_other():
         ("pytestmark = pytest.mark.server", "", False),
     ],
 )
-def test_a_file_is_not_imported_if_the_asked_marks_leave_no_test_of_it(
-    marks, words, is_left_out, tmp_path
-):
+def test_file_without_selected_tests_is_not_imported(marks, words, is_left_out, tmp_path):
     path = tmp_path / "test_it.py"
     path.write_text(f"import pytest\n\n{marks}\n\ndef test_it(): pass\n", encoding="utf-8")
     config = SimpleNamespace(getoption={"markexpr": words}.get)
@@ -80,7 +78,7 @@ def test_how_often():
         (("--hypothesis-profile=few",), "TRIED 6 10"),
     ],
 )
-def test_a_property_is_tried_on_as_many_examples_as_the_run_asks_for(words, tried, tmp_path):
+def test_property_is_tried_on_as_many_examples_as_requested(words, tried, tmp_path):
     (tmp_path / "test_it.py").write_text(PROPERTY, encoding="utf-8")
     command = (sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", *words)
     here = (f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", "-p", "tests.conftest", tmp_path)
@@ -88,7 +86,7 @@ def test_a_property_is_tried_on_as_many_examples_as_the_run_asks_for(words, trie
     assert tried in done.stdout
 
 
-def test_the_exchange_that_is_played_alone_is_one_of_the_whole_games():
+def test_exchange_of_make_test_is_one_of_the_whole_games():
     for test in PLAYED:
         path, name = test.split("::")
         text = (ROOT / path).read_text(encoding="utf-8")
@@ -106,7 +104,7 @@ def test_no_step_of_make_check_runs_twice(monkeypatch, tmp_path):
     assert sorted(ran) == sorted(step.title for step in steps)
 
 
-def test_whatever_fails_in_make_check_everything_is_run_and_told(monkeypatch, tmp_path):
+def test_make_check_runs_and_reports_everything_after_a_failure(monkeypatch, tmp_path):
     ran = []
     steps = _recorded(monkeypatch, ran, fails=True)
 
@@ -118,7 +116,7 @@ def test_whatever_fails_in_make_check_everything_is_run_and_told(monkeypatch, tm
 
 
 def _recorded(monkeypatch, ran, *, fails=False):
-    """Return every step of `make check`; none of them is run, and `ran` gets their titles."""
+    """Return every step of `make check` without running it. `ran` gets their titles."""
 
     def one(title, *_, **__):
         ran.append(title)
@@ -161,11 +159,11 @@ def _recorded(monkeypatch, ran, *, fails=False):
         ("FAILED tests/x.py::test_y", "FAILED tests/x.py::test_y"),
     ],
 )
-def test_of_the_tests_the_skipped_the_failed_and_the_count_are_shown(line, shown):
+def test_output_shows_skipped_and_failed_tests_and_the_count(line, shown):
     assert results(line) == shown
 
 
-def test_a_step_that_says_nothing_is_one_line(capsys, tmp_path):
+def test_silent_step_is_one_line(capsys, tmp_path):
     run(
         "Looking", [sys.executable, "-c", "print('x')"], cwd=tmp_path, environment={}, shown=nothing
     )
@@ -173,7 +171,7 @@ def test_a_step_that_says_nothing_is_one_line(capsys, tmp_path):
     assert capsys.readouterr().out == "== Looking: done in 0 s (CPU 0 s)\n"
 
 
-def test_what_each_step_took_is_told_the_dearest_first(tmp_path):
+def test_times_of_steps_are_listed_longest_first(tmp_path):
     times = Times()
     times.note("Style", Outcome(status=0, output="", seconds=3, cpu_seconds=2))
     times.note("Whole games", Outcome(status=0, output="", seconds=400, cpu_seconds=550))
@@ -186,7 +184,7 @@ def test_what_each_step_took_is_told_the_dearest_first(tmp_path):
     ]
 
 
-def test_steps_after_and_beside_each_other_are_noted_also_where_they_fail(capsys, tmp_path):
+def test_failed_steps_are_noted_in_sequence_and_in_parallel(capsys, tmp_path):
     times = Times()
     fails = [sys.executable, "-c", "raise SystemExit(3)"]
     with pytest.raises(StepError):
@@ -198,7 +196,7 @@ def test_steps_after_and_beside_each_other_are_noted_also_where_they_fail(capsys
     assert {line.split()[0] for line in times.table().splitlines()[1:-1]} == {"Looking", "Aside"}
 
 
-def test_started_step_shows_its_output_when_it_is_waited_for(capsys, tmp_path):
+def test_started_step_shows_its_output_when_waited_for(capsys, tmp_path):
     command = [sys.executable, "-c", "print('said')"]
     with Running("Aside", command, cwd=tmp_path, environment={}, shown=str) as aside:
         aside.outcome()
@@ -210,7 +208,7 @@ def test_started_step_shows_its_output_when_it_is_waited_for(capsys, tmp_path):
     assert second == "   said"
 
 
-def test_started_step_that_failed_shows_everything_and_is_an_error(capsys, tmp_path):
+def test_failed_started_step_shows_everything_and_raises(capsys, tmp_path):
     command = [sys.executable, "-c", "print('why'); raise SystemExit(3)"]
     with (
         Running("Aside", command, cwd=tmp_path, environment={}) as aside,
@@ -221,7 +219,7 @@ def test_started_step_that_failed_shows_everything_and_is_an_error(capsys, tmp_p
     assert "why" in capsys.readouterr().out
 
 
-def test_interrupt_reaches_a_step_once_and_waits_until_it_has_tidied_up(tmp_path):
+def test_interrupt_reaches_a_step_once_and_waits_for_its_cleanup(tmp_path):
     script = (
         "import time\n"
         "try:\n    print('begun', flush=True)\n    time.sleep(99)\n"
@@ -242,18 +240,18 @@ def test_interrupt_reaches_a_step_once_and_waits_until_it_has_tidied_up(tmp_path
     assert aside.outcome().output == "begun\ntidied up"
 
 
-def test_step_that_takes_too_long_is_killed(capsys, tmp_path):
+def test_step_over_its_time_limit_is_killed(capsys, tmp_path):
     command = [sys.executable, "-c", "import time; time.sleep(99)"]
     with pytest.raises(StepError, match="Looking: failed with status -9"):
         run("Looking", command, cwd=tmp_path, environment={}, limit_seconds=0.1)
 
 
-def test_program_that_is_not_there_is_an_error_of_its_step(capsys, tmp_path):
+def test_missing_program_is_an_error_of_its_step(capsys, tmp_path):
     with pytest.raises(StepError, match=r"Looking: .*No such file"):
         run("Looking", [tmp_path / "no-such-program"], cwd=tmp_path, environment={})
 
 
-def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
+def test_failing_step_does_not_hide_the_next(monkeypatch, capsys):
     ran = []
 
     def fails(title, *_, **__):
@@ -272,7 +270,7 @@ def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
     assert "All passed." not in capsys.readouterr().out
 
 
-def test_what_is_missing_fails_where_nothing_may_be_skipped(monkeypatch, capsys):
+def test_missing_package_fails_when_nothing_may_be_skipped(monkeypatch, capsys):
     installation = Installation(root=ROOT, programs=ROOT)
     monkeypatch.setattr(preparing, "installed", lambda *_, **__: installation)
     monkeypatch.setattr(preparing, "ensure", lambda *_, **__: ("postgresql",))
@@ -287,7 +285,7 @@ def test_what_is_missing_fails_where_nothing_may_be_skipped(monkeypatch, capsys)
     assert "!! SKIPPED: no Debian's postgresql here" in capsys.readouterr().out
 
 
-def test_what_cannot_be_installed_is_missing_and_the_rest_is_installed(monkeypatch, capsys):
+def test_uninstallable_package_is_reported_and_the_rest_installed(monkeypatch, capsys):
     asked = []
 
     def no_model_server(_, title, *words):

@@ -1,4 +1,4 @@
-"""Bounds of work that a slower machine is forgiven for, and nothing else."""
+"""Test that limits of work allow for a slower machine and for nothing else."""
 
 import time
 
@@ -8,13 +8,13 @@ from tests import effort
 from tests.effort import little_work, slowness
 
 
-def test_this_machine_is_never_faster_than_the_usual_one(monkeypatch):
+def test_speed_of_this_machine_is_at_most_the_usual_one(monkeypatch):
     assert slowness() >= 1.0
     monkeypatch.setattr(effort, "_USUAL_SECONDS", 1e-6)
     assert slowness() > 100
 
 
-def test_what_takes_too_long_by_the_usual_machine_fails(monkeypatch):
+def test_work_over_its_limit_on_the_usual_machine_fails(monkeypatch):
     monkeypatch.setattr(effort, "slowness", lambda: 1.5)
     clock = iter([0.0, 1.4, 0.0, 1.6])
     monkeypatch.setattr(time, "process_time", lambda: next(clock))

@@ -1,4 +1,4 @@
-"""Installing into a game of one's own: pip, one settings line, one command set line, migrate."""
+"""Test the installation into a new game: pip, one line of settings, one command set, migrate."""
 
 import os
 import subprocess
@@ -45,20 +45,20 @@ print("STATIC", *(bool(finders.find(f"evennia_ai/{name}")) for name in ("pages.c
 
 
 class Game:
-    """A fresh Evennia game in a folder, with a Python of its own."""
+    """A new Evennia game in a folder, with its own Python."""
 
     def __init__(self, folder: Path) -> None:
         self._python = folder / "python"
         venv.create(self._python, with_pip=False)
         self.site_packages = next(self._python.glob("lib/python*/site-packages"))
-        # Evennia, pip and the rest are there already; only our wheel is really installed.
+        # Evennia and pip are shared with this environment. Only our wheel is really installed.
         known = sysconfig.get_paths()["purelib"]
         (self.site_packages / "dependencies.pth").write_text(f"{known}\n")
         self.run("evennia", "--init", "mygame", cwd=folder)
         self.folder = folder / "mygame"
 
     def run(self, *words: str, cwd: Path | None = None) -> str:
-        """What a program of the game's Python, or of the running one, says."""
+        """Run a program of the game's Python, or of the running one, and return its output."""
         programs = [str(self._python / "bin"), sysconfig.get_path("scripts"), os.environ["PATH"]]
         script = Path(sysconfig.get_path("scripts")) / "evennia"
         python = str(self._python / "bin" / "python")
@@ -87,7 +87,7 @@ def _append(path: Path, line: str, *, before: str | None = None) -> None:
 
 @pytest.fixture(scope="module")
 def report(wheel, tmp_path_factory) -> dict[str, list[str]]:
-    """What the game knows after the four steps of the README."""
+    """Return what the game reports after the four steps of the README."""
     game = Game(tmp_path_factory.mktemp("another"))
     game.run("-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel))
     _append(game.folder / "server" / "conf" / "settings.py", SETTINGS_LINE)
@@ -101,7 +101,7 @@ def report(wheel, tmp_path_factory) -> dict[str, list[str]]:
     return {**answers, "SITE": [str(game.site_packages)]}
 
 
-def test_the_wheel_is_what_the_game_uses(report):
+def test_game_uses_the_installed_wheel(report):
     assert report["FROM"][0].startswith(report["SITE"][0])
 
 

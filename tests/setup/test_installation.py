@@ -1,4 +1,4 @@
-"""Environments and their lock: which versions are installed, by uv or by pip, and when again."""
+"""Test environments and their lock file: which versions uv or pip installs, and when."""
 
 import os
 import subprocess
@@ -17,18 +17,18 @@ from server.steps import Outcome, StepError
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WITHOUT_BOUND = {"setuptools", "build", "hatch-vcs", "hatchling", "furo", "regex", "types-PyYAML"}
-"""Packages that count no major versions, or that only tests ask for."""
+"""Packages without meaningful major versions, and packages that only tests need."""
 
 
 def wanted() -> list[Requirement]:
-    """Return what an installation for development asks for."""
+    """Return the requirements of an installation for development."""
     extras = [PROJECT["optional-dependencies"][extra] for extra in ("game", *LOCKED.split(","))]
     asked = [Requirement(one) for group in (PROJECT["dependencies"], *extras) for one in group]
     return [one for one in asked if one.name != PROJECT["name"]]
 
 
 def locked(version: str) -> dict[str, Version]:
-    """Return what the lock has for a Python."""
+    """Return the locked versions for one Python."""
     marker = {"python_version": version, "python_full_version": f"{version}.9"}
     text = (ROOT / LOCK).read_text(encoding="utf-8")
     lines = [Requirement(line) for line in text.splitlines() if not line.startswith("#")]
@@ -46,21 +46,21 @@ def test_lock_has_a_version_within_the_bounds_of_each_requirement(version: str) 
     assert [one for one in asked if pinned[one.name.lower()] not in one.specifier] == []
 
 
-def test_lock_names_versions_and_no_place() -> None:
+def test_lock_names_versions_and_no_index() -> None:
     text = (ROOT / LOCK).read_text(encoding="utf-8")
     assert "://" not in text
     assert "--" not in text
     assert "evennia-ai" not in text
 
 
-def test_major_version_that_may_break_us_is_not_installed() -> None:
+def test_incompatible_major_version_is_not_installed() -> None:
     unbounded = {one.name for one in wanted() if "<" not in str(one.specifier)}
     assert unbounded == WITHOUT_BOUND
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """An empty checkout, with an environment of the Python that runs this."""
+    """An empty checkout, with an environment of the running Python."""
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / LOCK).parent.mkdir()
     (tmp_path / LOCK).touch()
@@ -73,7 +73,7 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that would be run; all of them succeed."""
+    """The commands that would be run. All of them succeed."""
     ran: list[list[str]] = []
 
     def attempt(_: str, command: list[object], **__: object) -> Outcome:
@@ -86,7 +86,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("source", [LOCK, Path("pyproject.toml")])
-def test_installation_is_brought_up_to_date_after_its_sources_changed(
+def test_installation_is_updated_after_its_sources_changed(
     checkout: Path, commands: list[list[str]], source: Path
 ) -> None:
     installed(checkout, extras="test")
@@ -107,14 +107,14 @@ def test_further_extras_are_installed_into_the_same_environment(
     assert [command[-3] for command in commands] == [".[game]", ".[game,workers]"]
 
 
-def test_installation_without_a_lock_gets_the_newest(
+def test_installation_without_a_lock_gets_the_newest_versions(
     checkout: Path, commands: list[list[str]]
 ) -> None:
     installed(checkout, extras="test", lock=None)
     assert commands[-1][-2:] == ["-e", ".[test]"]
 
 
-def test_environment_is_made_again_for_another_version_of_python(
+def test_environment_is_made_again_for_another_python_version(
     checkout: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installation, "version_of", {"python3.13": "3.13"}.get)
@@ -132,7 +132,7 @@ def test_environment_is_made_again_for_another_version_of_python(
         ("", "status 2"),
     ],
 )
-def test_pip_installs_the_same_if_uv_finds_nothing(
+def test_pip_installs_the_same_if_uv_finds_no_index(
     checkout: Path, capfd: pytest.CaptureFixture[str], output: str, reason: str
 ) -> None:
     programs = checkout / ".venv/bin"
@@ -152,7 +152,7 @@ def test_pip_installs_the_same_if_uv_finds_nothing(
     assert last.startswith("== Installing click: done")
 
 
-def test_pip_installs_where_there_is_no_uv(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_installs_if_there_is_no_uv(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = checkout / ".venv/bin"
     (programs / "uv").unlink()
     (programs / "python").unlink()
@@ -164,7 +164,7 @@ def test_pip_installs_where_there_is_no_uv(checkout: Path, monkeypatch: pytest.M
     assert (checkout / "asked").read_text(encoding="utf-8").endswith(" click\n")
 
 
-def test_lock_stays_as_it_is_if_there_is_no_index(checkout: Path) -> None:
+def test_lock_is_unchanged_if_there_is_no_index(checkout: Path) -> None:
     uv = Path(sys.executable).parent / "uv"
     (checkout / ".venv/bin/uv").unlink()
     (checkout / ".venv/bin/uv").symlink_to(uv)

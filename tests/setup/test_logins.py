@@ -1,4 +1,4 @@
-"""The passwords of the demo: made for each checkout, and for the eyes of its owner."""
+"""Test the passwords of the demo: made for each checkout, readable only by its owner."""
 
 import json
 import re
@@ -23,37 +23,37 @@ def passwords(logins):
     return [password for _, password in (logins.superuser, logins.builder, logins.player)]
 
 
-def test_no_two_passwords_of_two_games_are_the_same():
+def test_passwords_of_two_games_are_different():
     made = [password for _ in range(20) for password in passwords(Logins.made({}))]
 
     assert len(set(made)) == 60
     assert all(re.fullmatch("[0-9a-f]{24}", password) for password in made)
 
 
-def test_the_file_can_be_read_by_its_owner_alone(root):
+def test_login_file_is_readable_only_by_its_owner(root):
     keep_logins(root, {})
 
     assert stat.S_IMODE((root / FILE).stat().st_mode) == 0o600
     assert [path.name for path in (root / "server").iterdir()] == [FILE.name]
 
 
-def test_a_game_keeps_its_passwords(root):
+def test_game_keeps_its_passwords(root):
     first = keep_logins(root, {})
 
     assert keep_logins(root, {}) == first == read_logins(root)
 
 
-def test_one_variable_chooses_the_password_of_all(root):
+def test_one_variable_sets_the_password_of_all_accounts(root):
     assert passwords(keep_logins(root, ONE)) == ["open-sesame"] * 3
 
 
-def test_a_chosen_password_stays_when_the_variable_is_gone(root):
+def test_chosen_password_stays_when_the_variable_is_gone(root):
     chosen = keep_logins(root, ONE)
 
     assert keep_logins(root, {}) == chosen
 
 
-def test_another_choice_is_another_edition(root):
+def test_another_password_gives_another_edition(root):
     first = keep_logins(root, {})
     second = keep_logins(root, ONE)
 
@@ -61,7 +61,7 @@ def test_another_choice_is_another_edition(root):
     assert keep_logins(root, ONE).edition == second.edition
 
 
-def test_the_superuser_of_evennias_variables_is_the_demos(root):
+def test_superuser_follows_evennias_variables(root):
     chosen = {"EVENNIA_SUPERUSER_USERNAME": "root", "EVENNIA_SUPERUSER_PASSWORD": "of-my-own"}
 
     assert keep_logins(root, {**ONE, **chosen}).superuser == ("root", "of-my-own")
@@ -70,7 +70,7 @@ def test_the_superuser_of_evennias_variables_is_the_demos(root):
 @pytest.mark.parametrize(
     "chosen", ["short", "with a blank", "a|rpipe-red", 'quo"ted-one', "x" * 65]
 )
-def test_a_password_that_cannot_be_typed_is_refused_with_what_it_may_be(root, chosen):
+def test_untypeable_password_is_refused_with_the_rule(root, chosen):
     with pytest.raises(StepError, match=r"EVENNIA_AI_DEMO_PASSWORD must be 8 to 64 letters"):
         keep_logins(root, {ONE_PASSWORD: chosen})
 
@@ -78,14 +78,14 @@ def test_a_password_that_cannot_be_typed_is_refused_with_what_it_may_be(root, ch
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"superuser": ["admin"]}', "\x00"])
-def test_a_file_that_holds_something_else_is_refused_with_what_to_do(root, text):
+def test_login_file_with_other_content_is_refused_with_advice(root, text):
     (root / FILE).write_text(text)
 
-    with pytest.raises(StepError, match=r"holds no logins: .* Delete it"):
+    with pytest.raises(StepError, match=r"does not contain logins: .* Delete it"):
         read_logins(root)
 
 
-def test_the_file_tells_its_reader_whose_passwords_they_are(root):
+def test_login_file_says_whose_passwords_it_has(root):
     logins = keep_logins(root, {})
 
     assert json.loads((root / FILE).read_text())["player"] == ["anna", logins.player[1]]

@@ -1,4 +1,4 @@
-"""The table of mutations can be applied, and what its runner says of a row is so."""
+"""Test that the table of mutations can be applied, and that its runner judges rows correctly."""
 
 import ast
 import os
@@ -31,25 +31,25 @@ def a_mutation(**fields) -> Mutation:
 
 @cache
 def as_it_is(path: Path) -> str:
-    """What a file says, comments and blanks left out."""
+    """Return the content of a file without comments and blank lines."""
     return ast.dump(ast.parse(path.read_text("utf-8")))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_row_stands_once_in_its_file_and_leaves_a_program(row):
+def test_mutated_text_is_unique_in_its_file_and_leaves_valid_code(row):
     changed = row.source()
 
     assert ast.dump(ast.parse(changed)) != as_it_is(row.path)
 
 
-def test_the_file_that_a_row_asks_first_is_there():
+def test_first_test_file_of_a_row_exists():
     named = {row.first.partition("::")[0] for row in ROWS if row.first}
 
     assert named
     assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
 
 
-def test_what_mirrors_the_file_is_asked_first_of_what_takes_as_long():
+def test_mirrored_test_file_is_tried_first_among_equally_long_ones():
     row = a_mutation(file="store/history/turns.py")
     tests = [
         *((2, "tests/npc/test_a.py::x"), (2, "tests/store/history/test_a.py::x")),
@@ -65,16 +65,16 @@ def test_what_mirrors_the_file_is_asked_first_of_what_takes_as_long():
     assert judging.in_order(tests, first)[0] == tests[0]
 
 
-def test_every_row_breaks_a_requirement_that_is_met():
+def test_every_row_breaks_a_met_requirement():
     assert [str(row) for row in ROWS if row.req not in MET] == []
 
 
 def never_broken(rows: list[Mutation]) -> list[str]:
-    """The requirements that are called met and that none of these rows breaks."""
+    """Return the requirements that are met and that none of these rows breaks."""
     return sorted(MET - {row.req for row in rows})
 
 
-def test_every_requirement_that_is_met_is_broken_by_a_row():
+def test_every_met_requirement_is_broken_by_a_row():
     assert never_broken(ROWS) == []
 
 
@@ -83,7 +83,7 @@ def test_requirement_that_loses_its_last_row_is_named(requirement):
     assert never_broken([row for row in ROWS if row.req != requirement]) == [requirement]
 
 
-def test_no_row_is_there_twice():
+def test_no_mutation_is_listed_twice():
     counts = Counter((row.req, row.file, row.text, row.becomes) for row in ROWS)
 
     assert [row for row, count in counts.items() if count > 1] == []
@@ -91,25 +91,25 @@ def test_no_row_is_there_twice():
 
 @pytest.fixture
 def in_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the place of the package."""
+    """A folder that replaces the package."""
     monkeypatch.setattr("tests.mutations.table.PACKAGE", tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize(("source", "times"), [("x = 1\n", 0), ("x = 2 + 2\n", 2)])
-def test_a_text_that_is_not_there_once_is_an_error_that_names_it(in_package, source, times):
+def test_text_that_is_missing_or_not_unique_is_an_error_with_its_name(in_package, source, times):
     (in_package / "x.py").write_text(source)
 
     with pytest.raises(TableError, match=rf"S0-01 a test: '2' .* evennia_ai/x.py {times} times"):
         a_mutation().source()
 
 
-def test_a_file_that_is_not_there_is_an_error_that_names_it(in_package):
+def test_missing_file_of_a_row_is_an_error_with_its_name(in_package):
     with pytest.raises(TableError, match=r"S0-01 a test: there is no file evennia_ai/x\.py"):
         a_mutation().source()
 
 
-def test_the_changed_module_is_imported_and_its_file_stays_as_it_is(in_package, monkeypatch):
+def test_mutated_module_is_imported_and_its_file_unchanged(in_package, monkeypatch):
     (in_package / "x.py").write_text("value = 2\n")
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.delitem(sys.modules, "evennia_ai.x", raising=False)
@@ -122,7 +122,7 @@ def test_the_changed_module_is_imported_and_its_file_stays_as_it_is(in_package, 
     assert [one.name for one in in_package.iterdir()] == ["x.py"]
 
 
-def test_a_module_that_is_imported_already_is_not_changed(monkeypatch):
+def test_imported_module_is_not_mutated(monkeypatch):
     monkeypatch.setitem(sys.modules, "evennia_ai.x", sys)
 
     with pytest.raises(RuntimeError, match="before it can be changed"):
@@ -145,7 +145,7 @@ def closing():
 
 
 def a_living(in_package: Path) -> dict[str, Any]:
-    """The names of a module that was imported before it is changed."""
+    """Return the names of a module that was imported before it is changed."""
     (in_package / "x.py").write_text(LIVING)
     names: dict[str, Any] = {}
     exec(compile(LIVING, str(in_package / "x.py"), "exec", dont_inherit=True), names)
@@ -156,7 +156,7 @@ def functions_of(*values: Any) -> list[FunctionType]:
     return [value for value in values if isinstance(value, FunctionType)]
 
 
-def test_a_function_that_lives_and_those_it_made_and_makes_are_changed(in_package):
+def test_existing_function_and_its_closures_are_mutated(in_package):
     living = a_living(in_package)
     made = living["outer"]()
 
@@ -165,14 +165,14 @@ def test_a_function_that_lives_and_those_it_made_and_makes_are_changed(in_packag
     assert (broken, made(), living["outer"]()(), living["other"]()) == (2, 3, 3, "two")
 
 
-def test_what_was_computed_on_import_is_not_changed_in_what_lives(in_package):
+def test_value_computed_on_import_is_not_mutated_in_living_functions(in_package):
     living = a_living(in_package)
 
     assert break_living(a_mutation(text="1 + 1"), functions_of(*living.values())) == 0
     assert living["limit"] == [2]
 
 
-def test_a_function_that_would_close_over_something_else_is_an_error(in_package):
+def test_mutation_that_changes_a_closure_is_an_error(in_package):
     living = a_living(in_package)
     made = living["closing"]()
 
@@ -180,26 +180,26 @@ def test_a_function_that_would_close_over_something_else_is_an_error(in_package)
         break_living(a_mutation(text="held + len", becomes="len"), functions_of(made))
 
 
-def test_a_mutation_of_living_functions_must_fit_the_file_as_well(in_package):
+def test_mutation_of_living_functions_must_also_fit_the_file(in_package):
     with pytest.raises(TableError, match=r"there is no file evennia_ai/x\.py"):
         break_living(a_mutation(), [])
 
 
-def test_a_test_that_fails_without_the_mutation_is_unfair():
+def test_that_fails_without_the_mutation_is_unfair():
     def failing(tests: list[str]) -> list[str]:
         return [test for test in tests if test != "good"]
 
     assert judging._unfair(failing, ["bad", "good", "worse"]) == {"bad", "worse"}
 
 
-def test_a_test_that_cannot_be_tried_without_the_mutation_is_unfair():
+def test_that_cannot_run_without_the_mutation_is_unfair():
     def failing(tests: list[str]) -> list[str]:
         raise RuntimeError(f"cannot try {tests}")
 
     assert judging._unfair(failing, ["a"]) == {"a"}
 
 
-def test_killers_are_tried_without_the_mutation_for_as_long_as_each_of_them_may_take(monkeypatch):
+def test_tests_are_tried_without_the_mutation_within_their_time_limit(monkeypatch):
     limits = []
 
     def recorded(works, *, at_once, limit_seconds):
@@ -212,12 +212,12 @@ def test_killers_are_tried_without_the_mutation_for_as_long_as_each_of_them_may_
     assert limits == [3 * judging.LIMIT_SECONDS]
 
 
-def test_a_package_is_imported_by_its_folder():
+def test_package_is_imported_by_its_folder():
     assert a_mutation(file="store/__init__.py").module == "evennia_ai.store"
     assert a_mutation(file="store/history/turns.py").module == "evennia_ai.store.history.turns"
 
 
-def test_children_answer_and_what_fails_in_one_is_told():
+def test_failure_in_a_child_process_is_reported():
     works = [lambda: 6 * 7, lambda: 1 // 0, lambda: os.getpid()]
     answers = dict(each(works, at_once=2, limit_seconds=20))
 
@@ -227,7 +227,7 @@ def test_children_answer_and_what_fails_in_one_is_told():
     assert answers[2] != os.getpid()
 
 
-def test_a_child_that_does_not_end_is_ended():
+def test_child_process_over_its_time_is_ended():
     def never() -> None:
         while True:
             pass
@@ -247,14 +247,14 @@ def test_a_child_that_does_not_end_is_ended():
         (ChildError("it took more than 9 seconds"), "NOT JUDGED: it took more"),
     ],
 )
-def test_only_a_failing_test_kills(answer, said):
+def test_only_a_failing_test_kills_a_mutation(answer, said):
     killer, line = runner._said(answer)
 
     assert line.startswith(said)
     assert (killer == "a.py::b") is said.startswith("killed")
 
 
-def test_the_rows_can_be_listed_by_their_requirement(capsys):
+def test_rows_can_be_listed_by_requirement(capsys):
     row = ROWS[0]
     assert runner.main(["--list", "--only", row.req]) == 0
 
@@ -263,12 +263,12 @@ def test_the_rows_can_be_listed_by_their_requirement(capsys):
     assert {line.split()[0] for line in lines} == {row.req}
 
 
-def test_a_requirement_without_a_row_is_an_error(capsys):
+def test_requirement_without_a_row_is_an_error(capsys):
     assert runner.main(["--only", "S9-99"]) == 1
     assert capsys.readouterr().out == "no mutation breaks S9-99\n"
 
 
-def test_a_requirement_that_no_test_cites_is_told():
+def test_requirement_that_no_test_cites_is_reported():
     row = replace(ROWS[0], req="S9-99")
 
     assert runner._verdict(row, {"tests": {}}) == {"problem": "no test cites it"}

@@ -1,4 +1,4 @@
-"""The parts of `make play` that need no running game."""
+"""Test the parts of `make play` that need no running game."""
 
 import re
 import socket
@@ -19,7 +19,7 @@ from server.steps import StepError, run
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_what_is_compiled_is_kept_whatever_the_shell_says(monkeypatch):
+def test_compiled_files_are_kept_whatever_the_shell_says(monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     environment = Installation(root=ROOT, programs=Path(sys.executable).parent).environment()
     asked = [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"]
@@ -27,7 +27,7 @@ def test_what_is_compiled_is_kept_whatever_the_shell_says(monkeypatch):
     assert said.stdout == "False\n"
 
 
-def test_without_variables_the_ports_are_those_of_evennia():
+def test_ports_are_evennias_without_variables():
     ports = Ports.from_environment({})
 
     assert (ports.telnet, ports.web, ports.websocket) == (4000, 4001, 4002)
@@ -35,26 +35,26 @@ def test_without_variables_the_ports_are_those_of_evennia():
 
 
 @pytest.mark.parametrize("name", PORTS)
-def test_one_variable_chooses_one_port(name):
+def test_one_variable_sets_one_port(name):
     changed = Ports.from_environment({PORTS[name].variable: "5123"})
 
     assert getattr(changed, name) == 5123
     assert list(changed.as_environment().values()).count("5123") == 1
 
 
-def test_the_variables_of_ports_choose_the_same_ports():
+def test_variables_of_ports_give_the_same_ports():
     ports = Ports(telnet=1, web=2, websocket=3, web_internal=4, amp=5)
 
     assert Ports.from_environment(ports.as_environment()) == ports
 
 
 @pytest.mark.parametrize("text", ["web", "0", "65536", "-1", "4.5", "²"])
-def test_a_bad_port_is_refused_with_the_name_of_its_variable(text):
+def test_invalid_port_is_refused_with_its_variable(text):
     with pytest.raises(ValueError, match=r"EVENNIA_AI_TELNET_PORT is .* from 1 to 65535"):
         Ports.from_environment({"EVENNIA_AI_TELNET_PORT": text})
 
 
-def test_a_taken_port_is_one_line_that_names_the_port_and_its_variable():
+def test_taken_port_is_reported_with_its_variable():
     with socket.create_server(("127.0.0.1", 0)) as server:
         taken = server.getsockname()[1]
         ports = Ports.from_environment({"EVENNIA_AI_TELNET_PORT": str(taken)})
@@ -66,7 +66,7 @@ def test_a_taken_port_is_one_line_that_names_the_port_and_its_variable():
     )
 
 
-def test_a_server_that_the_launcher_did_not_wait_for_is_started_by_a_second_call(tmp_path):
+def test_server_is_started_by_a_second_call_if_the_launcher_gave_up(tmp_path):
     launcher = tmp_path / "evennia"
     launcher.write_text(
         "#!/bin/sh\n"
@@ -86,7 +86,7 @@ def test_a_server_that_the_launcher_did_not_wait_for_is_started_by_a_second_call
 
 @pytest.fixture
 def demo_path(tmp_path):
-    """A builder of a demo world, in the folder of a game that was never started."""
+    """The source of a demo world, in the folder of a game that was never started."""
     path = tmp_path / "world" / "build_demo.py"
     path.parent.mkdir()
     (tmp_path / "server").mkdir()
@@ -98,7 +98,7 @@ def demo_path(tmp_path):
     return path
 
 
-def test_the_demo_is_read_without_importing_it(demo_path, tmp_path):
+def test_demo_is_read_without_importing_it(demo_path, tmp_path):
     logins = keep_logins(tmp_path, {})
 
     demo = read_demo(demo_path)
@@ -107,17 +107,17 @@ def test_the_demo_is_read_without_importing_it(demo_path, tmp_path):
     assert (demo.npc, demo.question) == ("oren", "why?")
 
 
-def test_a_demo_whose_passwords_nobody_made_is_refused_with_what_to_do(demo_path):
+def test_demo_without_passwords_is_refused_with_advice(demo_path):
     with pytest.raises(StepError, match=r"no passwords yet; `make stop`, then `make play`"):
         read_demo(demo_path)
 
 
-def test_an_unknown_word_is_refused_with_the_usage(capsys):
+def test_unknown_action_is_refused_with_the_usage(capsys):
     assert main(["fly"]) == 2
     assert "play|stop|test|check" in capsys.readouterr().out
 
 
-def test_a_failing_step_shows_what_it_said_even_when_its_lines_are_hidden(capsys, tmp_path):
+def test_failing_step_shows_its_hidden_output(capsys, tmp_path):
     command = [sys.executable, "-c", "print('the reason'); raise SystemExit(3)"]
     with pytest.raises(StepError, match="Looking: failed with status 3"):
         run("Looking", command, cwd=tmp_path, environment={}, shown=lambda line: None)
@@ -125,7 +125,7 @@ def test_a_failing_step_shows_what_it_said_even_when_its_lines_are_hidden(capsys
     assert "the reason" in capsys.readouterr().out
 
 
-def test_what_runs_before_the_installation_needs_the_standard_library_alone():
+def test_code_before_installation_needs_only_the_standard_library():
     script = (
         "import sys\n"
         "import server.newcomer, server.checks\n"
@@ -148,7 +148,7 @@ def test_what_runs_before_the_installation_needs_the_standard_library_alone():
     assert done.stdout.split() == []
 
 
-def test_a_portal_alone_is_what_is_left_of_a_game(tmp_path, monkeypatch):
+def test_portal_without_server_is_recognized(tmp_path, monkeypatch):
     monkeypatch.setattr(evennia_process, "is_process", lambda pid, word: True)
     (tmp_path / "server").mkdir()
     assert not lost_its_server(tmp_path, patience_seconds=0)

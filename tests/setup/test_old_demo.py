@@ -1,4 +1,4 @@
-"""A demo game whose tables are older than the code is kept, and a new one is made."""
+"""Test that a demo game with outdated tables is moved aside."""
 
 import sqlite3
 from pathlib import Path
@@ -50,7 +50,7 @@ def a_game(root: Path, *statements: str) -> Path:
     ],
     ids=["a column is missing", "a column is too many", "a table is missing"],
 )
-def test_game_with_other_tables_is_kept_beside_the_new_one(
+def test_game_with_outdated_tables_is_moved_aside(
     root: Path, capsys: pytest.CaptureFixture[str], statement: str
 ) -> None:
     database = a_game(root, statement)
@@ -71,13 +71,13 @@ def test_game_with_other_tables_is_kept_beside_the_new_one(
     ],
     ids=["tables of now", "nothing of ours yet"],
 )
-def test_game_of_this_version_goes_on(root: Path, statements: list[str]) -> None:
+def test_game_of_this_version_is_kept(root: Path, statements: list[str]) -> None:
     database = a_game(root, *statements)
     assert put_old_game_aside(root) is None
     assert database.exists()
 
 
-def test_nothing_is_kept_without_a_game(root: Path) -> None:
+def test_nothing_is_moved_aside_without_a_game(root: Path) -> None:
     assert put_old_game_aside(root) is None
     (root / "server" / "evennia.db3").touch()
     assert put_old_game_aside(root) is None

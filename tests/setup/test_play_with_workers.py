@@ -1,4 +1,4 @@
-"""The parts of `make play WORKERS=2` that need no running game."""
+"""Test the parts of `make play WORKERS=2` that need no running game."""
 
 import os
 import subprocess
@@ -14,18 +14,18 @@ from server.steps import StepError
 from tests.absent import absent
 
 
-def test_without_the_variable_there_are_no_workers():
+def test_no_workers_are_wanted_without_the_variable():
     assert workers.wanted({}) == workers.wanted({"WORKERS": ""}) == 0
     assert workers.wanted({"WORKERS": "2"}) == 2
 
 
 @pytest.mark.parametrize("text", ["two", "-1", "17", "1.5", "²"])
-def test_what_is_no_number_of_workers_is_refused(text):
+def test_invalid_number_of_workers_is_refused(text):
     with pytest.raises(ValueError, match=r"WORKERS is .* from 0 to 16"):
         workers.wanted({"WORKERS": text})
 
 
-def test_a_game_that_runs_without_workers_is_not_given_some(tmp_path, monkeypatch):
+def test_running_game_without_workers_is_not_given_workers(tmp_path, monkeypatch):
     monkeypatch.setattr(newcomer, "is_running", lambda root: True)
     game = Evennia(
         installation=Installation(root=tmp_path, programs=tmp_path),
@@ -35,7 +35,7 @@ def test_a_game_that_runs_without_workers_is_not_given_some(tmp_path, monkeypatc
         newcomer.play_with_workers(game, 2)
 
 
-def test_the_number_of_a_stranger_is_no_worker(tmp_path):
+def test_process_number_of_a_stranger_is_no_worker(tmp_path):
     (tmp_path / "server").mkdir()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         (tmp_path / "server" / "worker-w1.pid").write_text(str(stranger.pid))
@@ -46,7 +46,7 @@ def test_the_number_of_a_stranger_is_no_worker(tmp_path):
     assert not list((tmp_path / "server").glob("*.pid"))
 
 
-def test_a_folder_of_somebody_else_is_no_place_for_the_database(tmp_path, monkeypatch):
+def test_socket_folder_of_another_user_is_refused(tmp_path, monkeypatch):
     if postgres.programs() is None:
         absent("no cluster is begun", why="PostgreSQL is not installed")
     monkeypatch.delenv(workers.ADDRESS, raising=False)
@@ -55,6 +55,6 @@ def test_a_folder_of_somebody_else_is_no_place_for_the_database(tmp_path, monkey
     folder = workers._socket_folder(tmp_path)
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(StepError, match="is somebody else's; remove it"):
+    with pytest.raises(StepError, match="belongs to another user; remove it"):
         workers.keep_in_postgres(tmp_path)
     assert workers.ADDRESS not in os.environ

@@ -1,4 +1,4 @@
-"""Debian's packages for the tests: what is missing is installed, or told."""
+"""Test that Debian's packages for tests are installed, or reported as missing."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine on which nothing is installed, and whose commands are noted."""
+    """A machine without any packages, whose commands are recorded."""
     state = {"installed": set(), "commands": [], "titles": [], "fails": False, "unknown": set()}
 
     def run(title, command, **_):
@@ -32,7 +32,7 @@ def machine(monkeypatch):
     return state
 
 
-def test_what_is_there_is_not_installed_again(machine, capsys):
+def test_present_package_is_not_installed_again(machine, capsys):
     machine["installed"].add("postgresql")
 
     assert preparing.ensure(WANTED, root=HERE) == ()
@@ -40,14 +40,14 @@ def test_what_is_there_is_not_installed_again(machine, capsys):
     assert "postgresql is here, to test: knowledge bases" in capsys.readouterr().out
 
 
-def test_what_is_missing_is_installed_after_the_lists_were_read(machine):
+def test_missing_package_is_installed_after_the_lists_were_read(machine):
     assert preparing.ensure(WANTED, root=HERE) == ()
 
     assert [command[3] for command in machine["commands"]] == ["update", "install"]
     assert machine["titles"][-1] == "Installing postgresql"
 
 
-def test_who_is_not_root_is_told_what_is_not_tested(machine, monkeypatch, capsys):
+def test_user_without_root_is_told_what_is_not_tested(machine, monkeypatch, capsys):
     monkeypatch.setattr(preparing, "_can_install", lambda: False)
 
     assert preparing.ensure(WANTED, root=HERE) == ("postgresql",)
@@ -55,14 +55,14 @@ def test_who_is_not_root_is_told_what_is_not_tested(machine, monkeypatch, capsys
     assert "postgresql is missing, so this is not tested" in capsys.readouterr().out
 
 
-def test_what_cannot_be_installed_is_told_and_stops_nothing(machine, capsys):
+def test_uninstallable_package_is_reported_without_stopping(machine, capsys):
     machine["fails"] = True
 
     assert preparing.ensure(WANTED, root=HERE) == ("postgresql",)
     assert "!! Reading Debian's lists: failed" in capsys.readouterr().out
 
 
-def test_what_a_system_does_not_have_is_replaced_and_keeps_nothing_out(machine, capsys):
+def test_unknown_package_is_replaced_and_does_not_block_the_others(machine, capsys):
     machine["unknown"].add("chromium-headless-shell")
     wanted = {"chromium-headless-shell": "pages", **WANTED}
 
@@ -71,12 +71,12 @@ def test_what_a_system_does_not_have_is_replaced_and_keeps_nothing_out(machine, 
     assert "chromium-headless-shell is here, to test: pages" in capsys.readouterr().out
 
 
-def test_what_does_as_well_is_enough_where_nothing_can_be_installed(machine, monkeypatch):
+def test_replacement_is_enough_when_nothing_can_be_installed(machine, monkeypatch):
     monkeypatch.setattr(preparing, "_can_install", lambda: False)
     machine["installed"].add("chromium")
 
     assert preparing.ensure({"chromium-headless-shell": "pages"}, root=HERE) == ()
 
 
-def test_a_package_that_nobody_has_is_not_installed():
+def test_nonexistent_package_is_not_installed():
     assert not preparing._is_installed("no-such-package-of-debian")

@@ -1,4 +1,4 @@
-"""The README is one screen, and the changelog has a line for each change."""
+"""Test the length of the README and the form of the changelog."""
 
 import re
 from pathlib import Path

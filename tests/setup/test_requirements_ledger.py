@@ -1,4 +1,4 @@
-"""docs/extend/requirements.md says the truth about the tests."""
+"""Test that docs/extend/requirements.md agrees with the tests."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ def _states() -> dict[str, str]:
 
 
 def _cited(source: str) -> Iterator[str]:
-    """Every id given to `pytest.mark.req(...)` in `source`."""
+    """Return every id given to `pytest.mark.req(...)` in `source`."""
     if "mark.req" not in source:
         return
     for node in ast.walk(ast.parse(source)):
@@ -31,14 +31,14 @@ def _cited(source: str) -> Iterator[str]:
 
 
 def _cited_by_cases(source: str) -> Iterator[str]:
-    """Every id that golden cases cite, whose runner marks them with it."""
+    """Return every id that golden cases cite."""
     for case in yaml.safe_load(source):
         yield from case.get("req", ())
 
 
 @cache
 def _cited_in_tests() -> dict[str, list[str]]:
-    """The ids cited anywhere in the tests, and in which files."""
+    """Return the ids cited in the tests, and in which files."""
     found: dict[str, list[str]] = {}
     for pattern, cited in (("test_*.py", _cited), ("cases/*.yaml", _cited_by_cases)):
         for path in sorted((ROOT / "tests").rglob(pattern)):
@@ -47,7 +47,7 @@ def _cited_in_tests() -> dict[str, list[str]]:
     return found
 
 
-def test_every_requirement_called_met_is_cited_by_a_test():
+def test_every_met_requirement_is_cited_by_a_test():
     met = {requirement for requirement, state in _states().items() if state == "met"}
 
     assert sorted(met - set(_cited_in_tests())) == []
@@ -63,7 +63,7 @@ def test_every_open_requirement_has_a_reason():
     assert [i for i, state in _states().items() if not re.match(r"met$|open: \w", state)] == []
 
 
-def test_the_ledger_holds_every_requirement_of_the_five_documents():
+def test_ledger_has_every_requirement_of_the_five_documents():
     counts = {"S0": 58, "S1": 12, "S2": 32, "S3": 35, "S4": 55}
 
     assert list(_states()) == [
@@ -80,5 +80,5 @@ def test_the_ledger_holds_every_requirement_of_the_five_documents():
         ("# pytest.mark.req('S3-05')\n@pytest.mark.server\ndef test_x(): ...", []),
     ],
 )
-def test_citations_are_read_from_marks_wherever_they_stand(source, ids):
+def test_citations_are_read_from_marks_anywhere(source, ids):
     assert list(_cited(source)) == ids

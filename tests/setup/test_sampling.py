@@ -1,4 +1,4 @@
-"""What a second run on another Python or database leaves out."""
+"""Test which tests a sampled run leaves out."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ class TestMore:
 
 @pytest.fixture
 def kept(tmp_path):
-    """Asks which of these tests a run with some options keeps."""
+    """A function that returns which of these tests a run with some options keeps."""
     for name, text in TESTS.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
 
@@ -48,7 +48,7 @@ def kept(tmp_path):
     return ask
 
 
-def test_of_a_folder_the_first_file_and_every_so_manieth_is_read(kept):
+def test_sample_of_a_folder_has_the_first_file_and_every_nth(kept):
     assert kept("--files", "2", "--one-in", "4", "--cases", "1") == [
         "test_a.py::test_row[0]",
         "test_a.py::TestMore::test_four[x]",
@@ -56,7 +56,7 @@ def test_of_a_folder_the_first_file_and_every_so_manieth_is_read(kept):
 
 
 @pytest.mark.long
-def test_of_a_file_the_first_function_and_every_so_manieth_is_kept_with_its_first_case(kept):
+def test_sample_of_a_file_has_the_first_test_and_every_nth_with_one_case(kept):
     assert kept("--one-in", "4", "--cases", "1") == [
         "test_a.py::test_row[0]",
         "test_a.py::TestMore::test_four[x]",
@@ -65,7 +65,7 @@ def test_of_a_file_the_first_function_and_every_so_manieth_is_kept_with_its_firs
 
 
 @pytest.mark.long
-def test_of_more_cases_the_first_the_last_and_what_lies_between_are_kept(kept):
+def test_sample_of_cases_has_the_first_the_last_and_some_between(kept):
     assert kept() == [
         *(f"test_a.py::test_row[{number}]" for number in (0, 4, 8)),
         *("test_a.py::test_one", "test_a.py::test_two", "test_a.py::TestMore::test_three"),

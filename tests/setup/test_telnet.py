@@ -1,27 +1,27 @@
-"""The small telnet client: options are answered, text comes through whole."""
+"""Test the small telnet client: it answers options and passes text through."""
 
 from server.telnet import DO, DONT, IAC, MXP, NAWS, SB, SE, WILL, WONT, Negotiation, plain
 
 
-def test_text_passes_unchanged():
+def test_plain_text_passes_unchanged():
     assert Negotiation().read("a ferry, é".encode()) == ("a ferry, é", b"")
 
 
-def test_a_character_split_between_two_packets_arrives_whole():
+def test_character_split_between_packets_arrives_whole():
     negotiation = Negotiation()
     halves = "é".encode()
 
     assert negotiation.read(halves[:1])[0] + negotiation.read(halves[1:])[0] == "é"
 
 
-def test_an_option_split_between_two_packets_is_answered_once():
+def test_option_split_between_packets_is_answered_once():
     negotiation = Negotiation()
 
     assert negotiation.read(b"a" + bytes([IAC, DO])) == ("a", b"")
     assert negotiation.read(bytes([86]) + b"b") == ("b", bytes([IAC, WONT, 86]))
 
 
-def test_the_window_is_tall_so_that_nothing_is_paged():
+def test_window_is_so_tall_that_nothing_is_paged():
     _, answer = Negotiation().read(bytes([IAC, DO, NAWS]))
 
     assert answer.startswith(bytes([IAC, WILL, NAWS, IAC, SB, NAWS]))
@@ -29,17 +29,17 @@ def test_the_window_is_tall_so_that_nothing_is_paged():
     assert int.from_bytes(answer[8:10], "big") >= 10_000
 
 
-def test_a_subnegotiation_is_not_text():
+def test_subnegotiation_is_not_shown_as_text():
     packet = b"a" + bytes([IAC, SB, 86, 1, 2, IAC, SE]) + b"b"
 
     assert Negotiation().read(packet) == ("ab", b"")
 
 
-def test_colours_and_control_characters_are_taken_out():
+def test_colours_and_control_characters_are_removed():
     assert plain("\x1b[1m\x1b[31mOren\x1b[0m says\x07\r\nyes\n\r") == "Oren says\nyes\n"
 
 
-def test_links_are_taken_where_they_are_wanted():
+def test_links_are_accepted_if_wanted():
     offer = bytes([IAC, WILL, MXP])
 
     assert Negotiation(links=True).read(offer) == ("", bytes([IAC, DO, MXP]))

@@ -1,4 +1,4 @@
-"""Only tests that live in a game wait for a game."""
+"""Test that only tests of games start Evennia."""
 
 import subprocess
 import sys
@@ -32,12 +32,12 @@ def test_pure_tests_do_not_start_evennia():
 
 
 @pytest.mark.long
-def test_tests_of_the_store_start_evennia_before_they_are_imported():
+def test_store_tests_start_evennia_before_their_import():
     assert _collected("tests/store/authored/test_notes.py").endswith("GAME True")
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "example.com"])
-def test_a_test_cannot_leave_the_machine(host):
+def test_cannot_use_the_network(host):
     import socket
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

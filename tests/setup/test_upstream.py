@@ -1,4 +1,4 @@
-"""docs/upstream: each patch applies to the installed Evennia and mends the fault that it names."""
+"""Test docs/upstream: each patch applies to the installed Evennia and fixes its fault."""
 
 import os
 import re
@@ -55,7 +55,7 @@ print("AMP", transport.setTcpNoDelay.call_args.args[0])
 
 @pytest.fixture(scope="module")
 def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of the installed Evennia to which all patches were applied."""
+    """A copy of the installed Evennia to which all patches were applied."""
     spec = find_spec("evennia")
     assert spec is not None and spec.origin is not None
     folder = tmp_path_factory.mktemp("patched")
@@ -76,7 +76,7 @@ def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_patches_apply_and_mend_their_faults(patched: Path) -> None:
+def test_patches_apply_and_fix_their_faults(patched: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", EFFECTS],
         cwd=patched,

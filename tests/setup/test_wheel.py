@@ -1,4 +1,4 @@
-"""What is published: a wheel of evennia_ai alone, and a source distribution with the examples."""
+"""Test what is published: a wheel of evennia_ai only, and a source distribution with examples."""
 
 import os
 import re
@@ -29,13 +29,13 @@ def _metadata(wheel: Path):
         return Parser().parsestr(archive.read(name).decode())
 
 
-def test_the_wheel_holds_evennia_ai_alone(wheel):
+def test_wheel_has_only_evennia_ai(wheel):
     tops = {name.split("/")[0] for name in _names(wheel)}
 
     assert tops == {"evennia_ai", f"evennia_ai-{wheel.name.split('-')[1]}.dist-info"}
 
 
-def test_the_wheel_holds_every_file_of_the_package(wheel):
+def test_wheel_has_every_file_of_the_package(wheel):
     files = {
         f"evennia_ai/{path.relative_to(PACKAGE).as_posix()}"
         for path in PACKAGE.rglob("*")
@@ -45,11 +45,11 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
     assert files - _names(wheel) == set()
 
 
-def test_the_wheel_tells_type_checkers_that_it_is_typed(wheel):
+def test_wheel_is_marked_as_typed(wheel):
     assert "evennia_ai/py.typed" in _names(wheel)
 
 
-def test_the_wheel_needs_python_3_11_and_evennia_for_a_game_alone(wheel):
+def test_wheel_needs_python_3_11_and_evennia_only_for_a_game(wheel):
     metadata = _metadata(wheel)
     needs = metadata.get_all("Requires-Dist")
 
@@ -58,11 +58,11 @@ def test_the_wheel_needs_python_3_11_and_evennia_for_a_game_alone(wheel):
     assert [one for one in needs if "evennia" in one and "extra ==" not in one] == []
 
 
-def test_the_wheel_brings_the_licence(wheel):
+def test_wheel_has_the_licence(wheel):
     assert any(name.endswith("/licenses/LICENSE") for name in _names(wheel))
 
 
-def test_the_source_distribution_brings_every_file_of_the_examples(sdist):
+def test_source_distribution_has_every_file_of_the_examples(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
 
@@ -72,7 +72,7 @@ def test_the_source_distribution_brings_every_file_of_the_examples(sdist):
     assert {path.relative_to(PACKAGE.parent).as_posix() for path in files} <= names
 
 
-def test_twine_finds_nothing_wrong_with_the_sdist_and_the_wheel(distribution):
+def test_twine_accepts_the_sdist_and_the_wheel(distribution):
     files = sorted(map(str, distribution.iterdir()))
     assert [Path(file).suffix for file in files] == [".whl", ".gz"]
     done = subprocess.run(
@@ -94,7 +94,7 @@ def test_twine_finds_nothing_wrong_with_the_sdist_and_the_wheel(distribution):
     ],
     ids=["of a tag", "after a tag", "without tags", "without git"],
 )
-def test_version_is_that_of_the_newest_tag(git, expected, tmp_path):
+def test_version_is_the_newest_tag(git, expected, tmp_path):
     words = {
         "init": ("init", "--quiet"),
         "commit": ("commit", "--quiet", "--allow-empty", "-m", "one"),

@@ -1,4 +1,4 @@
-"""Continuous integration runs the commands that a person runs, on what is supported."""
+"""Test that continuous integration runs the commands of developers on all versions."""
 
 from pathlib import Path
 from typing import Any
@@ -28,21 +28,21 @@ def test_workflows_call_make_test_and_make_check_on_each_supported_python() -> N
     assert [row["python"] for row in rows if row.get("may_fail")] == ["3.14"]
 
 
-def test_matrix_names_the_evennia_that_each_python_gets() -> None:
+def test_matrix_names_the_evennia_of_each_python() -> None:
     for job in WORKFLOWS["test"]["jobs"].values():
         for row in job["strategy"]["matrix"]["include"]:
             if row["python"] in SUPPORTED:
                 assert f"{locked(row['python'])['evennia']}.".startswith(f"{row['evennia']}.")
 
 
-def test_nothing_is_published_before_it_is_switched_on() -> None:
+def test_nothing_is_published_before_it_is_enabled() -> None:
     publish = WORKFLOWS["release"]["jobs"]["publish"]
     assert "vars.PUBLISH_TO_PYPI == 'true'" in publish["if"]
     assert publish["permissions"] == {"id-token": "write"}
-    assert "with" not in publish["steps"][-1]  # trusted publishing needs no password
+    assert "with" not in publish["steps"][-1]  # Trusted publishing needs no password.
 
 
-def test_workflows_fetch_the_tags_that_the_version_comes_from() -> None:
+def test_workflows_fetch_the_tags_for_the_version() -> None:
     for workflow in WORKFLOWS.values():
         for job in workflow["jobs"].values():
             for step in job["steps"]:

@@ -1,4 +1,4 @@
-"""What the tests of the store say, hear and send; each shows only what matters."""
+"""Builders for tests of the store. Each shows only the values that matter."""
 
 from evennia_ai import models
 from evennia_ai.engine.history.projection import project_records
@@ -25,13 +25,13 @@ def a_reply(body: str = "Evening.") -> NewRecord:
 
 
 def a_staying_text(body: str, *, before: str | None, of: str = "dynamic") -> NewRecord:
-    """A text that remains in the history before the record at that place."""
+    """Return a text that stays in the history before the record at that place."""
     meta = {"stays": True, "of": of, "before": before, "parts": [[of, 0, len(body), 0]]}
     return a_line(body, kind=RecordKind.CONTEXT_BLOCK, name="", meta=meta)
 
 
 def talked(where, pairs: int, *, start: int = 0) -> None:
-    """A player's lines and the NPC's answers in turn."""
+    """Let a player and the NPC speak alternately."""
     for number in range(start, start + pairs):
         conversations.append_records(
             where, [a_line(f"Line {number}."), a_reply(f"Answer {number}.")]
@@ -39,12 +39,12 @@ def talked(where, pairs: int, *, start: int = 0) -> None:
 
 
 def said(where) -> list[str]:
-    """What the conversation's history says."""
+    """Return what the conversation's history says."""
     return [message.content for message in windows(where.id).history]
 
 
 def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Evening.", **fields):
-    """A whole turn: something is heard, a prompt is sent, the NPC answers."""
+    """Play a whole turn: the NPC hears something, a prompt is sent, the NPC answers."""
     conversations.append_records(where, [a_line(body)])
     heard = [r for r in record_rows.records_of(where) if r.kind in SAID and not r.is_erased]
     draft = make_draft(a_prompt(heard, **fields), event=heard[-1], model="tiny")
@@ -55,7 +55,7 @@ def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Eve
 
 
 def give(snapshots, value, *, patch):
-    """Have these snapshots give `value` whatever was written, as in a process that did not hear."""
+    """Make these snapshots return `value`, as in a process that has not noticed a change."""
     real = Snapshots.__call__
     patch.setattr(
         Snapshots, "__call__", lambda own, key: value if own is snapshots else real(own, key)
@@ -63,14 +63,14 @@ def give(snapshots, value, *, patch):
 
 
 def history_in(where, segment):
-    """The whole history as a prompt at the end of this segment could show it."""
+    """Return the whole history as a prompt at the end of this segment could show it."""
     records = list(records_in(where, segment))
     places = [place for record in records[:1] for place in record.meta.get("tail", ())]
     return project_records(records, tail=records_at(where.id, places), segment=segment)
 
 
 def newest_calls(npc_ref, *, limit):
-    """The newest calls of models for an NPC, the newest first."""
+    """Return the newest model calls for an NPC, newest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref).order_by("-started_at", "-pk")
     return model_calls._calls(rows[:limit])
 

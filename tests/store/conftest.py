@@ -1,4 +1,4 @@
-"""Every test of the store has a database of its own and starts with nothing in memory."""
+"""Fixtures of store tests: each test has its own database and begins with empty caches."""
 
 from collections.abc import Callable, Iterator
 

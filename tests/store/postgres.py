@@ -1,8 +1,8 @@
-"""A real PostgreSQL for tests: one cluster on loopback for a whole run, which ends with the run.
+"""A PostgreSQL server for tests: one cluster on loopback for a whole run.
 
-It needs Debian's package `postgresql` and `psycopg`. Where they are missing, the tests are skipped
-with the reason, and in continuous integration they fail with it. The workers of pytest-xdist share
-it: a keeper, this module as a program, runs it for as long as the process that began the run is
+It needs Debian's package `postgresql` and `psycopg`. If they are missing, the tests are skipped
+with the reason; in continuous integration they fail. The workers of pytest-xdist share the cluster.
+A keeper, which is this module run as a program, runs it while the process that began the run is
 alive.
 """
 
@@ -26,30 +26,30 @@ QUICK = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c share
 _UNDONE = "no PostgreSQL is asked"
 _START_SECONDS = 60
 _keepers: list[subprocess.Popen[bytes]] = []
-"""Of this process, which it does not wait for: they end after it."""
+"""Keepers that this process has started. It does not wait for them, because they end after it."""
 
 
 class Cluster:
-    """A running cluster: `port` on 127.0.0.1 takes the user `USER` without a password."""
+    """A running cluster. At `port` of 127.0.0.1 it accepts the user `USER` without a password."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
     def address(self, name: str) -> str:
-        """The address of a database of this cluster, as a game's settings have it."""
+        """Return the address of a database of this cluster, for a game's settings."""
         return f"postgres://{USER}@127.0.0.1:{self.port}/{name}"
 
     def make(self, name: str, *, like: str = "template0", more: str = "") -> str:
-        """Make a database, a copy of another; its address."""
+        """Create a database as a copy of another one, and return its address."""
         self.do(f'CREATE DATABASE "{name}" TEMPLATE "{like}" {more}')
         return self.address(name)
 
     def do(self, statement: str) -> None:
-        """Run a statement that is of the cluster, and of no database."""
+        """Run a statement that concerns the cluster and no single database."""
         self.rows("postgres", statement)
 
     def rows(self, name: str, query: str) -> list[tuple[Any, ...]]:
-        """What a query finds in a database, committed at once."""
+        """Run a query in a database with autocommit, and return the rows."""
         import psycopg
 
         with psycopg.connect(self.address(name), autocommit=True) as connection:
@@ -58,9 +58,9 @@ class Cluster:
 
 
 def shared_cluster(beside: Path) -> Cluster:
-    """The cluster of this run; skips or fails where there can be none.
+    """Return the cluster of this run. Skip or fail the test if there can be none.
 
-    `beside` is any folder that pytest gave this worker for a test or a module.
+    `beside` is any folder that pytest gave this worker.
     """
     _require_postgres()
     folder = made_once("postgres", _keep, beside=beside)
@@ -68,7 +68,7 @@ def shared_cluster(beside: Path) -> Cluster:
 
 
 def _keep(folder: Path) -> None:
-    """Start a keeper, and wait until its cluster takes connections."""
+    """Start a keeper, and wait until its cluster accepts connections."""
     begun_by = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     port = _free_port()
     with (folder / "said").open("w") as said:
@@ -90,7 +90,7 @@ def _keep(folder: Path) -> None:
 
 
 class Postgres:
-    """A cluster of its own for a block, on a port of loopback."""
+    """A separate cluster for one `with` block, on a port of loopback."""
 
     def __init__(self, port: int | None = None) -> None:
         _require_postgres()
@@ -114,16 +114,16 @@ class Postgres:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self) -> None:
-        """Start the server, also once more."""
+        """Start the server, possibly again."""
         self._server.start()
 
     def stop(self) -> None:
-        """End the server at once, as a failure of the machine would."""
+        """Stop the server at once, as after a crash of the machine."""
         self._server.stop(mode="immediate")
 
 
 def _require_postgres() -> None:
-    """Skip or fail where there is no PostgreSQL."""
+    """Skip or fail the test if there is no PostgreSQL."""
     if postgres.programs() is None:
         absent(_UNDONE, why="it is not installed; type: apt-get install postgresql")
     need("psycopg", undone=_UNDONE)
@@ -136,7 +136,7 @@ def _free_port() -> int:
 
 
 def main(port: int, begun_by: int) -> None:
-    """Keep a cluster for as long as a process is alive."""
+    """Keep a cluster running while a process is alive."""
     with Postgres(port):
         print("ready", flush=True)
         while _is_alive(begun_by):

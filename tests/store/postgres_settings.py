@@ -1,4 +1,4 @@
-"""Settings for tests on PostgreSQL; its port and a name come in the environment."""
+"""Settings for tests on PostgreSQL. The environment gives the port and the name of the database."""
 
 import os
 
@@ -7,5 +7,5 @@ from server.conf.test_settings import *  # noqa: F403 - settings are made so
 
 _port = os.environ["EVENNIA_AI_TEST_POSTGRES_PORT"]
 _name = os.environ["EVENNIA_AI_TEST_POSTGRES_NAME"]
-# There is no database of this name: Evennia reads no tables while it is imported.
+# No database has this name, because Evennia must read no tables while it is imported.
 DATABASES = database(f"postgres://evennia_ai@127.0.0.1:{_port}/{_name}")

@@ -1,4 +1,4 @@
-"""What is left of a turn that was cut short, and how it is closed."""
+"""Test what an interrupted turn leaves, and how it is closed."""
 
 import pytest
 from django.db import connection
@@ -33,7 +33,7 @@ def quay():
 
 @pytest.fixture
 def interrupted(quay):
-    """A turn in the middle of a tool, as another process finds it."""
+    """A turn in the middle of a tool call, as another process finds it."""
     heard(quay)
     turn, _ = begun(quay)
     append_records(quay, [a_call()])
@@ -42,7 +42,7 @@ def interrupted(quay):
 
 
 @pytest.mark.req("S2-29")
-def test_a_call_of_an_interrupted_turn_gets_a_result_that_says_so(quay, interrupted):
+def test_interrupted_call_gets_a_result_that_says_so(quay, interrupted):
     turns.close_interrupted()
     *_, result, end = record_rows.records_of(quay)
 
@@ -52,14 +52,14 @@ def test_a_call_of_an_interrupted_turn_gets_a_result_that_says_so(quay, interrup
     assert end.meta == {"turn": 1, "state": "interrupted", "seal": seal_of_turn(1)}
 
 
-def test_the_next_prompt_after_an_interrupted_turn_has_call_and_result_together(quay, interrupted):
+def test_prompt_after_an_interruption_has_call_and_result_together(quay, interrupted):
     turns.close_interrupted()
     call, result = list(windows(quay.id).history)[-2:]
 
     assert [made.id for made in call.tool_calls] == [result.tool_call_id] == ["call-1"]
 
 
-def test_a_failed_turn_closes_its_call_before_what_is_said_instead(quay, interrupted):
+def test_failed_turn_closes_its_call_before_the_fallback_line(quay, interrupted):
     (said,) = turns.fail_turn(interrupted, "the endpoint is away", new=[SORRY])
 
     assert said.body == SORRY.body
@@ -70,7 +70,7 @@ def test_a_failed_turn_closes_its_call_before_what_is_said_instead(quay, interru
     ]
 
 
-def test_a_call_that_has_its_result_is_left_alone(quay):
+def test_call_with_a_result_is_not_changed(quay):
     heard(quay)
     turn, _ = begun(quay)
     append_records(quay, [a_call(), a_result()])
@@ -80,7 +80,7 @@ def test_a_call_that_has_its_result_is_left_alone(quay):
     assert kinds.count(RecordKind.TOOL_RESULT) == 1
 
 
-def test_calls_of_earlier_turns_are_left_alone(quay):
+def test_calls_of_earlier_turns_are_not_changed(quay):
     append_records(quay, [a_call("old")])
     heard(quay)
     turn, _ = begun(quay)
@@ -89,14 +89,14 @@ def test_calls_of_earlier_turns_are_left_alone(quay):
     assert RecordKind.TOOL_RESULT not in [record.kind for record in record_rows.records_of(quay)]
 
 
-def test_the_chain_holds_over_what_was_closed(quay, interrupted):
+def test_chain_is_valid_after_closing_interrupted_turns(quay, interrupted):
     turns.close_interrupted()
 
     assert find_broken(record_rows.records_of(quay)) is None
 
 
 @pytest.mark.req("S2-29")
-def test_turns_that_began_since_the_start_are_not_interrupted(quay):
+def test_turns_begun_since_the_start_are_not_interrupted(quay):
     heard(quay)
     turn, _ = begun(quay)
 
@@ -106,7 +106,7 @@ def test_turns_that_began_since_the_start_are_not_interrupted(quay):
 
 
 @pytest.mark.req("S2-29")
-def test_the_start_of_a_reply_that_was_said_is_what_the_npc_said(quay):
+def test_spoken_start_of_a_reply_counts_as_the_npcs_words(quay):
     heard(quay)
     turn, _ = begun(quay)
     turns.commit_spoken(turn, "Aye, at dusk.")
@@ -129,7 +129,7 @@ def test_turns_that_cannot_be_closed_now_are_closed_later(quay, interrupted):
 
 
 @pytest.mark.parametrize("table", ["turn", "record"])
-def test_an_end_that_is_not_written_leaves_all_as_it_was(quay, table):
+def test_failed_end_of_a_turn_changes_nothing(quay, table):
     def refused(execute, sql, *args):
         if not sql.startswith("SELECT") and f"evennia_ai_{table}" in sql:
             raise OperationalError("database or disk is full")

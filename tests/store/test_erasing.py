@@ -1,4 +1,4 @@
-"""Erasing: the words go, the chain stays, and nobody can tell what was said."""
+"""Test that an erasure removes all words and keeps the chain valid."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def quay():
 
 
 def everything() -> str:
-    """All that the database holds of the history, as one text."""
+    """Return everything that the database contains of the history, as one text."""
     rows = [
         *models.Record.objects.values_list("name", "body", "meta"),
         *models.Turn.objects.values_list("manifest", "outcome"),
@@ -54,7 +54,7 @@ def everything() -> str:
 
 
 class TestErasing:
-    def test_nothing_of_what_was_said_is_left(self, whispers):
+    def test_erased_conversation_has_no_words(self, whispers):
         a_turn(whispers, SECRET, reply="Under the mill, you say?", mood="Oren is greedy.")
         assert "mill" in everything()
         erase_private("7", by=trusted("Mira"))
@@ -62,7 +62,7 @@ class TestErasing:
         assert not any(word in everything() for word in ("mill", "Anna", "greedy", "Evening"))
         assert said(whispers) == []
 
-    def test_the_chain_still_holds_and_nothing_is_missing(self, whispers):
+    def test_chain_is_valid_and_complete_after_an_erasure(self, whispers):
         a_turn(whispers, SECRET)
         before = [(r.place, r.kind, r.sha256) for r in record_rows.records_of(whispers)]
         erase_private("7", by=trusted("Mira"))
@@ -71,7 +71,7 @@ class TestErasing:
         assert verify(whispers) is None
         assert after[:-1] == before
 
-    def test_who_asked_for_it_is_a_record(self, whispers):
+    def test_erasure_record_names_who_requested_it(self, whispers):
         a_turn(whispers, SECRET)
         records = len(record_rows.records_of(whispers))
         erase_private("7", by=trusted("Mira"))
@@ -81,7 +81,7 @@ class TestErasing:
         seals = {"1": seal_of_turn(1)}
         assert told.meta == {"by": "Mira", "records": records, "turns": 1, "seals": seals}
 
-    def test_it_is_told_how_much_was_erased(self, whispers):
+    def test_erasure_returns_its_counts(self, whispers):
         a_turn(whispers, SECRET)
         records = len(record_rows.records_of(whispers))
 
@@ -89,14 +89,14 @@ class TestErasing:
             conversations=1, records=records, turns=1
         )
 
-    def test_a_second_time_there_is_nothing_to_erase(self, whispers):
+    def test_second_erasure_finds_nothing(self, whispers):
         a_turn(whispers, SECRET)
         erase_private("7", by=trusted("Mira"))
 
         assert erase_private("7", by=trusted("Mira")) == Erased()
         assert verify(whispers) is None
 
-    def test_the_turns_cannot_be_replayed_and_say_so(self, whispers):
+    def test_erased_turns_cannot_be_replayed_and_say_so(self, whispers):
         a_turn(whispers, SECRET)
         erase_private("7", by=trusted("Mira"))
         stored = turns.last_turn("12")
@@ -104,7 +104,7 @@ class TestErasing:
         with pytest.raises(ReplayError, match="erased on request"):
             replay_messages(stored.manifest, record_rows.records(stored.manifest.record_ids))
 
-    def test_what_a_turn_cost_and_its_hash_stay(self, whispers):
+    def test_costs_and_hash_of_an_erased_turn_stay(self, whispers):
         begun = a_turn(whispers, SECRET)
         erase_private("7", by=trusted("Mira"))
         left = turns.last_turn("12").manifest
@@ -112,7 +112,7 @@ class TestErasing:
         assert (left.sha256, left.tokens) == (begun.manifest.sha256, begun.manifest.tokens)
         assert (left.verdicts, left.inputs, left.by_origin) == ((), {}, {})
 
-    def test_the_lore_remembers_nothing(self, whispers):
+    def test_erasure_clears_the_lore_state(self, whispers):
         a_turn(whispers, SECRET)
         with one_transaction("remembering"):
             remember_lore(whispers, LoreState(sticky={"mill#1": Spell(1, 4)}), turn=1)
@@ -120,7 +120,7 @@ class TestErasing:
 
         assert lore_states(whispers.id) == NO_STATE
 
-    def test_a_turn_under_way_is_ended_and_its_reply_comes_too_late(self, whispers):
+    def test_erasure_ends_a_running_turn_whose_reply_is_refused(self, whispers):
         begun = a_turn(whispers, SECRET, reply=None)
         erase_private("7", by=trusted("Mira"))
 
@@ -135,7 +135,7 @@ class TestErasing:
         turns.finish_turn(begun, [a_reply()])
         assert verify(quay) is None
 
-    def test_what_waited_for_an_answer_is_not_sent_any_more(self, whispers):
+    def test_waiting_words_are_not_sent_after_an_erasure(self, whispers):
         (event,) = append_records(whispers, [a_line(SECRET)])
         draft = make_draft(a_prompt([event]), event=event)
         erase_private("7", by=trusted("Mira"))
@@ -149,7 +149,7 @@ class TestErasing:
         [{"kind": RecordKind.ERASURE}, {"meta": {"erased": True}}],
         ids=["as the record of an erasure", "as if it was erased already"],
     )
-    def test_what_was_imported_in_disguise_is_erased_too(self, whispers, said_otherwise):
+    def test_imported_erasure_lookalike_is_erased_too(self, whispers, said_otherwise):
         append_records(whispers, [a_line(SECRET, **said_otherwise)])
         erase_private("7", by=trusted("Mira"))
 
@@ -158,7 +158,7 @@ class TestErasing:
 
 class TestCountingBefore:
     @pytest.mark.parametrize("npc_ref", [None, "12"])
-    def test_what_would_be_erased_is_what_is_erased(self, whispers, quay, npc_ref):
+    def test_count_before_an_erasure_equals_its_counts(self, whispers, quay, npc_ref):
         for where in (
             whispers,
             get_or_open_conversation("13", kind="private", partner_ref="7"),
@@ -170,13 +170,13 @@ class TestCountingBefore:
         assert found.records > 1
         assert found == erase_private("7", by=trusted("Mira"), npc_ref=npc_ref)
 
-    def test_what_was_erased_is_not_counted_again(self, whispers):
+    def test_erased_conversation_is_not_counted_again(self, whispers):
         a_turn(whispers, SECRET)
         erase_private("7", by=trusted("Mira"))
 
         assert forgettable("7").said == Erased()
 
-    def test_everybody_who_whispered_is_known_once(self, whispers, quay):
+    def test_everybody_who_whispered_is_listed_once(self, whispers, quay):
         get_or_open_conversation("13", kind="private", partner_ref="7")
         get_or_open_conversation("13", kind="private", partner_ref="8")
 
@@ -184,7 +184,7 @@ class TestCountingBefore:
 
 
 class TestWhatStays:
-    def test_what_was_said_aloud_and_to_others_stays(self, whispers, quay):
+    def test_words_said_aloud_or_to_others_stay(self, whispers, quay):
         other = get_or_open_conversation("12", kind="private", partner_ref="8")
         for where, body in ((whispers, SECRET), (quay, "Good day."), (other, "Psst.")):
             a_turn(where, body)
@@ -193,7 +193,7 @@ class TestWhatStays:
         assert said(quay) == ["Good day.", "Evening."]
         assert said(other) == ["Psst.", "Evening."]
 
-    def test_a_player_s_whispers_with_every_npc_are_erased(self, whispers):
+    def test_whispers_of_a_player_with_every_npc_are_erased(self, whispers):
         other = get_or_open_conversation("13", kind="private", partner_ref="7")
         a_turn(whispers, SECRET)
         a_turn(other, SECRET)
@@ -201,7 +201,7 @@ class TestWhatStays:
 
         assert "mill" not in everything()
 
-    def test_whispers_with_one_npc_can_be_erased_alone(self, whispers):
+    def test_whispers_with_only_one_npc_can_be_erased(self, whispers):
         other = get_or_open_conversation("13", kind="private", partner_ref="7")
         a_turn(whispers, SECRET)
         a_turn(other, "Psst.")
@@ -209,13 +209,13 @@ class TestWhatStays:
 
         assert (said(whispers), said(other)) == ([], ["Psst.", "Evening."])
 
-    def test_a_room_can_be_erased_too(self, quay):
+    def test_conversation_of_a_room_can_be_erased(self, quay):
         a_turn(quay, SECRET)
         erase_conversation(quay, by=trusted("Mira"))
 
         assert "mill" not in everything()
 
-    def test_the_conversation_goes_on_behind_it(self, whispers):
+    def test_conversation_continues_after_an_erasure(self, whispers):
         a_turn(whispers, SECRET)
         erase_private("7", by=trusted("Mira"))
         a_turn(whispers, "Hello again.")
@@ -225,7 +225,7 @@ class TestWhatStays:
         assert verify(whispers) is None
         assert turns.last_turn("12").number == 2
 
-    def test_what_was_said_since_can_be_erased_as_well(self, whispers):
+    def test_words_said_after_an_erasure_can_be_erased(self, whispers):
         a_turn(whispers, SECRET)
         erase_private("7", by=trusted("Mira"))
         a_turn(whispers, SECRET)
@@ -236,7 +236,7 @@ class TestWhatStays:
         assert kinds == ["Mira", "Anna"]
         assert verify(whispers) is None
 
-    def test_an_erasure_that_fails_erases_nothing(self, whispers, monkeypatch):
+    def test_failed_erasure_erases_nothing(self, whispers, monkeypatch):
         a_turn(whispers, SECRET)
 
         def refuse(*_, **__):
@@ -251,9 +251,7 @@ class TestWhatStays:
         assert turns.last_turn("12").manifest.erased is False
 
     @pytest.mark.req("S2-31")
-    def test_a_record_that_another_process_writes_meanwhile_is_not_left_over(
-        self, whispers, monkeypatch
-    ):
+    def test_record_written_meanwhile_by_another_process_is_erased_too(self, whispers, monkeypatch):
         a_turn(whispers, SECRET)
         append_records(whispers, [a_line("And another thing.")])
         known = windows(whispers.id)
@@ -268,7 +266,7 @@ class TestWhatStays:
 
 
 class TestTheDatabaseItself:
-    """The trigger lets words be erased and lets nothing else happen."""
+    """The trigger allows words to be blanked, and nothing else."""
 
     @pytest.fixture
     def record(self, quay):
@@ -281,7 +279,7 @@ class TestTheDatabaseItself:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(sql)
 
-    def test_words_can_be_erased(self, record):
+    def test_database_allows_blanking_words(self, record):
         self.run(f"UPDATE evennia_ai_record SET {self.ERASES} WHERE id = {record.pk}")
         record.refresh_from_db()
 
@@ -306,13 +304,13 @@ class TestTheDatabaseItself:
             f"{ERASES}, id = id + 100",
         ],
     )
-    def test_nothing_else_can_be_changed_with_it(self, record, change):
+    def test_database_refuses_other_changes_while_blanking(self, record, change):
         with pytest.raises(DatabaseError, match="append-only"):
             self.run(f"UPDATE evennia_ai_record SET {change} WHERE id = {record.pk}")
 
     @pytest.mark.req("S2-08")
     @pytest.mark.parametrize("taken", ["id", "place"])
-    def test_a_record_cannot_be_replaced_by_another(self, record, taken):
+    def test_record_cannot_be_replaced_by_another(self, record, taken):
         if connection.vendor != "sqlite":
             pytest.skip("only SQLite replaces rows on insertion")
         fields = "conversation_id, segment, seq, kind, role, name, body, meta, content_sha256"
@@ -327,7 +325,7 @@ class TestTheDatabaseItself:
 
 
 class TestWhatIsRemembered:
-    def test_nothing_is_remembered_from_before_an_erasure(self, whispers):
+    def test_npc_remembers_nothing_from_before_an_erasure(self, whispers):
         a_turn(whispers, SECRET)
         assert windows(whispers.id).remembered_from == 1
         erase_private("7", by=trusted("Mira"))

@@ -1,4 +1,4 @@
-"""Erasing looks into what workers offered too: no word waits there, and none is written later."""
+"""Test that erasures also reach workers' proposals, those that wait and those that come later."""
 
 from functools import partial
 
@@ -45,7 +45,7 @@ def quay():
 
 
 def offer(where, kind="observe", **fields) -> int:
-    """The number of what a worker offered of a conversation."""
+    """Offer a proposal about a conversation, and return its number."""
     head = form_to_json(head_of(where))
     job = Job(kind=kind, idempotency=f"{kind}:{where.id}", given={"head": head, "npc_ref": NPC})
     fields = {"body": f'{{"summary": "{SECRET}"}}', **fields}
@@ -66,19 +66,17 @@ FORGETTING = {
 
 @pytest.mark.parametrize("forget", FORGETTING.values(), ids=FORGETTING)
 @pytest.mark.parametrize("kind", ["compact", "observe"])
-def test_what_was_offered_of_an_erased_conversation_has_no_words_and_is_stale(
-    whispers, kind, forget
-):
+def test_proposals_about_an_erased_conversation_are_blank_and_stale(whispers, kind, forget):
     number = offer(whispers, kind)
     forget(whispers)
 
     found = row(number)
     assert (found.body, found.state, found.handled_at) == ("", "stale", None)
     assert "erased" in found.reason
-    assert number in proposals.unhandled_proposals()  # its calls are still to be counted
+    assert number in proposals.unhandled_proposals()  # Its model calls still have to be counted.
 
 
-def test_what_was_offered_of_another_conversation_stays(whispers):
+def test_proposals_about_another_conversation_stay(whispers):
     other = get_or_open_conversation(NPC, kind="private", partner_ref=BEN)
     append_records(other, [a_line("Ben sings.", meta={"speaker": BEN})])
     number = offer(other)
@@ -88,7 +86,7 @@ def test_what_was_offered_of_another_conversation_stays(whispers):
 
 
 @pytest.mark.parametrize("state", ["failed", "poisoned"])
-def test_the_reason_of_a_job_that_came_to_nothing_may_have_words_and_goes(whispers, state):
+def test_reason_of_a_failed_job_is_erased(whispers, state):
     number = offer(whispers, state=state, reason=f"DataError: Failing row: {SECRET}", body="")
     proposals.mark_handled(number, state, reason=row(number).reason)
     erase_conversation(whispers, by=trusted("Mira"))
@@ -97,15 +95,15 @@ def test_the_reason_of_a_job_that_came_to_nothing_may_have_words_and_goes(whispe
 
 
 class TestForgettingAPerson:
-    """What was said aloud stays in its room; nothing is learnt from it any more."""
+    """Words said aloud stay in the room's history, but NPCs no longer learn from them."""
 
-    def test_what_a_worker_found_in_it_is_stale(self, quay):
+    def test_forgetting_makes_a_workers_finding_stale(self, quay):
         number = offer(quay)
         forget_person(ANNA, by=trusted("Mira"))
 
         assert (row(number).body, row(number).state) == ("", "stale")
 
-    def test_what_a_worker_is_still_asking_about_is_stale_then(self, quay):
+    def test_forgetting_makes_a_running_workers_question_stale(self, quay):
         given = ObserveGiven(
             head=head_of(quay), cut=0, npc_ref=NPC, npc_name="Oren", upto=(0, 0), turn=1, most=3
         )
@@ -117,7 +115,7 @@ class TestForgettingAPerson:
             OBSERVE.refuse_stale(job)
 
     @pytest.mark.parametrize("npc_ref", [None, NPC])
-    def test_it_counts_as_something_to_forget_as_long_as_nothing_was_learnt(self, quay, npc_ref):
+    def test_unlearnt_room_conversation_counts_as_forgettable(self, quay, npc_ref):
         found = forgettable(ANNA, npc_ref=npc_ref)
 
         assert (found.unlearnt, found) == (
@@ -126,7 +124,7 @@ class TestForgettingAPerson:
         )
         assert forgettable(ANNA, npc_ref=npc_ref).unlearnt == 0
 
-    def test_it_was_observed_from_now_on(self, quay):
+    def test_forgetting_marks_the_room_conversation_as_observed(self, quay):
         head = head_of(quay)
         forget_person(ANNA, by=trusted("Mira"))
 
@@ -134,7 +132,7 @@ class TestForgettingAPerson:
         assert records_of(quay)[-1].meta["outcome"] == "a person who spoke was forgotten"
         assert "rope" in records_of(quay)[0].body
 
-    def test_where_others_spoke_or_it_was_observed_since_nothing_changes(self, quay):
+    def test_room_without_unobserved_words_of_the_person_is_unchanged(self, quay):
         inn = get_or_open_conversation(NPC, kind="room", place_ref="4")
         append_records(inn, [a_line("Ben sings.", meta={"speaker": BEN})])
         head = head_of(quay)
@@ -147,7 +145,7 @@ class TestForgettingAPerson:
         assert models.Record.objects.count() == before
         assert row(number).state == "offered"
 
-    def test_another_npc_that_is_to_remember_goes_on_learning(self, quay):
+    def test_npc_that_keeps_remembering_continues_to_learn(self, quay):
         forget_person(ANNA, by=trusted("Mira"), npc_ref="13")
 
         assert consolidated(quay.id) == Consolidated()

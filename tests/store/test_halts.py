@@ -1,4 +1,4 @@
-"""Halts: kept in the database, read without a query, noticed by other processes."""
+"""Test halts: stored, read without a query, noticed by other processes."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ def test_nothing_is_halted_at_first() -> None:
     assert halts() == {}
 
 
-def test_a_halt_lasts_until_it_is_released() -> None:
+def test_halt_lasts_until_it_is_released() -> None:
     add_halt(STOP, by=trusted("Ada"))
     add_halt(PAUSE, by=trusted("Ada"))
     forget_everything()
@@ -28,17 +28,17 @@ def test_a_halt_lasts_until_it_is_released() -> None:
     assert halts() == {"5": PAUSE}
 
 
-def test_a_second_halt_replaces_the_first() -> None:
+def test_second_halt_replaces_the_first() -> None:
     add_halt(STOP, by=trusted("Ada"))
     add_halt(Halt(npc_ref="", halted_by="Tom", halted_at=9.0), by=trusted("Ada"))
     assert halts()[""].halted_by == "Tom"
 
 
-def test_what_is_not_halted_cannot_be_released() -> None:
+def test_unhalted_npc_cannot_be_released() -> None:
     assert not remove_halt("5", by=trusted("Ada"))
 
 
-def test_a_halt_that_was_rolled_back_does_not_count() -> None:
+def test_rolled_back_halt_does_not_count() -> None:
     halts()
     with transaction.atomic():
         add_halt(STOP, by=trusted("Ada"))
@@ -46,7 +46,7 @@ def test_a_halt_that_was_rolled_back_does_not_count() -> None:
     assert halts() == {}
 
 
-def test_a_warm_read_makes_no_query(
+def test_cached_halts_are_read_without_a_query(
     no_queries: Callable[[], AbstractContextManager[None]],
 ) -> None:
     halts()
@@ -61,6 +61,6 @@ def test_another_process_notices_a_halt() -> None:
     assert HALTS in refresh_if_changed()
 
 
-def test_a_halt_says_who_and_why() -> None:
+def test_halt_says_by_whom_and_why() -> None:
     assert str(STOP) == "stopped by Mira: spam"
     assert str(PAUSE) == "paused by Mira"

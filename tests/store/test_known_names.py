@@ -1,4 +1,4 @@
-"""Names that NPCs know: settled once, in the order of who bore them."""
+"""Test the names by which NPCs know people, numbered in the order of meeting."""
 
 import pytest
 
@@ -11,21 +11,21 @@ def settle(npc_ref: str, *people: str) -> None:
     memories.settle_names([memories.NewlyNamed(npc_ref=npc_ref, folded="anna", people=people)])
 
 
-def test_who_bore_a_name_first_is_the_first_for_good():
+def test_first_person_with_a_name_keeps_number_one():
     settle("12", "5")
     settle("12", "3", "5", "7")
     assert memories.names_known_by("12").get("anna", {}) == {"5": 1, "3": 2, "7": 3}
     assert memories.names_known_by("13").get("anna", {}) == {}
 
 
-def test_a_warm_read_asks_nothing(no_queries):
+def test_cached_names_are_read_without_a_query(no_queries):
     settle("12", "5")
     memories.names_known_by("12")
     with no_queries():
         assert memories.names_known_by("12").get("anna", {}) == {"5": 1}
 
 
-def test_names_that_several_settle_are_settled_for_each_and_cost_no_more(query_count):
+def test_names_for_several_npcs_are_stored_with_the_same_number_of_queries(query_count):
     settle("12", "5")
     one = [memories.NewlyNamed(npc_ref="11", folded="anna", people=["7"])]
     more = [
@@ -38,7 +38,7 @@ def test_names_that_several_settle_are_settled_for_each_and_cost_no_more(query_c
     assert memories.names_known_by("15")["anna"] == {"7": 1, "5": 2}
 
 
-def test_names_of_several_are_read_at_once(no_queries, query_count):
+def test_names_of_several_npcs_are_read_at_once(no_queries, query_count):
     settle("12", "5")
     memories.names_known_by.drop_all()
     assert query_count(lambda: memories.names_known_by.load_missing(["12", "13", "14"])) == 1

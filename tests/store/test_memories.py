@@ -1,4 +1,4 @@
-"""Memories in the store: kept, merged, bounded, and recalled with a turn."""
+"""Test stored memories: added, merged, limited, and recalled with a turn."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def actions(memory: Memory) -> list[str]:
     return [change.action for change in changes_of(NPC, memory.id)]
 
 
-def test_a_memory_comes_back():
+def test_memory_is_read_back():
     fields = {"about": ANNA, "importance": 7, "created_at": 3.5, "recalled_at": 4.5}
     made = added(**fields, learnt="private", place_ref="3", turn=9, author="Mira").memory
     forget_everything()
@@ -39,7 +39,7 @@ def test_a_memory_comes_back():
     assert (made.about, made.importance, made.learnt, made.turn) == (ANNA, 7, "private", 9)
 
 
-def test_a_warm_read_makes_no_query(no_queries):
+def test_cached_memories_are_read_without_a_query(no_queries):
     added()
     memories.held_by(NPC)
 
@@ -47,7 +47,7 @@ def test_a_warm_read_makes_no_query(no_queries):
         assert memories.get_memory(NPC, memories.held_by(NPC).memories[0].id).revision == 1
 
 
-def test_another_npc_has_its_own():
+def test_memories_of_another_npc_are_separate():
     added()
 
     assert memories.held_by("13").memories == ()
@@ -56,7 +56,7 @@ def test_another_npc_has_its_own():
 @pytest.mark.parametrize(
     "again", ["The ferry leaves at dawn.", "the FERRY leaves at dawn!", "A ferry leaves at dawn"]
 )
-def test_what_says_the_same_makes_a_memory_more_important(again):
+def test_repeated_content_makes_a_memory_more_important(again):
     first = added(importance=3).memory
     second = added(again, importance=5, recalled_at=8.0)
 
@@ -66,7 +66,7 @@ def test_what_says_the_same_makes_a_memory_more_important(again):
     assert actions(first) == ["created", "merged"]
 
 
-def test_the_most_important_one_does_not_grow():
+def test_importance_does_not_exceed_its_maximum():
     added(importance=10)
 
     assert added(importance=10).memory.importance == 10
@@ -81,14 +81,14 @@ def test_the_most_important_one_does_not_grow():
         ({"text": "Ben is a thief."}, {"text": "Ben is not a thief."}),
     ],
 )
-def test_what_says_another_thing_is_another_memory(one, other):
+def test_other_content_is_another_memory(one, other):
     added(**one)
     added(**other)
 
     assert len(kept()) == 2
 
 
-def test_over_the_bound_the_least_worth_goes():
+def test_weakest_memory_is_dropped_over_the_limit():
     added("Old and small.", importance=1)
     added("Great fire.", importance=9)
     last = added("New.", importance=5, created_at=900.0, recalled_at=900.0, most=2)
@@ -98,14 +98,14 @@ def test_over_the_bound_the_least_worth_goes():
     assert actions(last.dropped[0]) == ["created", "faded"]
 
 
-def test_what_a_builder_wrote_goes_last():
+def test_memory_written_by_a_builder_is_dropped_last():
     added("A builder's word.", importance=1, author="Mira", by=trusted("Mira"))
     added("Great fire.", importance=9, most=1)
 
     assert kept() == ["A builder's word."]
 
 
-def test_a_builder_changes_a_memory():
+def test_builder_can_change_a_memory():
     made = added().memory
     changed = memories.change_memory(
         NPC, made.id, by=trusted("Mira"), text="The ferry is lost.", importance=9
@@ -117,7 +117,7 @@ def test_a_builder_changes_a_memory():
     assert [c.changed_by for c in changes_of(NPC, made.id)] == ["npc", "Mira"]
 
 
-def test_a_change_that_changes_nothing_gives_no_revision():
+def test_unchanged_memory_gets_no_revision():
     made = added(importance=5).memory
 
     assert memories.change_memory(NPC, made.id, by=trusted("Mira"), importance=5).revision == 1
@@ -136,7 +136,7 @@ def test_a_change_that_changes_nothing_gives_no_revision():
         {"learnt": "shouted"},
     ],
 )
-def test_a_bad_value_changes_nothing(fields):
+def test_invalid_memory_value_changes_nothing(fields):
     made = added().memory
 
     with pytest.raises(ComponentValueError, match=f"the memory's {next(iter(fields))}"):
@@ -146,7 +146,7 @@ def test_a_bad_value_changes_nothing(fields):
     assert memories.held_by(NPC).memories == (made,)
 
 
-def test_a_removed_memory_is_gone_and_its_changes_stay():
+def test_removed_memory_is_gone_and_its_revisions_stay():
     made = added().memory
     memories.remove_memory(NPC, made.id, by=trusted("Mira"))
 
@@ -156,21 +156,21 @@ def test_a_removed_memory_is_gone_and_its_changes_stay():
         memories.remove_memory(NPC, made.id, by=trusted("Mira"))
 
 
-def test_a_memory_of_another_npc_is_not_there():
+def test_memory_of_another_npc_is_not_found():
     made = added().memory
 
     with pytest.raises(NotStoredError):
         memories.change_memory("13", made.id, by=trusted("Mira"), importance=9)
 
 
-def test_an_id_is_given_once():
+def test_memory_id_is_never_reused():
     gone = added().memory
     memories.remove_memory(NPC, gone.id, by=trusted("Mira"))
 
     assert added().memory.id > gone.id
 
 
-def test_duplicates_become_one():
+def test_duplicate_memories_are_merged():
     one, other = added("Fire!", importance=4).memory, added("It burns.", importance=6).memory
     left = memories.merge_memories(NPC, one, [other], by=trusted("npc"))
 
@@ -178,14 +178,14 @@ def test_duplicates_become_one():
     assert (left.importance, actions(other)) == (7, ["created", "doubled"])
 
 
-def test_faded_ones_go_together():
+def test_faded_memories_are_dropped_together():
     one, other = added("Fire!").memory, added("It burns.").memory
 
     assert memories.fade_memories(NPC, [one.id, other.id, 999], by=trusted("npc")) == 2
     assert kept() == []
 
 
-def test_what_was_recalled_is_fresh_again():
+def test_recalled_memory_is_fresh_again():
     made = added().memory
     with transaction.atomic():
         memories.mark_recalled(NPC, [made.id], at_hours=30.0)
@@ -195,7 +195,7 @@ def test_what_was_recalled_is_fresh_again():
     assert (again.recalled_at, again.revision) == (30.0, 1)
 
 
-def test_what_was_recalled_within_the_hour_is_not_written(no_queries):
+def test_recall_within_the_hour_is_not_written(no_queries):
     made = added(recalled_at=29.5).memory
     memories.held_by(NPC)
 
@@ -203,7 +203,7 @@ def test_what_was_recalled_within_the_hour_is_not_written(no_queries):
         memories.mark_recalled(NPC, [made.id], at_hours=30.0)
 
 
-def test_a_turn_that_was_not_written_recalled_nothing():
+def test_unwritten_turn_recalls_nothing():
     made = added().memory
     memories.held_by(NPC)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
@@ -214,7 +214,7 @@ def test_a_turn_that_was_not_written_recalled_nothing():
     assert memories.get_memory(NPC, made.id).recalled_at == 0.0
 
 
-def test_a_past_memory_comes_back_after_edits_and_removal():
+def test_past_memory_is_restored_after_edits_and_removal():
     made = added().memory
     memories.change_memory(NPC, made.id, by=trusted("Mira"), text="The ferry is lost.")
     memories.remove_memory(NPC, made.id, by=trusted("Mira"))
@@ -227,7 +227,7 @@ def test_a_past_memory_comes_back_after_edits_and_removal():
         memories_then({made.id: (9, 2.5)})
 
 
-def test_rows_hold_what_the_value_holds():
+def test_memory_row_has_every_field_of_the_value():
     made = added(about=ANNA).memory
 
     row = models.Memory.objects.get(pk=made.id)

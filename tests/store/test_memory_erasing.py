@@ -1,4 +1,4 @@
-"""What is remembered of a person goes for good: the memories, their revisions, their prompts."""
+"""Test that memories of a person are erased with their revisions and in prompts."""
 
 import json
 from contextlib import suppress
@@ -36,7 +36,7 @@ def learnt(text: str = SECRET, *, npc: str = NPC, **fields):
 
 
 def a_prompt_text(memory, **meta) -> NewRecord:
-    """The text of a prompt that showed a memory."""
+    """Store the text of a prompt that showed a memory."""
     parts = [[memory.origin, 0, len(memory.text), memory.revision]]
     return a_line(
         memory.text, kind=RecordKind.CONTEXT_BLOCK, name="", meta={"parts": parts, **meta}
@@ -53,7 +53,7 @@ def everything() -> str:
     )
 
 
-def test_nothing_of_it_is_left(quay):
+def test_erased_memory_leaves_no_words(quay):
     made = learnt()
     memories.change_memory(NPC, made.id, by=trusted("Mira"), text="Anna hid the gold twice.")
     append_records(quay, [a_prompt_text(made)])
@@ -69,7 +69,7 @@ def test_nothing_of_it_is_left(quay):
     ]
 
 
-def test_what_was_removed_before_goes_as_well(quay):
+def test_removed_memory_is_erased_too(quay):
     made = learnt()
     memories.remove_memory(NPC, made.id, by=trusted("Mira"))
 
@@ -78,7 +78,7 @@ def test_what_was_removed_before_goes_as_well(quay):
     assert "gold" not in everything()
 
 
-def test_what_is_about_others_stays(quay):
+def test_memories_about_others_stay(quay):
     learnt("Ben sings.", about=BEN)
     learnt("The ferry is lost.", about="")
     learnt()
@@ -87,14 +87,14 @@ def test_what_is_about_others_stays(quay):
     assert [m.text for m in memories.held_by(NPC).memories] == ["Ben sings.", "The ferry is lost."]
 
 
-def test_the_world_is_nobody_to_be_forgotten(quay):
+def test_memories_about_the_world_cannot_be_erased_by_person(quay):
     learnt("The ferry is lost.", about="")
 
     assert (count_about(""), erase_about("", by=trusted("Mira"))) == (0, 0)
     assert len(memories.held_by(NPC).memories) == 1
 
 
-def test_one_npc_forgets_and_another_does_not(quay):
+def test_erasing_for_one_npc_leaves_the_memories_of_others(quay):
     learnt()
     learnt(npc="13")
     erase_about(ANNA, by=trusted("Mira"), npc_ref=NPC)
@@ -103,7 +103,7 @@ def test_one_npc_forgets_and_another_does_not(quay):
     assert len(memories.held_by("13").memories) == 1
 
 
-def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
+def test_rest_of_the_conversation_stays_with_a_valid_chain(quay):
     made = learnt()
     append_records(quay, [a_line("Good evening!"), a_prompt_text(made), a_line("Fog again.")])
     erase_about(ANNA, by=trusted("Mira"))
@@ -115,7 +115,7 @@ def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
     assert windows(quay.id).remembered_from == 1
 
 
-def test_a_text_that_stayed_in_the_history_goes_out_of_it(quay):
+def test_text_of_a_memory_in_the_history_is_erased(quay):
     made = learnt()
     append_records(quay, [a_line("Good evening!")])
     append_records(quay, [a_prompt_text(made, stays=True, of="dynamic", before="1.1")])
@@ -128,7 +128,7 @@ def test_a_text_that_stayed_in_the_history_goes_out_of_it(quay):
     assert said(quay) == ["Good evening!", "Fog again."]
 
 
-def test_a_prompt_of_another_memory_keeps_its_words(quay):
+def test_prompt_with_another_memory_keeps_its_words(quay):
     made = learnt()
     other = learnt("Ben sings.", about=BEN)
     append_records(quay, [a_prompt_text(other)])
@@ -138,7 +138,7 @@ def test_a_prompt_of_another_memory_keeps_its_words(quay):
     assert "Ben sings." in everything()
 
 
-def test_a_turn_is_taken_as_ever_afterwards(quay):
+def test_turn_works_after_an_erasure_of_memories(quay):
     made = learnt()
     append_records(quay, [a_prompt_text(made)])
     erase_about(ANNA, by=trusted("Mira"))
@@ -146,7 +146,7 @@ def test_a_turn_is_taken_as_ever_afterwards(quay):
     assert a_turn(quay).number == 1
 
 
-def test_whispers_and_memories_go_together(quay):
+def test_whispers_and_memories_are_erased_together(quay):
     whispers = get_or_open_conversation(NPC, kind="private", partner_ref=ANNA)
     append_records(whispers, [a_line("The gold is mine.")])
     learnt()
@@ -156,7 +156,7 @@ def test_whispers_and_memories_go_together(quay):
     assert "gold" not in everything()
 
 
-def test_all_of_it_goes_or_nothing(quay, monkeypatch):
+def test_erasure_of_memories_is_complete_or_nothing(quay, monkeypatch):
     learnt()
     monkeypatch.setattr("evennia_ai.store.erasing.erase_private", _fails)
     with suppress(ZeroDivisionError):
@@ -170,7 +170,7 @@ def _fails(*_, **__):
     raise ZeroDivisionError
 
 
-def test_people_are_those_something_is_remembered_of(quay):
+def test_people_with_memories_are_listed(quay):
     learnt()
     learnt("The ferry is lost.", about="")
     assert people() == (ANNA,)
@@ -178,7 +178,7 @@ def test_people_are_those_something_is_remembered_of(quay):
     assert people() == ()
 
 
-def test_a_conversation_is_still_forgotten_after_a_while(quay):
+def test_conversation_with_erased_memories_still_expires(quay):
     made = learnt()
     append_records(quay, [a_line("Good evening!"), a_prompt_text(made)])
     erase_about(ANNA, by=trusted("Mira"))

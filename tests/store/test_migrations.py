@@ -1,4 +1,4 @@
-"""Migrations: they agree with the models, and do what only they can do."""
+"""Test that migrations agree with the models, and what only migrations do."""
 
 import pytest
 from django.apps import apps
@@ -19,7 +19,7 @@ def test_models_and_migrations_agree():
 
 
 @pytest.mark.req("S3-21")
-def test_the_static_components_are_made_once():
+def test_static_components_are_made_once():
     _first_rows.create(apps, None)
 
     rows = models.Component.objects.filter(is_static=True).order_by("registry_id")
@@ -29,7 +29,7 @@ def test_the_static_components_are_made_once():
     assert models.Revision.objects.count() == len(STATIC_COMPONENTS)
 
 
-def test_the_triggers_can_be_taken_away_and_made_again():
+def test_triggers_can_be_removed_and_made_again():
     where = get_or_open_conversation("12", kind="room", place_ref="3")
     append_records(where, [NewRecord(kind=RecordKind.EVENT, role="user", body="said")])
     editor = connection.SchemaEditorClass(connection)
@@ -46,7 +46,7 @@ def change_all_records() -> None:
         cursor.execute("UPDATE evennia_ai_record SET name = 'Tam'")
 
 
-def test_columns_that_the_demo_expects_are_those_that_django_makes():
+def test_columns_that_the_demo_expects_are_those_of_django():
     migration = ROOT / "evennia_ai" / "migrations" / "0001_initial.py"
     wanted = _columns_of_migration(migration)
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Model calls: written with whatever asked for them, summed by whom they were for, kept a while."""
+"""Test stored model calls: with their turn or job, summed by NPC and player, kept for some days."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def written(*calls: NewCall) -> None:
         model_calls.add_call(call)
 
 
-def test_a_call_is_read_as_it_was_written() -> None:
+def test_call_is_read_as_it_was_written() -> None:
     call = a_call(
         profile="cheap",
         model="small",
@@ -46,14 +46,14 @@ def test_a_call_is_read_as_it_was_written() -> None:
     assert newest_calls("5", limit=5) == (call,)
 
 
-def test_a_call_is_gone_with_the_transaction_that_wrote_it() -> None:
+def test_call_is_rolled_back_with_its_transaction() -> None:
     with transaction.atomic():
         written(a_call())
         transaction.set_rollback(True)
     assert model_calls.use_since(0) == Used()
 
 
-def test_calls_are_summed_by_whom_they_were_for() -> None:
+def test_calls_are_summed_by_npc_and_player() -> None:
     written(
         a_call(), a_call(npc_ref="6", outcome="cancelled"), a_call(player_ref="", started_at=5.0)
     )
@@ -65,23 +65,23 @@ def test_calls_are_summed_by_whom_they_were_for() -> None:
     assert model_calls.use_since(0).calls == 3
 
 
-def test_all_npcs_are_summed_at_once() -> None:
+def test_all_npcs_are_summed_with_one_query() -> None:
     written(a_call(), a_call(), a_call(npc_ref="6"))
     found = model_calls.use_by_each("npc_ref", NOON)
     assert {ref: used.calls for ref, used in found.items()} == {"5": 2, "6": 1}
 
 
-def test_all_players_are_summed_at_once() -> None:
+def test_all_players_are_summed_with_one_query() -> None:
     written(a_call(), a_call(player_ref="8"), a_call(player_ref=""))
     assert set(model_calls.use_by_each("player_ref", NOON)) == {"7", "8", ""}
 
 
-def test_tokens_that_nobody_told_count_as_none() -> None:
+def test_unreported_tokens_count_as_none() -> None:
     written(a_call(cached_tokens=None))
     assert model_calls.use_since(0).cached_tokens == 0
 
 
-def test_days_that_are_kept_no_longer_are_summed_up() -> None:
+def test_old_days_are_summed_up() -> None:
     old = NOON - 31 * DAY_SECONDS
     written(a_call(started_at=old), a_call(started_at=old + 1, outcome="cancelled"), a_call())
     assert model_calls.sum_up_old(NOON, keep_days=30) == 2
@@ -91,12 +91,12 @@ def test_days_that_are_kept_no_longer_are_summed_up() -> None:
     assert ModelCall.objects.count() == 1
 
 
-def test_the_oldest_day_that_is_kept_stays_whole() -> None:
+def test_oldest_kept_day_is_not_summed_up() -> None:
     written(a_call(started_at=(20_000 - 30) * DAY_SECONDS))
     assert model_calls.sum_up_old(NOON, keep_days=30) == 0
 
 
-def test_old_calls_are_summed_up_slice_by_slice() -> None:
+def test_old_calls_are_summed_up_in_slices() -> None:
     old = NOON - 31 * DAY_SECONDS
     written(*(a_call(started_at=old + at) for at in range(5)))
     gone = [model_calls.sum_up_old(NOON, keep_days=30, most_calls=2) for _ in range(4)]
@@ -104,13 +104,13 @@ def test_old_calls_are_summed_up_slice_by_slice() -> None:
     assert [day.calls for day in ModelCallDay.objects.all()] == [5]
 
 
-def test_a_slice_holds_calls_of_one_day() -> None:
+def test_slice_has_calls_of_one_day() -> None:
     written(a_call(started_at=5.0), a_call(started_at=DAY_SECONDS + 5.0))
     assert [model_calls.sum_up_old(NOON, keep_days=30) for _ in range(3)] == [1, 1, 0]
     assert [day.day for day in ModelCallDay.objects.order_by("day")] == [0, 1]
 
 
-def test_a_call_written_after_its_day_was_summed_up_joins_the_sum() -> None:
+def test_late_call_joins_the_sum_of_its_day() -> None:
     old = NOON - 31 * DAY_SECONDS
     for _ in range(2):
         written(a_call(started_at=old))
@@ -118,7 +118,7 @@ def test_a_call_written_after_its_day_was_summed_up_joins_the_sum() -> None:
     assert [day.calls for day in ModelCallDay.objects.all()] == [2]
 
 
-def test_what_an_npc_spent_holds_the_days_that_were_summed_up() -> None:
+def test_total_use_of_an_npc_includes_summed_days() -> None:
     written(a_call(started_at=NOON - 31 * DAY_SECONDS), a_call(), a_call(npc_ref="6"))
     model_calls.sum_up_old(NOON, keep_days=30)
     assert model_calls.total_use("5") == Used(
@@ -126,7 +126,7 @@ def test_what_an_npc_spent_holds_the_days_that_were_summed_up() -> None:
     )
 
 
-def test_whose_words_calls_answered_is_forgotten() -> None:
+def test_forgetting_a_player_removes_them_from_calls() -> None:
     written(a_call(), a_call(npc_ref="6"), a_call(player_ref="8"))
     assert model_calls.count_of_player("7") == 2
     assert model_calls.forget_player("7", npc_ref="6") == 1
@@ -134,13 +134,13 @@ def test_whose_words_calls_answered_is_forgotten() -> None:
     assert set(model_calls.use_by_each("player_ref", 0)) == {"", "8"}
 
 
-def test_a_text_too_long_for_its_column_is_cut() -> None:
+def test_text_too_long_for_its_column_is_cut() -> None:
     written(a_call(outcome="failed:" + "x" * 100, model="m" * 300))
     row = ModelCall.objects.get()
     assert (len(row.outcome), len(row.model)) == (64, 200)
 
 
-def test_a_number_no_column_takes_is_cut() -> None:
+def test_number_too_large_for_its_column_is_cut() -> None:
     written(a_call(input_tokens=-5, output_tokens=10**12, cached_tokens=-1))
     row = ModelCall.objects.get()
     assert (row.input_tokens, row.output_tokens, row.cached_tokens) == (0, 2**31 - 1, 0)

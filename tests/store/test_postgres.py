@@ -1,8 +1,8 @@
-"""Tests of the store and of what writes to it in another thread, once more on PostgreSQL.
+"""Run the tests of the store, and of code that writes to it in threads, on PostgreSQL too.
 
-All migrations of ours run there too, as that database is made by them. Of each test one case of
-its table and a few examples run (`tests/sampling.py`, `tests/properties.py`): what a later one asks
-does not depend on the database. What the game makes of what it reads does not either.
+All our migrations run, because they create that database. Each test runs one case of its table and
+a few examples (`tests/sampling.py`, `tests/properties.py`), because further cases do not depend on
+the database.
 """
 
 import os
@@ -32,11 +32,10 @@ LEFT_OUT = (
     "store/knowledge/test_lookup.py",
     "store/knowledge/test_safe_hints.py",
 )
-"""Processes of their own on a file, how SQLite plans its queries and counts its steps, this file,
-and what no database decides: what a hint may say."""
+"""Tests that need SQLite, or that do not depend on the database."""
 
 
-def test_they_do_the_same_on_postgresql(tmp_path_factory):
+def test_store_tests_pass_on_postgresql(tmp_path_factory):
     cluster = shared_cluster(tmp_path_factory.mktemp("beside"))
     done = subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""Retention: what nobody came back to is forgotten as a whole, and nothing else."""
+"""Test that silent conversations are erased as a whole after some days."""
 
 import pytest
 
@@ -15,7 +15,7 @@ NOW = 1_000 * DAY
 
 
 def spoken(where, body: str, *, days_ago: float) -> None:
-    """Something was said in the conversation so many days ago."""
+    """Say something in the conversation as if it were so many days ago."""
     (row,) = rows_after(End(), where.id, [a_line(body)])
     insert_records([row._replace(created_at=NOW - days_ago * DAY)])
     conversations.windows.drop(where.id)
@@ -31,7 +31,7 @@ def whispers():
     return get_or_open_conversation("12", kind="private", partner_ref="7")
 
 
-def test_a_conversation_that_was_quiet_for_too_long_is_erased(quay, whispers):
+def test_conversation_silent_for_too_long_is_erased(quay, whispers):
     spoken(quay, "Long ago.", days_ago=31)
     spoken(whispers, "Lately.", days_ago=29)
     gone = erasing.forget_old(NOW, keep_days=30)
@@ -41,7 +41,7 @@ def test_a_conversation_that_was_quiet_for_too_long_is_erased(quay, whispers):
     assert verify(quay) is None
 
 
-def test_old_words_of_a_conversation_that_goes_on_are_kept(quay):
+def test_old_words_of_an_active_conversation_are_kept(quay):
     spoken(quay, "Long ago.", days_ago=31)
     append_records(quay, [a_line("Just now.")])
 
@@ -49,14 +49,14 @@ def test_old_words_of_a_conversation_that_goes_on_are_kept(quay):
     assert said(quay) == ["Long ago.", "Just now."]
 
 
-def test_it_says_why_it_was_erased(quay):
+def test_expired_conversation_says_why_it_was_erased(quay):
     spoken(quay, "Long ago.", days_ago=31)
     erasing.forget_old(NOW, keep_days=30)
 
     assert record_rows.records_of(quay)[-1].meta["by"] == "retention after 30 days"
 
 
-def test_what_is_erased_already_is_left_alone(quay):
+def test_erased_conversation_is_not_erased_again(quay):
     spoken(quay, "Long ago.", days_ago=31)
     erasing.forget_old(NOW, keep_days=30)
 
@@ -70,5 +70,5 @@ def test_zero_days_keep_everything(quay):
     assert said(quay) == ["Long ago."]
 
 
-def test_an_empty_conversation_is_nothing_to_erase(quay):
+def test_empty_conversation_is_not_erased(quay):
     assert erasing.forget_old(NOW, keep_days=30) == Erased()

@@ -1,4 +1,4 @@
-"""What workers take of the tokens of NPCs and of the game, a minute at a time."""
+"""Test how workers use the token limits of NPCs and of the game, minute by minute."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def lease(npc_ref: str, *, tokens: int = 10, game: Taken = ENDLESS, npc: Taken =
 
 
 def called(npc_ref: str, *, seconds_ago: float) -> None:
-    """The game had a model asked for an NPC."""
+    """Record that the game called a model for an NPC."""
     model_calls.add_call(
         NewCall(
             npc_ref=npc_ref,
@@ -31,12 +31,12 @@ def called(npc_ref: str, *, seconds_ago: float) -> None:
 
 
 @pytest.mark.parametrize("npc", [Taken(calls=2), Taken(tokens=25)], ids=["calls", "tokens"])
-def test_an_npc_is_left_none_and_others_go_on(npc):
+def test_exhausted_npc_limit_leaves_other_npcs_their_tokens(npc):
     assert [lease("12", npc=npc) for _ in range(3)] == [None, None, "12"]
     assert lease("13", npc=npc) is None
 
 
-def test_what_was_refused_to_an_npc_counts_for_nobody():
+def test_refused_tokens_count_for_nobody():
     lease("12", npc=Taken(calls=1))
     lease("12", npc=Taken(calls=1))
 
@@ -46,12 +46,12 @@ def test_what_was_refused_to_an_npc_counts_for_nobody():
     }
 
 
-def test_the_game_is_left_none_for_anybody():
+def test_exhausted_game_limit_refuses_every_npc():
     assert lease("12", game=Taken(calls=1)) is None
     assert lease("13", game=Taken(calls=1)) == GAME_REF
 
 
-def test_what_the_game_asked_for_the_npc_in_the_last_minute_counts():
+def test_games_own_calls_for_the_npc_in_the_last_minute_count():
     called("12", seconds_ago=20)
     called("12", seconds_ago=70)
     called("13", seconds_ago=20)
@@ -59,7 +59,7 @@ def test_what_the_game_asked_for_the_npc_in_the_last_minute_counts():
     assert [lease("12", npc=Taken(calls=2)) for _ in range(2)] == [None, "12"]
 
 
-def test_the_game_tells_what_it_used_itself():
+def test_game_reports_its_own_use():
     lease("12")
     used = {GAME_REF: Taken(tokens=5, calls=1), "12": Taken(tokens=5, calls=3)}
     taking.report_game_use(MINUTE, used)
@@ -68,7 +68,7 @@ def test_the_game_tells_what_it_used_itself():
     assert lease("12", npc=Taken(calls=5)) is None
 
 
-def test_another_minute_is_a_new_one():
+def test_new_minute_has_new_tokens():
     most = {"12": Taken(calls=1)}
     taken = [taking.take_tokens(when, tokens=1, most=most) for when in (NOW, NOW, NOW + 60)]
 

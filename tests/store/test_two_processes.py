@@ -1,4 +1,4 @@
-"""Several processes on one database file, with real commits."""
+"""Test several processes on one database file, with real commits."""
 
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 
 
 class Worker:
-    """A process that is ready and waits to be told to go."""
+    """A process that is ready and waits for the signal to go on."""
 
     def __init__(self, forker: Forker, database: Path, doing: str, name: str) -> None:
         folder = Path(tempfile.mkdtemp(dir=database.parent))
@@ -38,14 +38,14 @@ class Worker:
         self._go.write_text("\n", encoding="utf-8")
 
     def end(self) -> int:
-        """Wait for its end; its exit status."""
+        """Wait for the end of the process, and return its exit status."""
         self._said.close()
         return self._process.wait(seconds=300)
 
 
 @pytest.fixture(scope="module")
 def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
-    """The program that processes are forked from, which has started Django."""
+    """The program from which processes are forked. It has started Django."""
     made = Forker(
         "tests.store.two_processes",
         environment=os.environ,
@@ -57,7 +57,7 @@ def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
 
 @pytest.fixture(scope="module")
 def tables(forker: Forker, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database file with our tables and nothing in them."""
+    """A database file with our empty tables."""
     path = tmp_path_factory.mktemp("tables") / "game.db3"
     with working(forker, path, ("migrate", "")):
         return path
@@ -65,13 +65,13 @@ def tables(forker: Forker, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workers(forker: Forker) -> Callable[..., AbstractContextManager[list[Worker]]]:
-    """`workers(database, ("edit", "Mira"))`: a block in which these are ready, each forked."""
+    """A block in which these processes are ready: `workers(database, ("edit", "Mira"))`."""
     return partial(working, forker)
 
 
 @pytest.fixture
 def database(tables: Path, tmp_path: Path) -> Path:
-    """A file of the test's own with our tables."""
+    """A database file with our tables, for one test."""
     return Path(shutil.copy(tables, tmp_path))
 
 
@@ -91,7 +91,7 @@ def rows(database: Path, sql: str) -> list[tuple]:
         return connection.execute(sql).fetchall()
 
 
-def test_of_two_processes_that_edit_one_component_one_is_told(database, workers):
+def test_second_process_that_edits_a_component_gets_a_conflict(database, workers):
     with workers(database, ("edit", "Mira"), ("edit", "Tam")) as pair:
         for worker in pair:
             worker.go()
@@ -104,7 +104,7 @@ def test_of_two_processes_that_edit_one_component_one_is_told(database, workers)
     ]
 
 
-def test_of_two_processes_that_edit_one_lorebook_one_is_told(database, workers):
+def test_second_process_that_edits_a_lorebook_gets_a_conflict(database, workers):
     with workers(database, ("make_book", "Mira")):
         pass
     with workers(database, ("edit_book", "Mira"), ("edit_book", "Tam")) as pair:
@@ -121,7 +121,7 @@ def test_of_two_processes_that_edit_one_lorebook_one_is_told(database, workers):
     ) == [(1, "Mira"), (2, winner)]
 
 
-def test_of_two_processes_that_switch_in_one_preset_one_is_told(database, workers):
+def test_second_process_that_switches_a_preset_gets_a_conflict(database, workers):
     with workers(database, ("make_preset", "Mira")):
         pass
     with workers(database, ("switch_preset", "Mira"), ("switch_preset", "Tam")) as pair:
@@ -137,7 +137,7 @@ def test_of_two_processes_that_switch_in_one_preset_one_is_told(database, worker
     ) == [(3, f'{{"grants":"","switches":{{"{winner}":true}}}}')]
 
 
-def test_of_two_processes_that_edit_one_page_one_is_told(database, workers):
+def test_second_process_that_edits_a_page_gets_a_conflict(database, workers):
     with workers(database, ("make_page", "Mira")):
         pass
     with workers(database, ("edit_page", "Mira"), ("edit_page", "Tam")) as pair:
@@ -152,7 +152,7 @@ def test_of_two_processes_that_edit_one_page_one_is_told(database, workers):
     ) == [(1, "Mira"), (2, winner)]
 
 
-def test_a_process_sees_after_a_refresh_what_another_one_wrote_into_a_base(database, workers):
+def test_refresh_shows_changes_of_a_base_by_another_process(database, workers):
     with workers(database, ("make_page", "Mira")):
         pass
     with workers(database, ("watch_bases", ""), ("edit_page", "Tam")) as (watcher, editor):
@@ -164,7 +164,7 @@ def test_a_process_sees_after_a_refresh_what_another_one_wrote_into_a_base(datab
 
 
 @pytest.mark.req("S2-31")
-def test_two_processes_that_append_do_not_interleave(database, workers):
+def test_records_of_two_processes_do_not_interleave(database, workers):
     with workers(database, ("append", "Mira"), ("append", "Tam")) as pair:
         for worker in pair:
             worker.go()
@@ -178,7 +178,7 @@ def test_two_processes_that_append_do_not_interleave(database, workers):
     assert {name for _, name, _ in written} == {"Mira", "Tam"}
 
 
-def test_a_process_sees_after_a_refresh_what_another_one_committed(database, workers):
+def test_refresh_shows_commits_of_another_process(database, workers):
     with workers(database, ("watch", "web"), ("edit", "Mira")) as (watcher, editor):
         editor.go()
         assert editor.answer() == {"saved": "Mira"}
@@ -187,7 +187,7 @@ def test_a_process_sees_after_a_refresh_what_another_one_committed(database, wor
         assert watcher.answer() == {"before": "", "after": "Mira wins."}
 
 
-def test_a_process_sees_after_a_refresh_that_another_one_reset_the_lore(database, workers):
+def test_refresh_shows_that_another_process_reset_the_lore(database, workers):
     with workers(database, ("remember_lore", "")):
         pass
     with workers(database, ("watch_lore", "game"), ("reset_lore", "Mira")) as (watcher, resetter):
@@ -198,12 +198,13 @@ def test_a_process_sees_after_a_refresh_that_another_one_reset_the_lore(database
         assert watcher.answer() == {"before": ["harbour#7"], "after": []}
 
 
-def test_after_real_commits_everything_is_new_and_then_warm(database, workers):
+def test_values_are_new_and_then_cached_after_real_commits(database, workers):
     with workers(database, ("write_and_read", "")) as (worker,):
         worker.go()
         answer = worker.answer()
 
     assert answer["told"] == ["goal 2", "oren", "harbour", "note 2", "line 1", "line 2"]
     assert answer["warm"] == 0
-    # The registry, the assignment, the card, the attached books twice, the notes; not the history.
+    # These queries read the registry, the assignment, the card, the attached books twice and the
+    # notes, but not the history.
     assert answer["cold"] == 6

@@ -1,7 +1,7 @@
-"""One of several processes that share a database file: does one of `JOBS` (`tests/forking.py`).
+"""A process that shares a database file with others and does one of `JOBS` (`tests/forking.py`).
 
-Runs without Evennia: the store needs Django alone. Prints one line of JSON when it is ready and
-one when it is done, and waits between the two for a line in a pipe.
+It runs without Evennia, because the store needs only Django. It prints one line of JSON when it is
+ready and one when it is done. Between the two it waits for a line in a pipe.
 """
 
 import json
@@ -11,11 +11,11 @@ from typing import Any
 from evennia_ai.engine.actors import trusted
 
 _go = Path()
-"""The pipe of this process in which a line lets it go on."""
+"""The pipe in which a line lets this process go on."""
 
 
 def prepare() -> None:
-    """Start Django and import the store, which asks no database yet."""
+    """Start Django and import the store, without a query of the database."""
     import django
     from django.conf import settings
 
@@ -23,7 +23,7 @@ def prepare() -> None:
         INSTALLED_APPS=["evennia_ai"],
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {"timeout": 20}}},
         USE_TZ=True,
-        # The settings of Evennia's that our app reads.
+        # Evennia's settings that our app reads.
         AT_SERVER_STARTSTOP_MODULE=[],
         SERVER_SERVICES_PLUGIN_MODULES=[],
     )
@@ -59,14 +59,14 @@ def wait_to_go() -> None:
 
 
 def the_quay():
-    """The conversation of an NPC in its room."""
+    """Return the conversation of an NPC in its room."""
     from evennia_ai.store.history import conversations
 
     return conversations.get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def migrate(_: str) -> None:
-    """Make the tables."""
+    """Create the tables."""
     from django.core.management import call_command
 
     call_command("migrate", "evennia_ai", verbosity=0)
@@ -90,7 +90,7 @@ def edit(name: str) -> None:
 
 
 def make_preset(name: str) -> None:
-    """Put a preset in force."""
+    """Save a preset."""
     from evennia_ai.store.authored import presets
 
     number = presets.import_preset("Loom", "{}", by=trusted(name))
@@ -99,7 +99,7 @@ def make_preset(name: str) -> None:
 
 
 def switch_preset(name: str) -> None:
-    """Switch a prompt of one preset as a builder who saw what was in force before."""
+    """Switch a prompt of a preset as a builder who saw its first revision."""
     from evennia_ai.engine.errors import EditConflictError
     from evennia_ai.store.authored import presets
 
@@ -130,7 +130,7 @@ def edit_book(name: str) -> None:
 
 
 def make_book(name: str) -> None:
-    """Make the lorebook that others edit."""
+    """Create the lorebook that others edit."""
     from evennia_ai.store.authored import lorebooks
 
     lorebooks.save_book("harbour", "{}", by=trusted(name))
@@ -138,14 +138,14 @@ def make_book(name: str) -> None:
 
 
 def the_ferry(body: str, *, was: str, by: str):
-    """The draft of a page."""
+    """Return the draft of a page."""
     from evennia_ai.engine.knowledge.pages.page import Page, PageDraft, page_name
 
     return PageDraft(page=Page(name=page_name("Ferry"), body=body), was=was, by=by)
 
 
 def make_page(name: str) -> None:
-    """Make the page that others edit, in a base that is bound to an NPC."""
+    """Create the page that others edit, in a base that an NPC uses."""
     from evennia_ai.engine.knowledge.pages.page import BaseInfo
     from evennia_ai.engine.prompt.components import Scope
     from evennia_ai.store.knowledge import knowledge_bases, pages
@@ -172,7 +172,7 @@ def edit_page(name: str) -> None:
 
 
 def watch_bases(_: str) -> None:
-    """Say how many pages the bases of an NPC have before and after a refresh."""
+    """Print how many pages the bases of an NPC have before and after a refresh."""
     from evennia_ai.engine.prompt.components import Scope
     from evennia_ai.store.core import snapshots
     from evennia_ai.store.knowledge.knowledge_bases import bases_for
@@ -214,7 +214,7 @@ def append(name: str) -> None:
 
 
 def watch(name: str) -> None:
-    """Say what a component reads before and after a refresh."""
+    """Print what a component contains before and after a refresh."""
     from evennia_ai.store.authored import components
     from evennia_ai.store.core import snapshots
 
@@ -228,7 +228,7 @@ def watch(name: str) -> None:
 
 
 def remember_lore(_: str) -> None:
-    """Let the lore of a conversation remember something, as a turn does."""
+    """Store a lore state of the conversation, as a turn does."""
     from evennia_ai.engine.lorebook.activation.timers import LoreState
     from evennia_ai.store.core.snapshots import one_transaction
     from evennia_ai.store.history.windows import remember_lore
@@ -239,7 +239,7 @@ def remember_lore(_: str) -> None:
 
 
 def reset_lore(name: str) -> None:
-    """Let the lore of the conversation begin anew."""
+    """Reset the lore state of the conversation."""
     from evennia_ai.store.history.windows import reset_lore
 
     say(ready=True)
@@ -248,7 +248,7 @@ def reset_lore(name: str) -> None:
 
 
 def watch_lore(_: str) -> None:
-    """Say what the lore remembers before and after a refresh."""
+    """Print the lore state before and after a refresh."""
     from evennia_ai.store.core import snapshots
     from evennia_ai.store.history.windows import lore_states
 
@@ -262,7 +262,7 @@ def watch_lore(_: str) -> None:
 
 
 def read_everything() -> list[str]:
-    """What is stored, as a turn reads it."""
+    """Read everything that is stored, as a turn does."""
     from evennia_ai.engine.prompt.components import GAME
     from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history.windows import windows
@@ -278,7 +278,7 @@ def read_everything() -> list[str]:
 
 
 def write_everything(number: int) -> None:
-    """A little of everything, with this number in it."""
+    """Write one thing of every kind, with this number in it."""
     from evennia_ai.engine.history.records import NewRecord, RecordKind
     from evennia_ai.engine.prompt.components import GAME, of_npc
     from evennia_ai.store.authored import cards, components, lorebooks, notes
@@ -295,7 +295,7 @@ def write_everything(number: int) -> None:
 
 
 def write_and_read(_: str) -> None:
-    """Write a little of everything with real commits; then count the queries of reading it."""
+    """Write one thing of every kind with real commits; then count the queries of reading them."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 

@@ -1,4 +1,4 @@
-"""The folder of what stands in, in tests, for packages that take long to import."""
+"""Replacements, in tests, for packages that take long to import."""
 
 from pathlib import Path
 

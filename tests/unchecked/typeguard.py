@@ -1,7 +1,7 @@
-"""Stands in for the package `typeguard` where tests start Evennia: it checks nothing.
+"""A replacement for the package `typeguard` in tests that start Evennia. It checks nothing.
 
-Evennia imports `inflect`, which lets typeguard rewrite it function by function at import. That is
-more than half of the time in which Evennia starts, and no test is about `inflect`.
+Evennia imports `inflect`, whose functions typeguard rewrites one by one at import. That takes more
+than half of Evennia's start, and no test is about `inflect`.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def typechecked(target: Any = None, **_: Any) -> Any:
-    """The target as it is; the decorator itself where it is called with options."""
+    """Return the target unchanged, or this decorator if it is called with options."""
     if target is None:
         return _as_it_is
     return target

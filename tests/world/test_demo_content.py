@@ -1,4 +1,4 @@
-"""The demo world's files: each can be read, and everything they point at is there."""
+"""Test that the files of the demo world are valid and refer only to existing things."""
 
 import json
 import re
@@ -20,11 +20,11 @@ from world.demo_content import DEMO, DemoContent, read_content
 CARDS = sorted((DEMO / "cards").glob("*.json"))
 BOOKS = sorted((DEMO / "lorebooks").glob("*.json"))
 SCENARIOS = sorted((DEMO / "scenarios").glob("*.yaml"))
-# Scenarios of several turns, and every scenario by who is spoken with in it.
+# Scenarios of several turns, and every scenario by the NPC that is spoken to.
 IN_TURNS = {"ferry_in_mind": "oren", "hearsay": "brida"}
 PLAYED = {**{path.stem: path.stem for path in CARDS}, **IN_TURNS}
 
-# Card V3, interface CharacterCardV3: what may not be missing, and its type.
+# The required fields of Card V3 (interface CharacterCardV3), with their types.
 CARD_FIELDS = {
     "name": str,
     "description": str,
@@ -55,7 +55,7 @@ USED_ENTRY_FIELDS = {
     *("case_sensitive", "constant", "position", "name", "comment", "id", "priority"),
 }
 USED_DECORATORS = {"depth", "role", "position", "scan_depth"}
-# What the shared books show of the engine, as members of an entry's extensions.
+# The features of the engine that the shared books show, as members of an entry's extensions.
 HARBOUR_SHOWS = {"sticky", "scan_depth", "exclude_recursion", "prevent_recursion"}
 HEARSAY_SHOWS = {"group", "group_weight", "cooldown", "probability", "useProbability", "sticky"}
 OWN_SHOWN = {"speakers", "npcs", "when", "anchor"}
@@ -73,7 +73,7 @@ def entries_of(book: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def all_books() -> dict[str, dict[str, Any]]:
-    """Every lorebook of the demo: the shared ones and those inside cards, by a label."""
+    """Return every lorebook of the demo by a label: the shared ones and those inside cards."""
     found = {path.stem: load(path)["data"] for path in BOOKS}
     for path in CARDS:
         found[f"card {path.stem}"] = load(path)["data"]["character_book"]
@@ -83,12 +83,12 @@ def all_books() -> dict[str, dict[str, Any]]:
 
 
 def shared(name: str) -> dict[str, Any]:
-    """The frame of a shared lorebook's file."""
+    """Return the content of a shared lorebook's file without its entries."""
     return load(DEMO / "lorebooks" / f"{name}.json")
 
 
 def shown_by(entries: list[dict[str, Any]]) -> tuple[set[str], set[str]]:
-    """The members of the entries' extensions: the common ones, and ours."""
+    """Return the members of the entries' extensions: the common ones, and ours."""
     common, ours = set(), set()
     for entry in entries:
         common |= entry["extensions"].keys() - {"evennia_ai"}
@@ -106,14 +106,14 @@ def decorators(text: str) -> list[tuple[str, str]]:
     return re.findall(r"(?m)^@@+(\w+)(?: (.*))?$", text)
 
 
-def test_there_are_three_cards_and_two_shared_lorebooks_one_of_at_least_twelve_entries() -> None:
+def test_demo_has_three_cards_and_two_shared_lorebooks() -> None:
     assert [path.stem for path in CARDS] == ["brida", "ismay", "oren"]
     assert [path.stem for path in BOOKS] == ["harbour", "hearsay"]
     assert len(list(entries_of(shared("harbour")["data"]))) >= 12
 
 
 @pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
-def test_a_card_has_every_required_field_of_card_v3(path: Path) -> None:
+def test_demo_card_has_every_required_field_of_card_v3(path: Path) -> None:
     card = load(path)
     assert (card["spec"], card["spec_version"]) == ("chara_card_v3", "3.0")
     for field, kind in CARD_FIELDS.items():
@@ -124,7 +124,7 @@ def test_a_card_has_every_required_field_of_card_v3(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
-def test_a_card_brings_a_constant_entry_and_one_at_depth_two(path: Path) -> None:
+def test_demo_card_has_a_constant_entry_and_one_at_depth_two(path: Path) -> None:
     entries = list(entries_of(load(path)["data"]["character_book"]))
     assert 3 <= len(entries) <= 6
     assert any(entry["constant"] for entry in entries)
@@ -132,7 +132,7 @@ def test_a_card_brings_a_constant_entry_and_one_at_depth_two(path: Path) -> None
 
 
 @pytest.mark.parametrize(("label", "book"), all_books().items(), ids=all_books())
-def test_an_entry_is_whole_and_uses_only_what_the_demo_promises(
+def test_demo_entry_is_complete_and_uses_documented_fields(
     label: str, book: dict[str, Any]
 ) -> None:
     for entry in entries_of(book):
@@ -153,7 +153,7 @@ def test_entry_ids_and_names_are_unique_in_a_book(label: str, book: dict[str, An
         assert len(values) == len(set(values)), (label, field)
 
 
-def test_the_harbour_shows_depth_both_positions_one_constant_and_what_stays_or_leads_on() -> None:
+def test_harbour_book_shows_depth_positions_constant_and_sticky_entries() -> None:
     book = shared("harbour")
     entries = list(entries_of(book["data"]))
     assert book["spec"] == "lorebook_v3"
@@ -165,7 +165,7 @@ def test_the_harbour_shows_depth_both_positions_one_constant_and_what_stays_or_l
     assert shown_by(entries) == (HARBOUR_SHOWS, set())
 
 
-def test_hearsay_shows_a_group_chance_a_pattern_conditions_and_a_place_at_a_component() -> None:
+def test_hearsay_book_shows_groups_chance_patterns_and_conditions() -> None:
     book = shared("hearsay")
     entries = list(entries_of(book["data"]))
     assert book["spec"] == "lorebook_v3"
@@ -177,12 +177,12 @@ def test_hearsay_shows_a_group_chance_a_pattern_conditions_and_a_place_at_a_comp
 
 
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
-def test_an_author_need_not_look_again_at_a_shared_lorebook(path: Path) -> None:
+def test_shared_demo_lorebook_has_no_findings(path: Path) -> None:
     frame = load(path)
     assert lint_book(read_book(frame, label=frame["data"]["name"])) == ()
 
 
-def test_an_entry_next_to_a_component_names_one_of_the_village(content: DemoContent) -> None:
+def test_entry_next_to_a_component_names_an_existing_component(content: DemoContent) -> None:
     anchors = [
         entry["extensions"]["evennia_ai"]["anchor"]["component"]
         for entry in entries_of(shared("hearsay")["data"])
@@ -192,14 +192,14 @@ def test_an_entry_next_to_a_component_names_one_of_the_village(content: DemoCont
     assert anchors
 
 
-def test_lore_is_written_as_sentences_that_can_be_said_aloud() -> None:
+def test_lore_consists_of_sentences_that_can_be_said_aloud() -> None:
     for label, book in all_books().items():
         for entry in entries_of(book):
             spoken = re.sub(r"(?m)^@@.*\n", "", entry["content"])
             assert re.fullmatch(r"[A-Z][^\n*\[\]{}]+[.?!]", spoken), (label, entry["name"])
 
 
-def test_the_first_question_wakes_an_entry_that_answers_it(content: DemoContent) -> None:
+def test_first_question_activates_an_entry_that_answers_it(content: DemoContent) -> None:
     npc, question = first_question(DEMO.parent / "build_demo.py")
     entries = entries_of(shared("harbour")["data"])
     woken = [e for e in entries if any(key in question for key in e["keys"])]
@@ -209,7 +209,7 @@ def test_the_first_question_wakes_an_entry_that_answers_it(content: DemoContent)
     assert npc in {person.id for person in content.npcs}
 
 
-def test_every_way_leads_to_a_room_and_there_is_a_way_back(content: DemoContent) -> None:
+def test_every_exit_leads_to_a_room_and_has_a_way_back(content: DemoContent) -> None:
     ways = {(room.id, way.to) for room in content.rooms for way in room.exits}
     rooms = {room.id for room in content.rooms}
     assert 5 <= len(rooms) <= 7
@@ -230,13 +230,13 @@ def test_every_room_can_be_reached_from_the_start(content: DemoContent) -> None:
     assert reached == set(ways)
 
 
-def test_no_two_exits_of_a_room_share_a_word(content: DemoContent) -> None:
+def test_exits_of_a_room_share_no_word(content: DemoContent) -> None:
     for room in content.rooms:
         words = [word for way in room.exits for word in (way.key, *way.aliases)]
         assert len(words) == len(set(words)), room.id
 
 
-def test_people_and_things_stand_in_rooms_and_have_their_own_ids(content: DemoContent) -> None:
+def test_people_and_things_are_in_rooms_and_have_unique_ids(content: DemoContent) -> None:
     rooms = {room.id for room in content.rooms}
     assert {p.room for p in content.npcs} | {t.room for t in content.objects} <= rooms
     for kind in (content.rooms, content.npcs, content.objects):
@@ -245,7 +245,7 @@ def test_people_and_things_stand_in_rooms_and_have_their_own_ids(content: DemoCo
         assert all(one.desc.strip() for one in kind)
 
 
-def test_every_npc_has_a_card_of_its_name_a_fallback_line_and_a_note(
+def test_every_npc_has_a_card_a_fallback_line_and_a_note(
     content: DemoContent,
 ) -> None:
     for person in content.npcs:
@@ -255,7 +255,7 @@ def test_every_npc_has_a_card_of_its_name_a_fallback_line_and_a_note(
     assert [note.npc for note in content.notes] == [person.id for person in content.npcs]
 
 
-def test_lorebooks_named_in_the_world_are_there_under_their_own_names(
+def test_lorebooks_named_in_the_world_exist_under_their_names(
     content: DemoContent,
 ) -> None:
     assert {DEMO / book.file for book in content.lorebooks} == set(BOOKS)
@@ -263,7 +263,7 @@ def test_lorebooks_named_in_the_world_are_there_under_their_own_names(
         assert load(DEMO / book.file)["data"]["name"] == book.name
 
 
-def test_components_are_static_ones_by_their_own_id_or_new_ones(content: DemoContent) -> None:
+def test_demo_changes_only_static_components_and_adds_new_ones(content: DemoContent) -> None:
     static = {component.key: component.id for component in STATIC_COMPONENTS}
     for component in content.components:
         assert static.get(component.key, component.id) == component.id
@@ -274,13 +274,13 @@ def test_components_are_static_ones_by_their_own_id_or_new_ones(content: DemoCon
     assert (ids["mood"], ids["house_rules"], ids["system_prompt"]) == (1200, 15, 0)
 
 
-def test_there_is_a_scenario_for_each_card_one_for_a_hostile_card_and_two_for_lore() -> None:
+def test_demo_has_the_expected_scenarios() -> None:
     names = {path.stem for path in SCENARIOS}
     assert names == {*(path.stem for path in CARDS), "hostile_card", *IN_TURNS}
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_a_scenario_points_at_files_that_are_there(path: Path) -> None:
+def test_scenario_names_existing_files(path: Path) -> None:
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
     pointed = [scenario["card"], *map(file_of, scenario.get("lorebooks", []))]
     for file in pointed:
@@ -292,7 +292,7 @@ def file_of(item: str | Mapping[str, str]) -> str:
 
 
 @pytest.mark.parametrize(("name", "npc"), PLAYED.items(), ids=PLAYED)
-def test_a_scenario_says_what_the_game_says(name: str, npc: str, content: DemoContent) -> None:
+def test_scenario_has_the_texts_of_the_game(name: str, npc: str, content: DemoContent) -> None:
     path = DEMO / "scenarios" / f"{name}.yaml"
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert [(path.parent / file_of(item)).resolve() for item in scenario["lorebooks"]] == [
@@ -318,7 +318,7 @@ def longest_history(scenario: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", IN_TURNS)
-def test_each_turn_of_a_scenario_goes_on_where_the_one_before_ended(name: str) -> None:
+def test_each_turn_of_a_scenario_continues_the_one_before(name: str) -> None:
     path = DEMO / "scenarios" / f"{name}.yaml"
     turns = yaml.safe_load(path.read_text(encoding="utf-8"))["turns"]
     for before, after in pairwise(turns):
@@ -327,7 +327,7 @@ def test_each_turn_of_a_scenario_goes_on_where_the_one_before_ended(name: str) -
         assert after["history"][-1]["role"] == "assistant"
 
 
-def test_the_hostile_card_asks_for_a_depth_beyond_any_history() -> None:
+def test_hostile_card_asks_for_a_depth_beyond_any_history() -> None:
     book = all_books()["card hostile"]
     depths = [int(v) for e in entries_of(book) for w, v in decorators(e["content"]) if w == "depth"]
     assert max(depths) == 99999

@@ -1,4 +1,4 @@
-"""The demo's wiki: it can be read, it is whole, and its questions name pages that are there."""
+"""Test that the demo's knowledge bases are valid and its questions name existing pages."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from world.demo_content import DEMO
 
 KNOWLEDGE = DEMO / "knowledge"
 BASES = sorted(path.name for path in KNOWLEDGE.iterdir() if path.is_dir())
-# What other pages promise and nobody has written: the demo's red links.
+# Pages that others link to and that nobody has written: the intended broken links.
 RED_LINKS = {"Corwin Dace", "Leek Show", "Saltholm Chapel", "The Fever Winter"}
 NO_LONGER_THAN = 4_000
 
@@ -26,7 +26,7 @@ def pages_of(base: str) -> tuple[Page, ...]:
 
 
 def known_names(base: str) -> set[tuple[str, str]]:
-    """Titles and aliases, folded."""
+    """Return all titles and aliases, folded."""
     return {
         (name.namespace, name.folded)
         for page in pages_of(base)
@@ -48,7 +48,7 @@ def of_namespace(base: str, namespace: str) -> list[Page]:
     return [page for page in pages_of(base) if page.name.namespace == namespace]
 
 
-def test_there_are_an_open_base_and_a_restricted_one() -> None:
+def test_demo_has_an_open_and_a_restricted_base() -> None:
     assert {base: folder(base).info.restricted for base in BASES} == {
         "harbour": False,
         "secret": True,
@@ -66,7 +66,7 @@ def test_every_namespace_has_pages() -> None:
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_every_required_page_is_there(base: str) -> None:
+def test_every_required_page_exists(base: str) -> None:
     names = {page.name for page in pages_of(base)}
     broken = {
         page.name.full: one.full
@@ -77,17 +77,17 @@ def test_every_required_page_is_there(base: str) -> None:
     assert broken == {}
 
 
-def test_the_only_broken_links_are_those_that_are_meant() -> None:
+def test_only_intended_links_are_broken() -> None:
     assert missing_links("harbour") == RED_LINKS
 
 
-def test_the_restricted_base_links_to_the_open_one_alone() -> None:
+def test_restricted_base_links_only_to_the_open_one() -> None:
     there = {page.name.full for page in pages_of("harbour")}
     assert missing_links("secret") <= there
     assert missing_links("secret")
 
 
-def test_no_two_pages_have_one_name() -> None:
+def test_page_names_are_unique() -> None:
     names = [
         (name.namespace, name.folded)
         for page in pages_of("harbour")
@@ -97,12 +97,12 @@ def test_no_two_pages_have_one_name() -> None:
 
 
 @pytest.mark.parametrize("page", pages_of("harbour"), ids=lambda page: page.name.full)
-def test_a_page_has_a_text_or_leads_on(page: Page) -> None:
+def test_page_has_a_text_or_is_a_redirect(page: Page) -> None:
     assert bool(page.body.strip()) != bool(page.meta.redirect)
     assert len(page.body) < NO_LONGER_THAN
 
 
-def test_every_source_says_who_made_it_and_how_far_it_can_be_believed() -> None:
+def test_every_source_names_its_author_and_reliability() -> None:
     wanted = {"source_type", "author", "date", "location", "canonical", "reliability", "bias"}
     without = {
         page.name.full: wanted - set(page.meta.fields)
@@ -112,12 +112,12 @@ def test_every_source_says_who_made_it_and_how_far_it_can_be_believed() -> None:
     assert without == {}
 
 
-def test_every_talk_page_is_about_a_source_that_is_there() -> None:
+def test_every_talk_page_is_about_an_existing_source() -> None:
     talked = {source.name.talk for source in of_namespace("harbour", "Sources")}
     assert {page.name for page in of_namespace("harbour", "Talk")} <= talked
 
 
-def test_there_are_a_stub_and_a_redirect() -> None:
+def test_demo_has_a_stub_and_a_redirect() -> None:
     pages = of_namespace("harbour", "Main")
     assert [page.name.full for page in pages if "stub" in page.meta.tags] == ["Grey Salt"]
     assert {page.name.full: str(page.meta.redirect) for page in pages if page.meta.redirect} == {
@@ -125,7 +125,7 @@ def test_there_are_a_stub_and_a_redirect() -> None:
     }
 
 
-def test_a_secret_is_not_told_by_its_hint() -> None:
+def test_hint_reveals_no_secret() -> None:
     info = folder("secret").info
     told = " ".join([info.hint, *info.keywords]).casefold()
     assert info.hint
@@ -138,11 +138,11 @@ def questions() -> list[dict[str, Any]]:
     return read
 
 
-def test_there_are_forty_questions() -> None:
+def test_demo_has_forty_questions() -> None:
     assert len({one["question"] for one in questions()}) == 40
 
 
-def test_every_question_names_pages_that_are_there() -> None:
+def test_every_question_names_existing_pages() -> None:
     names = {page.name for page in pages_of("harbour")}
     asked: list[PageName] = [page_name(one) for it in questions() for one in it["pages"]]
     assert [name.full for name in asked if name not in names] == []

@@ -1,4 +1,4 @@
-"""The demo's scenarios, composed: what the village shows a newcomer is really so."""
+"""Test what the demo's scenarios compose, so that they show what the documents promise."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ NO_FACTS: Mapping[str, str] = {}
 
 
 def composed(name: str, *, facts: Mapping[str, str] = NO_FACTS) -> dict[str, Any]:
-    """What a scenario of the demo gives, with `facts` in place of those it has itself."""
+    """Return the result of a demo scenario, with `facts` instead of its own."""
     path = DEMO / "scenarios" / f"{name}.yaml"
     scenario = yaml.safe_load(path.read_text("utf-8"))
     known = scenario["settings"].get("facts", {})
@@ -29,12 +29,12 @@ def composed(name: str, *, facts: Mapping[str, str] = NO_FACTS) -> dict[str, Any
 
 
 def awake(turn: dict[str, Any]) -> dict[str, str]:
-    """The entries of a turn by name, and why each is there."""
+    """Return the active entries of a turn by name, each with its reason."""
     return {entry["entry"]: entry["cause"] for entry in turn["activated"]}
 
 
 def verdict(turn: dict[str, Any], origin: str) -> str:
-    """What the engine said about one entry of a turn."""
+    """Return the engine's verdict about one entry of a turn."""
     return next(str(v["reason"]) for v in turn["verdicts"] if v["item"] == origin)
 
 
@@ -47,7 +47,7 @@ def history_of(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def followed_by(result: dict[str, Any], origin: str) -> int:
-    """How many messages of the conversation follow the injected one of this origin."""
+    """Return how many messages of the conversation follow the injected text with this origin."""
     band = history_of(result)
     (place,) = (at for at, message in enumerate(band) if origin in origins(message))
     assert band[place]["injected"]
@@ -55,7 +55,7 @@ def followed_by(result: dict[str, Any], origin: str) -> int:
 
 
 @pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
-def test_a_card_is_read_without_a_single_notice(path: Path) -> None:
+def test_demo_card_is_read_without_notices(path: Path) -> None:
     card = card_from_text(path.read_text(encoding="utf-8"))
     assert card.notices == ()
     assert card.character_book is not None
@@ -63,7 +63,7 @@ def test_a_card_is_read_without_a_single_notice(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
-def test_a_shared_lorebook_is_read_without_a_refused_entry(path: Path) -> None:
+def test_shared_lorebook_is_read_without_refused_entries(path: Path) -> None:
     assert_nothing_is_refused(json.loads(path.read_text("utf-8")))
 
 
@@ -74,7 +74,7 @@ def assert_nothing_is_refused(book: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_a_scenario_composes_without_a_notice_and_uses_its_history_whole(path: Path) -> None:
+def test_scenario_composes_without_notices_and_uses_its_whole_history(path: Path) -> None:
     composed_now = composed(path.stem)
     scenario = yaml.safe_load(path.read_text("utf-8"))
     results = composed_now.get("turns", [composed_now])
@@ -89,31 +89,31 @@ def test_a_scenario_composes_without_a_notice_and_uses_its_history_whole(path: P
         assert result["tokens"]["total"] <= result["tokens"]["limit"]
 
 
-def test_orens_last_question_wakes_the_night_ferry_by_its_key() -> None:
+def test_orens_last_question_activates_the_night_ferry_by_its_key() -> None:
     result = composed("oren")
     (entry,) = (e for e in result["activated"] if e["entry"] == "the night ferry")
     assert "stopped running after the winter of the broken ice" in entry["content"]
     assert "night ferry" in entry["cause"]
 
 
-def test_orens_mood_stands_two_messages_from_the_newest() -> None:
+def test_orens_mood_is_two_messages_before_the_end() -> None:
     assert followed_by(composed("oren"), "component:mood") == 2
 
 
-def test_bridas_confidences_stand_at_depth_two_because_of_the_word_secret() -> None:
+def test_bridas_confidences_are_at_depth_two_because_of_the_word_secret() -> None:
     result = composed("brida")
     (entry,) = (e for e in result["activated"] if e["entry"] == "confidences")
     assert "secret" in entry["cause"]
     assert followed_by(result, f"lore:{entry['book']}#{entry['uid']}") == 2
 
 
-def test_ismay_hears_of_the_bell_from_the_village_and_from_her_own_book() -> None:
+def test_ismay_gets_the_bell_from_the_village_and_her_own_book() -> None:
     books = {e["book"] for e in composed("ismay")["activated"] if "bell" in e["content"]}
     assert {"Ismay", "harbour"} <= books
 
 
 @pytest.mark.req("S3-06", "S3-07")
-def test_a_hostile_card_stays_inside_the_history_whatever_depth_it_asks_for() -> None:
+def test_hostile_card_stays_inside_the_history_at_any_depth() -> None:
     result = composed("hostile_card")
     band = history_of(result)
     assert [origins(m) for m in band[:2]] == [["lore:letter#1"], ["lore:letter#2"]]
@@ -123,7 +123,7 @@ def test_a_hostile_card_stays_inside_the_history_whatever_depth_it_asks_for() ->
     assert "{{char}} @@depth 0" in band[4]["content"]
 
 
-def test_oren_has_the_ferry_in_mind_for_three_turns_once_somebody_speaks_of_it() -> None:
+def test_oren_keeps_the_ferry_active_for_three_turns() -> None:
     turns = composed("ferry_in_mind")["turns"]
     causes = [awake(turn).get("the ferry", "") for turn in turns]
     assert causes[1] == "key 'ferry' in the event at 9-14"
@@ -133,7 +133,7 @@ def test_oren_has_the_ferry_in_mind_for_three_turns_once_somebody_speaks_of_it()
     assert [turn["timed"]["sticky"] for turn in turns] == [[], *[["harbour#5"]] * 3, []]
 
 
-def test_the_ferry_leads_on_to_the_broken_ice_and_to_nothing_that_was_not_meant() -> None:
+def test_ferry_activates_the_broken_ice_and_no_unintended_entry() -> None:
     spoken_of = awake(composed("ferry_in_mind")["turns"][1])
     assert "in the text of harbour#5" in spoken_of["the winter of the broken ice"]
     assert "in the text of harbour#5" in spoken_of["slack water"]
@@ -142,7 +142,7 @@ def test_the_ferry_leads_on_to_the_broken_ice_and_to_nothing_that_was_not_meant(
     }
 
 
-def test_whoever_asks_three_times_is_told_three_rumours() -> None:
+def test_asking_three_times_gives_three_rumours() -> None:
     rumours = {"the Bishop's pie", "the whistle", "the one knot"}
     turns = composed("hearsay")["turns"][:3]
     told = [rumours & awake(turn).keys() for turn in turns]
@@ -158,17 +158,17 @@ def test_oren_does_not_gossip_about_his_own_whistle() -> None:
     assert "npc.key must not be Oren" in verdict(turns[0], "lore:hearsay#2")
 
 
-def test_people_of_the_village_hear_no_rumour_from_each_other() -> None:
+def test_villagers_hear_no_rumours_from_each_other() -> None:
     first = composed("hearsay", facts={"speaker.kind": "npc"})["turns"][0]
     assert "speaker.kind must be player" in verdict(first, "lore:hearsay#1")
 
 
-def test_an_hour_of_the_clock_is_met_by_a_pattern() -> None:
+def test_hour_of_the_clock_is_matched_by_a_pattern() -> None:
     cause = awake(composed("hearsay")["turns"][3])["no hours"]
     assert cause.endswith("in the event at 21-30")
 
 
-def test_a_word_about_a_storm_stands_next_to_the_mood_of_the_village() -> None:
+def test_word_about_a_storm_is_placed_next_to_the_mood() -> None:
     turns = composed("hearsay")["turns"]
     (message,) = (m for m in turns[3]["messages"] if "lore:hearsay#7" in origins(m))
     assert message["block"] == "dynamic"
@@ -178,10 +178,10 @@ def test_a_word_about_a_storm_stands_next_to_the_mood_of_the_village() -> None:
 
 
 @pytest.mark.parametrize(("part", "is_awake"), [("evening", True), ("night", True), ("day", False)])
-def test_the_dark_is_spoken_of_in_the_evening_and_at_night_alone(part: str, is_awake: bool) -> None:
+def test_darkness_is_mentioned_only_in_the_evening_and_at_night(part: str, is_awake: bool) -> None:
     last = composed("hearsay", facts={"time.part": part})["turns"][4]
     assert ("after dark" in awake(last)) is is_awake
 
 
-def test_the_note_over_the_water_is_left_to_chance() -> None:
+def test_note_over_the_water_depends_on_chance() -> None:
     assert "with a chance of 35 %" in verdict(composed("hearsay")["turns"][4], "lore:hearsay#4")

@@ -2,19 +2,20 @@
 
 Many local servers drop the start of a prompt that is longer than their window, and answer normally.
 Their count of the prompt's tokens reveals it. It cannot simply be compared with our count, because
-tokenizers differ (0.6 to 2.2 times our estimate), and a chat template adds tokens. So four signs
-are looked for, which complete prompts do not show:
+tokenizers differ (0.6 to 2.2 times our estimate), and a chat template adds tokens. So this module
+looks for four signs of a cut prompt. Complete prompts do not show them:
 
 - The server reports it (`truncated` of llama.cpp).
 
-- It counts less than half of the words: no tokenizer is that efficient.
+- Its count is less than half the number of words. No tokenizer is that efficient.
 
-- It counts exactly a common window size, or the same multiple of `BLOCK` for two different prompts.
+- Its count is exactly a common window size, or the same multiple of `BLOCK` for two different
+  prompts.
 
-- It counts clearly less than shorter prompts of the same kind at the same server suggest.
+- Its count is clearly lower than shorter prompts of the same kind at the same server suggest.
 
-If a server counted more tokens before, its window is larger, so a smaller count is no cut: the
-server may leave out cached tokens.
+If the server has counted more tokens for another prompt, its window must be larger. A lower count
+then does not mean a cut, because some servers leave out cached tokens.
 """
 
 import json
@@ -30,57 +31,60 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
 
 LEAST_PROMPT_TOKENS: Final = 400
-"""Shorter prompts fit into every window. They are neither judged nor remembered."""
+"""The smallest prompt that is examined. Shorter prompts fit into every window."""
 
 LEAST_COUNT: Final = 128
-"""A server with a lower count for such a prompt does not count prompts."""
+"""The lowest credible count. A server that counts fewer tokens does not count the prompt."""
 
 MOST_TIMES: Final = 8
-"""A count of more than this many times ours is not a count of the prompt."""
+"""The highest credible ratio of the server's count to our estimate."""
 
 REMEMBERED: Final = 48
-"""How many prompts are remembered of one model at one address."""
+"""How many recent prompts are kept for each model at each address."""
 
 MOST_MODELS: Final = 64
 
 BLOCK: Final = 256
-"""Servers round their windows to a multiple of it."""
+"""Servers round their context windows to a multiple of this many tokens."""
 
 WINDOWS: Final = frozenset(2**power for power in range(11, 18))
 """Default window sizes of servers, from 2,048 to 131,072 tokens."""
 
 LEARNED_FROM: Final = 6
-"""How many shorter prompts are needed to estimate the server's tokens from ours."""
+"""How many shorter prompts are needed to learn the ratio of the server's tokens to ours."""
 
 MOST_SPREAD: Final = 1.3
-"""The highest ratio of their largest ratio to their smallest. Beyond it they are ignored."""
+"""The most that the learned ratios may differ: the highest divided by the lowest.
+
+If they differ more, the shorter prompts are not used.
+"""
 
 OWN_SHARE: Final = 1 / 1.4
-"""The share of the words in a prompt to which the chat template adds 40 %."""
+"""The share of a short prompt's tokens that is our text. The chat template adds the rest."""
 
 TOLERANCE: Final = 0.85
 NEAR: Final = 0.9
 _BYTES_A_TOKEN: Final = 9
-"""More than the average bytes per token in any language."""
+"""More than the average bytes per token of any tokenizer in any language."""
 
 _SIZE: Final[Slot[tuple[int, int, int]]] = Slot("size of arrival")
-"""The tokens of a message, and the characters and bytes of its text."""
+"""The cached size of a message: tokens, characters and bytes of its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """Our measure of a prompt that was sent."""
+    """Our own measurements of a prompt that was sent."""
 
     words: int
-    """Our count of the tokens in its messages."""
+    """The estimated tokens of the messages."""
     beside: int
-    """Our count of the tokens in its tools and schema.
+    """The estimated tokens of tools and schema.
 
-    A server may show the model little of them.
+    A server may show only a part of them to the model.
     """
     text_bytes: int
     width: int
-    """Bytes per character, rounded. It tells alphabets apart, for which tokenizers differ."""
+    """Bytes per character, rounded. It separates alphabets, which tokenizers handle differently."""
 
     @property
     def tokens(self) -> int:
@@ -89,7 +93,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """A prompt, and the server's count of its tokens."""
+    """An earlier prompt, with our measurements and the server's token count."""
 
     sent: Measure
     counted: int
@@ -101,7 +105,7 @@ class _Seen:
 
 
 def measure(request: ChatRequest) -> Measure:
-    """Return the measure of a request's prompt."""
+    """Return our measurements of a request's prompt."""
     sizes = zip((0, 0, 0), *map(_size_of, request.messages), strict=True)
     words, characters, text_bytes = map(sum, sizes)
     beside: list[object] = [[one.name, one.description, one.parameters] for one in request.tools]
@@ -116,21 +120,22 @@ def measure(request: ChatRequest) -> Measure:
 
 
 class Arrivals:
-    """The prompts of this process, with the counts of their servers."""
+    """The recent prompts of this process, by model, with the token counts of their servers."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, deque[_Seen]] = OrderedDict()
 
     def whole_tokens(self, where: str, request: ChatRequest, reply: ChatReply) -> int | None:
-        """Return the tokens of the whole prompt if it was cut, else None.
+        """Return the tokens of the whole prompt if the server cut it, else None.
 
-        In the server's tokens as far as the ratio is known, and always more than the server
-        counted.
+        The number is in the server's tokens if the ratio to our estimate is known. It is always
+        higher than the server's count.
 
         Args:
-            where: Identifies the model and its address.
-            request: The request as it was sent.
-            reply: The reply. Without a credible count, only the server's own report is used.
+            where: A key for the model and its address.
+            request: The request that was sent.
+            reply: The reply with the server's count. If the count is not credible, only the
+                server's own report of a cut is used.
         """
         sent, counted = measure(request), counted_tokens(reply.usage)
         seen = self._seen.setdefault(where, deque(maxlen=REMEMBERED))
@@ -140,7 +145,7 @@ class Arrivals:
         is_credible = LEAST_COUNT <= counted <= MOST_TIMES * sent.tokens
         if sent.words < LEAST_PROMPT_TOKENS or not is_credible:
             return max(sent.tokens, counted + 1) if reply.prompt_cut else None
-        shorter = _learned(sent, counted, seen)
+        shorter = _comparable_prompts(sent, counted, seen)
         ratio = median(one.ratio for one in shorter) if shorter else 1.0
         is_cut = reply.prompt_cut or _is_cut(sent, counted, seen, shorter=shorter)
         seen.append(_Seen(sent=sent, counted=counted, is_cut=is_cut))
@@ -148,9 +153,9 @@ class Arrivals:
 
 
 def counted_tokens(usage: Usage | None) -> int:
-    """Return the server's count of the prompt, or 0.
+    """Return the server's token count of the prompt, or 0 if it sent none.
 
-    Some servers count cached tokens separately.
+    Some servers count cached tokens separately; these are added.
     """
     if usage is None:
         return 0
@@ -169,10 +174,11 @@ def _size_of(message: ChatMessage) -> tuple[int, int, int]:
     return known
 
 
-def _learned(sent: Measure, counted: int, seen: Sequence[_Seen]) -> list[_Seen]:
-    """Return complete prompts of the same kind that fit into a window of `counted` tokens.
+def _comparable_prompts(sent: Measure, counted: int, seen: Sequence[_Seen]) -> list[_Seen]:
+    """Return earlier uncut prompts from which the server's ratio of tokens can be learned.
 
-    Empty if there are too few, or if they differ too much.
+    They are shorter than `counted` tokens, in the same alphabet and with the same tools. The list
+    is empty if there are too few, or if their ratios differ too much.
     """
     shorter = [
         one
@@ -202,7 +208,7 @@ def _is_cut(
         return True
     if not shorter:
         return False
-    # The template's additions are a smaller share of a longer prompt.
+    # In a longer prompt, the tokens that the chat template adds are a smaller share.
     least = [
         one.ratio * (OWN_SHARE + (1 - OWN_SHARE) * min(1.0, one.sent.tokens / sent.tokens))
         for one in shorter
@@ -211,7 +217,7 @@ def _is_cut(
 
 
 def cut_in_words(*, counted: int, whole: int, profile: str) -> str:
-    """Return the message about a cut prompt: what happened, and which setting helps."""
+    """Return the message to an admin that a prompt was cut, with the settings that help."""
     return (
         f"the server read {counted} of about {whole} tokens of the prompt and dropped the rest,"
         " mostly rules and card. Enlarge its window (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx;"

@@ -1,7 +1,7 @@
-"""Formats in which models write a tool call as text: JSON, Python, or Gemma's own.
+"""Read tool calls that a model wrote as text: in JSON, in Python or in Gemma's format.
 
-Only literals are read; nothing is evaluated. Nothing is checked here either: a reader returns name
-and arguments as they were written, and the end of the call in the text.
+Only literals are read; nothing is evaluated. Each reader returns the name and the arguments as the
+model wrote them, and where the call ends in the text. The caller checks them.
 """
 
 import ast
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 MOST_PYTHON_CHARACTERS: Final = 10_000
-"""The most characters of a value in Python format, because parsing takes much memory."""
+"""The longest value in Python format that is parsed. Parsing longer ones takes too much memory."""
 
 NAME: Final = r"[A-Za-z_][\w.-]{0,80}"
 NAMES: Final = ("name", "tool", "tool_name", "function", "function_name")
 ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "params", "tool_input")
 WRAPPERS: Final = ("tool_calls", "function_calls", "tool_call", "function_call", "function")
-"""With NAMES and ARGUMENTS: members of a call in JSON, and members that contain other calls."""
+"""Names of JSON members that contain whole calls. NAMES and ARGUMENTS are members of one call."""
 
 _BESIDE: Final = frozenset({"id", "type", "call_id", "index", *NAMES})
 _COLON: Final = re.compile(rf"call:({NAME})(?=\{{)", re.IGNORECASE)
@@ -28,20 +28,21 @@ _QUOTED: Final = re.compile(r"(<escape>|<\|\"\|>)(.*?)\1", re.DOTALL | re.IGNORE
 _BARE_VALUE: Final = re.compile(r"[^,{}\[\]]*")
 _NEXT: Final = re.compile(r"\s*([,}])")
 _LITERALS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "none": None}
-_DECODER: Final = json.JSONDecoder(strict=False)  # small models do not escape line breaks
+# Small models do not escape line breaks in strings, so `strict` is off.
+_DECODER: Final = json.JSONDecoder(strict=False)
 _UNREADABLE: Final = (SyntaxError, LookupError, ValueError, TypeError, RecursionError, MemoryError)
 
 Offered = Mapping[str, Sequence[str]]
-"""The names of the tools that a model may call, each with the names of its parameters in order."""
+"""The tools that a model may call. Each name has the names of the parameters, in order."""
 
 Call = tuple[str, Any]
-"""A name and arguments as a model wrote them."""
+"""The name and the arguments of a call, as the model wrote them."""
 
 
 def known_name(name: str, offered: Offered) -> str:
-    """Return the offered tool that a model means, "" if there is none.
+    """Return the offered tool that the model means, or "" if there is none.
 
-    A model may write other case, or put a module before the name (`functions.look`).
+    The model may write the name in other case, or with a module before it (`functions.look`).
     """
     wanted = name.strip().casefold()
     for one in (wanted, wanted.rpartition(".")[2], wanted.rpartition(".")[0]):
@@ -52,7 +53,10 @@ def known_name(name: str, offered: Offered) -> str:
 
 
 def json_at(text: str, at: int) -> tuple[Any, int] | None:
-    """Return the JSON or Python value that begins at a bracket, and its end, or None."""
+    """Return the JSON or Python value that begins with the bracket at `at`, and where it ends.
+
+    Return None if the value cannot be read.
+    """
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -66,7 +70,7 @@ def json_at(text: str, at: int) -> tuple[Any, int] | None:
 
 
 def calls_in(value: Any, offered: Offered) -> list[Call]:
-    """Return the calls in a JSON value; empty if it is something else."""
+    """Return the tool calls in a JSON value. Empty if the value contains no calls."""
     if isinstance(value, list):
         return [call for one in value for call in calls_in(one, offered)]
     if not isinstance(value, dict):
@@ -82,18 +86,21 @@ def calls_in(value: Any, offered: Offered) -> list[Call]:
         return [(name, {} if value[given] is None else value[given])]
     if name and ("name" not in value or known_name(name, offered)):
         return [(name, {key: one for key, one in value.items() if key not in _BESIDE})]
-    # Some models write {name: arguments}.
+    # Some models write {"tool name": {arguments}}.
     named = [(key, one) for key, one in value.items() if isinstance(one, dict)]
     return named if len(value) == len(named) == 1 and known_name(named[0][0], offered) else []
 
 
 def is_python(text: str, at: int) -> bool:
-    """True if a call in Python or Gemma format begins there."""
+    """True if a call in Python or Gemma format begins at `at`."""
     return bool(_PYTHON.match(text, at) or _COLON.match(text, at))
 
 
 def python_at(text: str, at: int, offered: Offered) -> tuple[Call, int] | None:
-    """Return the Python call that begins there, such as `look(at="boat")`, also inside `print()`.
+    """Return the Python call that begins at `at`, such as `look(at="boat")`, and where it ends.
+
+    The call may be inside `print()`. Positional arguments get the names of the tool's parameters,
+    in order. Return None if the call cannot be read.
 
     Arguments without names get the names of the offered tool's parameters, in order.
     """
@@ -119,7 +126,7 @@ def python_at(text: str, at: int, offered: Offered) -> tuple[Call, int] | None:
 
 
 def colon_at(text: str, at: int) -> tuple[Call, int] | None:
-    """Return the Gemma call that begins there, such as `call:look{at:boat}`."""
+    """Return the Gemma call that begins at `at`, such as `call:look{at:boat}`, and its end."""
     begun = _COLON.match(text, at)
     if begun is None:
         return None
@@ -139,7 +146,8 @@ def colon_at(text: str, at: int) -> tuple[Call, int] | None:
                 found[key[1]], at = _DECODER.raw_decode(text, at)
             except (ValueError, RecursionError):
                 bare = _BARE_VALUE.match(text, at)
-                assert bare is not None  # the pattern matches an empty text too
+                # The pattern also matches an empty text, so there is always a match.
+                assert bare is not None
                 found[key[1]], at = bare[0].strip(" \t\n'"), bare.end()
         follows = _NEXT.match(text, at)
         if follows is None or follows[1] == "}":
@@ -149,7 +157,7 @@ def colon_at(text: str, at: int) -> tuple[Call, int] | None:
 
 
 def value_of(written: str) -> Any:
-    """Return the value of a parameter's text: JSON if it is valid, else the text."""
+    """Return the value of a parameter: the parsed JSON if the text is valid JSON, else the text."""
     try:
         return json.loads(written)
     except (ValueError, RecursionError):
@@ -157,7 +165,7 @@ def value_of(written: str) -> Any:
 
 
 def balanced_end(text: str, at: int) -> int:
-    """Return the end of the bracket that opens at `at`, or 0 if it does not close."""
+    """Return where the bracket that opens at `at` is closed, or 0 if it is never closed."""
     depth, quote = 0, ""
     while mark := _BRACKET.search(text, at):
         at, sign = mark.end(), mark[0]

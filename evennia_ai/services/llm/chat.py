@@ -1,10 +1,10 @@
 """Requests to a model, its replies, and the interface of a model client.
 
-A request holds the messages exactly as they are sent: `roles.adapt_messages` has adapted them to
-the server, because the hash of the prompt covers the result. A tool call of a reply is sent again
-with every later prompt, also to other servers. A call without an id, or with a name that some
-server refuses, would make each later request fail, so both are repaired here. The arguments stay as
-the model wrote them; the code that runs the call checks them.
+A request holds the messages exactly as they are sent. `roles.adapt_messages` adapts them to the
+server before the request is made, because the prompt's hash must cover the adapted messages. Every
+later prompt sends a reply's tool calls again, also to other servers. A call without an id, or with
+a name that some server refuses, would make all later requests fail. So this module repairs ids and
+names. The arguments stay as the model wrote them; the code that runs the call checks them.
 """
 
 import json
@@ -31,7 +31,7 @@ from evennia_ai.services.llm.profiles import USUAL, Sampling
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """One message as a server takes it.
+    """One message in the form that a server accepts.
 
     Every later prompt sends it again, so values computed from it are kept in `memo`.
     """
@@ -46,14 +46,17 @@ class ChatMessage:
 
     @property
     def memo(self) -> Memo:
-        """The values computed from it. It is made at the first use: most messages have none."""
+        """A cache of values computed from the message.
+
+        Made at first use, because most messages need none.
+        """
         if self._memo is None:
             object.__setattr__(self, "_memo", Memo())
         assert self._memo is not None
         return self._memo
 
     def wire(self) -> bytes:
-        """Return the message as canonical JSON, the bytes of the equal message of the prompt."""
+        """Return the message as canonical JSON. It equals the bytes of the prompt's own message."""
         if self._wire is not None:
             return self._wire
         made = canonical_line(
@@ -68,9 +71,9 @@ class ChatMessage:
 
 
 def as_chat_message(message: Message) -> ChatMessage:
-    """Return a message of a prompt without our own fields.
+    """Return a prompt's message without the fields that only this package uses.
 
-    Both share their bytes and the values computed from them.
+    Both messages share their bytes and the cache of computed values.
     """
     made = ChatMessage(
         role=message.role,
@@ -85,7 +88,7 @@ def as_chat_message(message: Message) -> ChatMessage:
 
 
 PassageKind = Literal["lore", "description", "examples", "greeting"]
-"""The source of a passage: an entry of lore, or a field of the NPC's card."""
+"""Where a passage comes from: an entry of a lorebook, or a field of the NPC's card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +100,9 @@ class Passage:
     kind: PassageKind = "lore"
     score: float = 0.0
     constant: bool = False
-    """True if it is active in every turn."""
+    """True if the lorebook entry is active in every turn."""
     keys: tuple[str, ...] = ()
-    """The keys of the entry, as written."""
+    """The keys of the lorebook entry, as the author wrote them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,16 +115,16 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thoughts:
-    """Hidden reasoning that a server wants back with the calls of its reply.
+    """Hidden reasoning that a server wants to get back together with the tool calls of its reply.
 
-    It is opaque: it is never read, shown or stored. It is kept for the rounds of one turn, and only
-    the server that sent it gets it back.
+    This package never reads, shows or stores its content. It is kept until the end of the turn, and
+    only the server that sent it gets it back.
     """
 
     message: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the message that makes the calls."""
+    """Fields to add to the message that contains the calls."""
     calls: tuple[Mapping[str, Any], ...] = ()
-    """Fields of each call, in their order."""
+    """Fields to add to each call, in the order of the calls."""
 
 
 NO_THOUGHTS: Final = Thoughts()
@@ -135,109 +138,117 @@ class ChatRequest:
     model: str
     max_tokens: int
     timeout_seconds: float
-    """The time to the complete reply, retries and queueing included."""
+    """The time limit for the complete reply, with waiting in the queue and all retries."""
     sampling: Sampling = USUAL
     tools: tuple[ToolSpec, ...] = ()
     """The tools that the model may call, sorted by name."""
     schema: AnswerSchema | None = None
-    """The schema that the answer must match."""
+    """The schema that the answer must match, or None for free text."""
     breakpoints: tuple[int, ...] = ()
     """Indexes of the messages after which a provider may cache the prompt so far."""
     passages: tuple[Passage, ...] = ()
     speaker: str = ""
-    """The name of the NPC that will say the reply."""
+    """The name of the NPC that will speak the reply."""
     question: str = ""
-    """The line that it answers."""
+    """The line that the NPC answers."""
     asker: str = ""
-    """The NPC's name for the person who said it."""
+    """The NPC's name for the person who said the line."""
     place: str = ""
-    """The name of its room."""
+    """The name of the room in which the NPC is."""
     company: tuple[str, ...] = ()
-    """Its names for the other people it sees there, without the asker."""
+    """The NPC's names for the other people that it sees in the room, without the asker."""
     cache_key: str | None = None
-    """Stable for one NPC, so that a router can choose the server that has its prompt cached.
+    """A text that is the same in all requests of one NPC.
 
-    A client sends `Endpoint.session_key` of it instead.
+    With it, a router chooses the server that has the start of the NPC's prompt in its cache. A
+    client sends a hash of it instead (`Endpoint.session_key`).
     """
     thoughts: Mapping[str, Thoughts] = field(default_factory=dict, repr=False)
-    """Hidden reasoning of this turn, by the id of the first call of each message."""
+    """Hidden reasoning from earlier replies of this turn.
+
+    The key is the id of the first tool call of the message that it belongs to.
+    """
     may_be_empty: bool = False
-    """True if an empty reply is accepted: after its acts, a model may have nothing to add."""
+    """True if an empty reply is accepted, because after tool calls a model may have nothing to add.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The token counts of a provider."""
+    """The token counts that a provider reports."""
 
     input_tokens: int
-    """Tokens of the prompt, with those read from and written to the provider's cache."""
+    """Tokens of the prompt, including those read from and written to the provider's cache."""
     output_tokens: int
-    """Tokens of the reply, with hidden reasoning."""
+    """Tokens of the reply, including hidden reasoning."""
     cached_tokens: int = 0
     written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """The reply of a model."""
+    """The reply of a model to one request."""
 
     text: str
-    """Raw text, which `speech.spoken_text` must clean. It may be empty if there are tool calls."""
+    """The raw text of the model.
+
+    `speech.spoken_text` must clean it. It may be empty if there are tool calls.
+    """
     model: str
     tool_calls: tuple[ToolCall, ...] = ()
-    """The calls, with arguments as the model wrote them: nobody has checked them yet."""
+    """The tool calls, with arguments as the model wrote them. They are not checked yet."""
     finish_reason: str = "stop"
     usage: Usage | None = None
     offline: bool = False
     is_fallback: bool = False
-    """True if there was nothing to answer and this is the line for that."""
+    """True if the text is the fallback line, because the offline responder had no answer."""
     thoughts: Thoughts | None = field(default=None, repr=False, compare=False)
-    """Hidden reasoning that goes back with its calls."""
+    """Hidden reasoning that must be sent back together with the tool calls."""
     prompt_cut: bool = False
-    """True if the server says that it left out a part of the prompt."""
+    """True if the server reports that it left out a part of the prompt."""
 
     @property
     def is_cut(self) -> bool:
-        """True if its last words are missing, or may be."""
+        """True if the end of the text is missing or may be missing."""
         return self.finish_reason in ("length", "unended")
 
 
 Listener = Callable[[str], None]
-"""Called with each fragment of the raw text, on the reactor's thread, before the reply."""
+"""A function that gets each fragment of the raw text, on the reactor's thread, before the reply."""
 
 
 class ChatModel(Protocol):
-    """The interface of a model client. It never blocks."""
+    """The interface of a model client. Its methods never block."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def offline(self) -> bool:
-        """True if no language model is behind it."""
+        """True if this client answers without a language model."""
 
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """Ask the model.
+        """Send a request to the model.
 
         Args:
             request: The messages and how to answer them.
-            listener: Hears the text while it is written, if the model can stream. Unless the call
-                fails, the fragments together are the start of the reply's text.
+            listener: Gets fragments of the text while the model writes, if the model can stream.
+                Unless the call fails, the fragments together are the start of the reply's text.
 
         Returns:
-            The reply, later. The Deferred may be cancelled. It fails with a `ModelError`.
+            A Deferred of the reply. It may be cancelled, and it fails with a `ModelError`.
         """
 
     def close(self) -> None:
-        """Give up connections. It is the last call."""
+        """Close the connections. No other method is called afterwards."""
 
 
 def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = ()) -> str:
-    """Return the SHA-256 of the messages and of the tools sent with them.
+    """Return the SHA-256 of the messages, and of tools that are sent with them.
 
-    It equals the hash of the prompt if the adapter changed nothing and there are no tools.
+    It equals the prompt's hash if there are no tools and no message was changed for the server.
     """
     found = lines_sha256([message._wire or message.wire() for message in messages])
     offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
@@ -246,16 +257,16 @@ def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = 
 
 NAME_CHARACTERS: Final = 64
 UNREADABLE: Final = "unreadable_arguments"
-"""The field that holds the arguments of an earlier call if they are not a JSON object."""
+"""The name under which unreadable arguments of an earlier call are sent, inside a JSON object."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
-_ID_CHARACTERS: Final = 9  # the one length that every provider takes
+_ID_CHARACTERS: Final = 9  # The only length of an id that every provider accepts.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenCall:
-    """A tool call as a server sent it, not checked yet."""
+    """A tool call as a server sent it, before ids and names are repaired."""
 
     id: str = ""
     name: str = ""
@@ -263,11 +274,11 @@ class WrittenCall:
 
 
 def made_calls(written: Iterable[WrittenCall], request: ChatRequest) -> tuple[ToolCall, ...]:
-    """Return the calls of a reply to `request`, in order, each with its own id.
+    """Return the tool calls of a reply to `request`, in order, each with a unique id.
 
     An id that is missing, malformed or used by an earlier call is replaced. The new id depends on
-    the call and on everything said before it, so the same reply always gets the same ids. The
-    reader of the reply has checked the number of calls.
+    the call and on everything said before it, so the same reply always gets the same ids.
+    `ReplyReader` has already limited the number of calls.
     """
     before = _Before(request)
     used = {call.id for message in request.messages for call in message.tool_calls}
@@ -291,7 +302,10 @@ def read_arguments(call: ToolCall) -> dict[str, Any] | None:
 
 
 def argument_object(call: ToolCall) -> dict[str, Any]:
-    """Return the arguments of an earlier call for a server that wants an object."""
+    """Return the arguments of an earlier call as an object.
+
+    Arguments that are not a JSON object are put into one, because some servers require it.
+    """
     read = read_arguments(call)
     return {UNREADABLE: call.arguments} if read is None else read
 
@@ -301,7 +315,7 @@ def _name(written: str) -> str:
 
 
 class _Before:
-    """The hash of the messages before a reply, computed once and only if an id needs it."""
+    """The hash of the messages before a reply. It is computed once, when an id needs it."""
 
     def __init__(self, request: ChatRequest) -> None:
         self._request: Final = request
@@ -317,17 +331,23 @@ def _stable_id(call: ToolCall, place: int, before: _Before) -> str:
 
 
 def sendable(text: str) -> str:
-    """Return `text` with ? for half a surrogate pair, which a player's client can send."""
+    """Return `text` with ? for each lone surrogate, which UTF-8 cannot encode.
+
+    A player's client can send such characters.
+    """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def sendable_json(value: Any) -> Any:
-    """Return a JSON value with all its texts sendable. The schema of a tool may list names."""
+    """Return a JSON value in which lone surrogates of all texts are replaced by ?.
+
+    The schema of a tool may contain names that players chose.
+    """
     return with_each_text(sendable, value)
 
 
 def with_each_text(change: Callable[[str], str], value: Any) -> Any:
-    """Return a JSON value with `change` applied to each text, names of members included."""
+    """Return a JSON value with `change` applied to each text and each member's name."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

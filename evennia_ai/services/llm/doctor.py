@@ -1,9 +1,10 @@
-"""Check a profile's model server, and say what to do about each problem, within seconds.
+"""Check the server of a model profile within seconds, and say what to do about each problem.
 
-`examine` sends a few small requests and returns findings as values. It knows neither the game nor a
-network: the caller passes a `Fetch` for plain requests, and a `MakeRequest` and an `Ask` for calls
-of the model, so that the game counts these like all others. Both must end within the seconds that
-they get, which together are less than `SECONDS`, whatever the server does.
+`examine` sends a few small requests and returns findings as values. It does no networking of its
+own and knows no game. The caller passes a `Fetch` for plain requests, and a `MakeRequest` and an
+`Ask` for calls of the model, so that the game counts these calls like all others. Each of them must
+end within the seconds that it gets. Together these are less than `SECONDS`, whatever the server
+does.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,13 +45,13 @@ from evennia_ai.services.llm.structured import json_objects
 from evennia_ai.services.llm.windows import Window, list_address, window_of
 
 SECONDS: Final = 9.0
-"""The most seconds of a whole check."""
+"""The longest time that a whole check may take."""
 
 LIST_SECONDS: Final = 2.5
 REPLY_SECONDS: Final = 4.0
 WINDOW_SECONDS: Final = 1.5
 LEAST_SECONDS: Final = 0.5
-"""With less time left, no further step is tried."""
+"""With less time left than this, the check starts no further step."""
 
 REPLY_TOKENS: Final = 200
 MOST_NAMES: Final = 5
@@ -60,22 +61,25 @@ State = Literal["ok", "note", "FAIL"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of one check."""
+    """The result of one step of the check."""
 
     about: str
     state: State
-    """`note`: it works, or cannot be known, but an admin may want to change it."""
+    """How serious the finding is.
+
+    `note` means that all works or nothing is known, but an admin may want to change something.
+    """
     told: str
     advice: str = ""
-    """What to do, or ""."""
+    """What the admin should do, or ""."""
 
     def line(self) -> str:
-        """Return the finding on one line."""
+        """Return the finding as one line of text."""
         return f"{self.state:4}  {self.about:9} {self.told}{f'. {self.advice}' * bool(self.advice)}"
 
 
 class MakeRequest(Protocol):
-    """Makes a request for the profile: `endpoints.Access.request`."""
+    """A function that makes a request for the profile's model: `endpoints.Access.request`."""
 
     def __call__(
         self,
@@ -89,7 +93,10 @@ class MakeRequest(Protocol):
 
 
 Ask = Callable[[ChatRequest, Listener | None], Awaitable[ChatReply]]
-"""Calls the model within the request's time limit. Raises the errors of a `ChatModel`."""
+"""A function that calls the model within the request's time limit.
+
+It raises the errors of a `ChatModel`.
+"""
 
 _WEATHER: Final = (
     ChatMessage(role="system", content="Answer in one short sentence."),
@@ -97,7 +104,10 @@ _WEATHER: Final = (
     ChatMessage(role="system", content="Speak of nothing but the weather."),
     ChatMessage(role="user", content="What is the weather like?"),
 )
-"""Messages in the roles of an NPC's prompt, which some chat templates refuse."""
+"""A short conversation with the roles that an NPC's prompt has.
+
+Some chat templates refuse these roles.
+"""
 
 _LOOK: Final = ToolSpec(
     name="look",
@@ -122,7 +132,7 @@ _COLOUR: Final = AnswerSchema(
 
 @dataclass(slots=True, kw_only=True)
 class _Examination:
-    """The state of one check."""
+    """The state of one check while it runs."""
 
     profile: ModelProfile
     has_key: bool
@@ -139,7 +149,7 @@ class _Examination:
         self.findings.append(Finding(about=about, state=state, told=told, advice=advice))
 
     def seconds(self, most: float) -> float:
-        """Return the time for the next step; 0 if too little is left."""
+        """Return the seconds that the next step may take, or 0 if too little time is left."""
         left = min(most, self.until - self.now())
         return left if left >= LEAST_SECONDS else 0.0
 
@@ -155,17 +165,19 @@ async def examine(
     ask: Ask,
     now: Callable[[], float],
 ) -> tuple[Finding, ...]:
-    """Return the findings about a profile. Later ones depend on earlier ones.
+    """Check a profile and its server, and return the findings.
+
+    Later steps depend on earlier ones.
 
     Args:
-        profile: The profile. One without a server has a single finding.
+        profile: The profile. If it uses no server, there is one finding only.
         has_key: True if this process has the profile's key.
-        restart: What to do after a key was exported, as the end of a sentence.
+        restart: What an admin must restart after exporting a key, as the end of a sentence.
         fetch: Sends plain requests, with the key.
         request: Makes a request for the model.
-        learned: What the server's refusals showed, including those of this check.
+        learned: What the server's refusals have shown, including refusals during this check.
         ask: Sends a request to the model.
-        now: The time in seconds.
+        now: Returns the current time in seconds.
     """
     one = _Examination(
         profile=profile,
@@ -181,11 +193,11 @@ async def examine(
     if profile.client not in ("openai", "anthropic"):
         one.add("address", "ok", f"the client '{profile.client}' asks no server")
         return tuple(one.findings)
-    listed = await _reached(one)
+    listed = await _check_address(one)
     if listed is None:
         return tuple(one.findings)
     refused = listed.status in (401, 403)
-    works, error = (False, None) if refused else await _replied(one)
+    works, error = (False, None) if refused else await _check_reply(one)
     _judge_key(one, status=listed.status if refused else getattr(error, "status", None))
     names = _names(listed.json)
     _judge_model(one, names, works=works, error=error)
@@ -201,11 +213,11 @@ async def examine(
 _ORDER: Final = ("address", "key", "model", "reply", "streaming", "speed")
 
 
-async def _reached(one: _Examination) -> Answer | None:
-    """Check whether the address is that of an API.
+async def _check_address(one: _Examination) -> Answer | None:
+    """Check whether an API answers at the base address.
 
     Returns:
-        The list of models, or None if it is not.
+        The server's list of models, or None if there is no API.
     """
     base = one.profile.base_url.rstrip("/")
     others = [] if one.profile.client == "anthropic" else _likely_addresses(base)
@@ -247,7 +259,7 @@ async def _reached(one: _Examination) -> Answer | None:
 
 
 def _likely_addresses(base: str) -> list[str]:
-    """Return likely addresses at the same server, likeliest first."""
+    """Return addresses at the same server that may be the API, the likeliest first."""
     path = urlsplit(base).path.rstrip("/")
     root = base.removesuffix(path) if path else base
     short = base.removesuffix("/chat/completions").removesuffix("/completions")
@@ -255,17 +267,19 @@ def _likely_addresses(base: str) -> list[str]:
     return [one for one in dict.fromkeys(likely) if one != base]
 
 
-async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
-    """Have the model write a reply.
+async def _check_reply(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
+    """Check whether the model writes a reply.
 
     Returns:
-        True if it does, or else the error.
+        True if it does, else the error.
     """
     heard: list[tuple[float, str]] = []
     began = one.now()
     seconds = one.seconds(REPLY_SECONDS)
     try:
-        reply = await _weather(one, seconds, lambda piece: heard.append((one.now(), piece)))
+        reply = await _ask_about_weather(
+            one, seconds, lambda piece: heard.append((one.now(), piece))
+        )
     except EvenniaAIError as error:
         if not heard:
             one.add("reply", "FAIL", on_one_line(error), _advice_for_no_reply(error, seconds))
@@ -291,7 +305,7 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
             "NPCs speak once a reply is complete",
         )
     writing = ended - (heard[0][0] if heard else began)
-    if writing < 0.05:  # the reply came at once
+    if writing < 0.05:  # The reply came so fast that a speed would mean nothing.
         writing = ended - began
     rate = tokens / max(writing, 0.001)
     slow = "NPCs need a while; a smaller model is quicker" if rate < 5 else ""
@@ -300,8 +314,8 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     return True, None
 
 
-async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatReply:
-    """Ask about the weather, with other roles if the server refuses those of a prompt."""
+async def _ask_about_weather(one: _Examination, seconds: float, hear: Listener) -> ChatReply:
+    """Ask about the weather. If the server refuses the roles of a prompt, ask with other roles."""
     until = one.now() + seconds
     max_tokens = min(REPLY_TOKENS, one.profile.reply_tokens)
     request = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=seconds)
@@ -311,14 +325,15 @@ async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatRep
         except ModelRefused:
             left = until - one.now()
             again = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=left)
-            # The client may have learnt to use other roles. If not, a retry is useless.
+            # If the client has learnt which roles the server accepts, try once more. Otherwise a
+            # retry is useless.
             if again.messages == request.messages or left < LEAST_SECONDS:
                 raise
             request = again
 
 
 def _advice_for_no_reply(error: EvenniaAIError, seconds: float) -> str:
-    """Return what to do, or "" if the error says it."""
+    """Return what the admin should do about a missing reply, or "" if the error says it."""
     if isinstance(error, ModelTimeout):
         return (
             f"A model that is loaded first may need longer than the {seconds:.0f} s of this check;"
@@ -344,11 +359,11 @@ def _judge_key(one: _Examination, *, status: int | None) -> None:
         where = variable or "a variable that api_key_env of the profile names"
         one.add("key", "FAIL", told, f"Export it as {where}, {one.restart}")
     else:
-        one.add("key", "ok", "none, and none is asked for")
+        one.add("key", "ok", "none is configured, and the server requires none")
 
 
 def _judge_requests(one: _Examination) -> None:
-    """Report the parts of a request that the server refused and no longer gets."""
+    """Report what the server refused, so that requests no longer contain it."""
     if changes := one.learned.describe_changes():
         told = f"the server refused the usual one; now it {changes}"
         advice = f"Set {one.learned.lasting_settings()} in the profile: then it refuses none"
@@ -356,7 +371,7 @@ def _judge_requests(one: _Examination) -> None:
 
 
 def _names(listed: Any) -> list[str]:
-    """Return the names of models in a list in any server's format."""
+    """Return the names in a list of models, whatever format the server uses."""
     entries = entries_of(listed)
     return [name for entry in entries if (name := name_of(entry))]
 
@@ -388,7 +403,7 @@ def _judge_model(
 
 
 def finding_of_window(profile: ModelProfile, window: Window | None) -> Finding:
-    """Return a finding that compares a server's window with the profile's prompts."""
+    """Return a finding that compares the server's window with the size of the profile's prompts."""
     used = profile.context_tokens
     if window is None:
         return Finding(
@@ -427,7 +442,7 @@ async def _try_tools(one: _Examination) -> None:
         one,
         "tools",
         'Call the tool "look" for the word boat. Say nothing else.',
-        # The check of schemas needs the rest of the time.
+        # The check of schemas, which follows, needs the rest of the time.
         seconds=one.seconds((one.until - one.now()) / 2),
         advice=advice,
         tools=(_LOOK,),
@@ -456,7 +471,7 @@ async def _try_schema(one: _Examination) -> None:
     if any("colour" in found for found in json_objects(reply.text).objects):
         one.add("schema", "ok", "the server holds the model to a JSON schema")
     else:
-        one.add("schema", "note", "asked for, and the answer has another form", advice)
+        one.add("schema", "note", "the answer does not match the schema of the request", advice)
 
 
 async def _answered(
@@ -469,7 +484,7 @@ async def _answered(
     tools: tuple[ToolSpec, ...] = (),
     schema: AnswerSchema | None = None,
 ) -> ChatReply | None:
-    """Ask the model. Without a reply, add a finding and return None."""
+    """Ask the model and return its reply. If there is none, add a finding and return None."""
     if not seconds:
         one.add(about, "note", _NO_TIME)
         return None
@@ -486,7 +501,8 @@ async def _answered(
         if getattr(error, "timeout_seconds", None) is not None:
             one.add(about, "note", _NO_TIME)
         elif isinstance(error, ModelRefused) and f"{about} of the profile" in error.advice:
-            one.add(about, "FAIL", on_one_line(error))  # the error says what helps
+            # The text of the error already says what helps.
+            one.add(about, "FAIL", on_one_line(error))
         else:
             one.add(about, "FAIL", on_one_line(error), advice)
         return None

@@ -1,7 +1,7 @@
-"""Remove repeated parts of a prompt from a server's error messages.
+"""Remove from a server's error message what it repeats of the prompt.
 
-Some servers quote the request that they refuse. All builders see an error and the log keeps it, but
-the prompt may hold private conversations, or texts that a lock hides.
+Some servers quote the request that they refuse. All builders can see an error and the log keeps it,
+but the prompt may contain private conversations, or texts that a lock hides.
 """
 
 import re
@@ -11,21 +11,27 @@ from typing import Final
 from evennia_ai.services.llm.chat import ChatRequest
 
 REPEATED: Final = "[...]"
-"""Shown in place of repeated words."""
+"""The text that replaces the repeated words."""
 
 _RUN: Final = 4
-"""How many consecutive words count as a repetition. A shorter text counts as a whole."""
+"""How many consecutive words of the prompt count as repeated.
+
+A shorter text must be repeated completely.
+"""
 _FEWEST_LETTERS: Final = 8
-"""The shortest text of a prompt that counts, in letters: "hi" is in many errors."""
+"""The fewest letters of a prompt's text that count as repeated.
+
+Shorter ones, such as "hi", are in many errors.
+"""
 _MOST_CHARACTERS: Final = 20_000
-"""The most characters of an error that are read; only its start is shown."""
+"""The most characters of an error that are examined. Only the start of an error is shown."""
 _WORD: Final = re.compile(r"\w+")
 
 Words = tuple[str, ...]
 
 
 def without_prompt(words: str, request: ChatRequest) -> str:
-    """Return the words of a server without those that repeat texts of the request."""
+    """Return a server's error message without words that repeat texts of the request."""
     words = words[:_MOST_CHARACTERS]
     found = list(_WORD.finditer(words))
     said = [one[0].casefold() for one in found]
@@ -46,7 +52,7 @@ def without_prompt(words: str, request: ChatRequest) -> str:
 
 
 def _runs(request: ChatRequest) -> set[Words]:
-    """Return the runs of words in the texts of a request."""
+    """Return all runs of consecutive words in the texts of a request that count as repeated."""
     return {run for text in _texts(request) for run in _runs_of(text)}
 
 

@@ -1,8 +1,10 @@
-"""Why a model gave no reply: one interpretation of servers' errors, whatever their protocol.
+"""Find out why a model gave no reply, from the errors of any server and protocol.
 
-A server explains an error by a status, by an error code, or only in a sentence. `failure` finds the
-cause (`errors.Fault`) and the setting that helps. This decides about a retry, the next profile, the
-breaker, and a shorter prompt. `ENDINGS` does the same for the reasons with which a reply can end.
+A server reports an error by a status, an error code, or only a sentence. `failure` finds the cause
+(`errors.Fault`) and the setting that helps. The cause decides whether to retry, to use the next
+profile, to open the breaker, or to shorten the prompt. `ENDINGS` lists the reasons with which a
+reply can end.
+
 Sentences are matched because many servers give nothing else: llama.cpp answers with 500 to an error
 of a chat template, and several providers use 400 for everything else. The comments at the patterns
 name the servers that send these texts.
@@ -24,15 +26,15 @@ from evennia_ai.services.llm.learned import INNER_FIELDS, setting_for
 from evennia_ai.services.llm.profiles import Endpoint
 
 MOST_READ: Final = 500
-"""The most values in an error's body that are read."""
+"""The most values in the body of an error that are read."""
 
 MOST_CHARACTERS: Final = 8_000
-"""The most characters of an error's body that are read."""
+"""The most characters in the body of an error that are read."""
 
 Ending = Literal["stop", "length", "tool_calls"] | Fault
 
 UNENDED: Final = "unended"
-"""The reason of a stream that ended without one. The last words may be missing."""
+"""The finish reason of a stream that stopped without giving one. Its last words may be missing."""
 
 ENDINGS: Final[Mapping[str, Ending]] = {
     UNENDED: "length",
@@ -47,7 +49,7 @@ ENDINGS: Final[Mapping[str, Ending]] = {
     **dict.fromkeys(("error", "network_error", "abort", "aborted", "timeout"), Fault.TEMPORARY),
     **dict.fromkeys(("insufficient_system_resource", "overloaded"), Fault.TEMPORARY),
 }
-"""The meaning of a reply's finish reason, by its lower-case word."""
+"""What each finish reason of a server means. The keys are in lower case."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -89,7 +91,7 @@ _CODES: Final[Mapping[Fault, frozenset[str]]] = {
     ),
     Fault.MALFORMED: _words(
         "tool_use_failed json_validate_failed"
-    ),  # Groq, about the model's output
+    ),  # Groq sends it when the model's output is malformed.
     Fault.PROMPT: _words(
         """
         invalid_request_error badrequesterror invalid_argument bad_request unsupported_parameter
@@ -107,16 +109,16 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _TOO_LONG: Final = _any(
-    r"maximum (?:context|prompt) length",  # OpenAI, vLLM, OpenRouter; xAI
+    r"maximum (?:context|prompt) length",  # sent by OpenAI, vLLM, OpenRouter and xAI
     r"context[ _](?:length|size|window|limit)\b.{0,80}?(?:exceed|overflow|only|too )",
-    r"exceed\w*.{0,60}?context[ _](?:length|size|window|limit)",  # llama.cpp, Ollama
+    r"exceed\w*.{0,60}?context[ _](?:length|size|window|limit)",  # sent by llama.cpp and Ollama
     r"(?:prompt|input|message|request(?: body)?)s?(?: is| are)? too (?:long|large)",  # Anthropic
     r"than the context length|model token limit|contextwindowexceeded",  # LM Studio, Kimi, LiteLLM
-    r"max_tokens must be at least 1, got -",  # vLLM, if the prompt leaves no room for a reply
-    r"超长",  # Zhipu
-    r"too many (?:input |prompt )?tokens",  # Cohere
+    r"max_tokens must be at least 1, got -",  # vLLM, if the prompt leaves no tokens for a reply
+    r"超长",  # sent by Zhipu
+    r"too many (?:input |prompt )?tokens",  # sent by Cohere
     r"input token count|input tokens exceed|exceeds the maximum number of tokens",  # Gemini, OpenAI
-    r"reduce (?:the length of|your (?:prompt|message))",  # Groq
+    r"reduce (?:the length of|your (?:prompt|message))",  # sent by Groq
     r"longer than the model|context the overflows|context shift is disabled",  # SGLang, LM Studio
     r"max_new_tokens`? must be <|range of input length|max_seq_len|max_model_len",  # TGI, Qwen
 )
@@ -157,7 +159,7 @@ _POLICY: Final = _any(
 _NO_CREDIT: Final = _any(
     r"insufficient[ _](?:credit|quota|balance|funds)|credit balance|out of credits?",
     r"exceeded your current quota|quota (?:has been )?exceeded|billing|payment required|arrears",
-    r"余额不足|欠费",  # Zhipu
+    r"余额不足|欠费",  # sent by Zhipu
 )
 _BAD_KEY: Final = _any(
     r"(?:invalid|incorrect|missing|no|expired|unauthorized) (?:api|access|authentication)[ _-]?key",
@@ -169,7 +171,7 @@ _COMES_BACK: Final = _any(
     r"retry in|try again in|retry after|per (?:minute|second)|rate.?limit|google\.rpc\.retryinfo"
 )
 _THROTTLED: Final = _any(r"throttl|rate exceeded")  # Bedrock sends it with status 400
-# An error inside a successful response may have only a text.
+# An error inside a successful response may have nothing but a text.
 _PASSES: Final = _any(
     r"overloaded|over capacity|busy|try again|retry|time(?:d )?-?out|rate.?limit|too many requests",
     r"internal (?:server )?error|upstream|disconnect|connection (?:error|reset|closed)",
@@ -178,7 +180,7 @@ _PASSES: Final = _any(
 _NO_MODEL: Final = _any(
     r"\bmodel\b.{0,80}?(?:not found|not exist|not a valid|not loaded|decommissioned|no longer)",
     r"(?:unknown|invalid|no such|not a valid) model|no models? (?:is |are )?loaded",
-    r"(?:^|\n)model: \S+(?:$|\n)",  # Anthropic
+    r"(?:^|\n)model: \S+(?:$|\n)",  # sent by Anthropic
 )
 _NO_ADDRESS: Final = _any(r"unexpected endpoint|no route|not found|cannot (?:post|get)|invalid url")
 _NO_TOOLS: Final = _any(
@@ -215,7 +217,7 @@ _REFUSES: Final = _any(
     r"not permitted|not allowed|forbidden|unexpected|deprecated|cannot find field|extra inputs",
     r"invalid (?:field|parameter|argument|property|key)|no such|not accepted|may only be set",
 )
-# After these words a server lists what it accepts.
+# After these words, a server lists the values that it accepts.
 _TAKES: Final = _any(
     r"expected one of[^\n]*|(?:valid|allowed|supported|known) (?:\w+ )?are[^\n]*",
     r"\buse [^\n]*",
@@ -227,18 +229,18 @@ _OURS: Final = _words(
         """
 )
 LIMITS: Final = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-"""The two names of the field that limits a reply, each with the other one."""
+"""The two names that servers use for the limit of a reply. Each maps to the other."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Said:
-    """The contents of an error's body, whatever its structure."""
+    """The contents of an error's body, collected from any structure."""
 
     text: str
     codes: frozenset[str]
     numbers: Mapping[str, int]
     places: tuple[str, ...]
-    """The fields that it points at."""
+    """The fields of the request that the error names as their place."""
 
 
 def failure(
@@ -255,21 +257,21 @@ def failure(
     """Return the error for a call that a server answered with an error.
 
     Args:
-        endpoint: The server.
+        endpoint: The server and model that were asked.
         status: The status of the response; None for an error inside a successful response.
         words: The server's explanation for people.
         body: The response as JSON, or None.
-        extra: The names of further fields in the request, which the server may refuse.
+        extra: The names of fields that the profile's `extra` added to the request.
         retry_in_seconds: How long the server asks to wait, or None.
-        otherwise: The fault if neither codes nor words show it.
+        otherwise: The cause to assume if neither codes nor words show it.
     """
-    said = _said(words, body)
+    said = _collect_contents(words, body)
     if status is None:
         status = next((int(one) for one in said.codes if re.fullmatch(r"[345]\d\d", one)), None)
     quoted = endpoint.api_key.quote(words if shown is None else shown) or "no reason given"
     told = quoted if status is None else f"status {status}: {quoted}"
-    refused = _refused(said, extra) if status is None or status < 500 else {}
-    found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
+    refused = _refused_fields(said, extra) if status is None or status < 500 else {}
+    found = _find_fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
     fault = Fault.PROMPT if refused else found
     if fault is Fault.TEMPORARY:
         return ModelUnavailable(
@@ -301,8 +303,11 @@ def _wanted_roles(said: _Said) -> RoleWish:
     return "in_turn" if _ROLES.search(said.text) else ""
 
 
-def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
-    """Return the fault of an error: the first line of the table that applies, or None."""
+def _find_fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
+    """Return the cause of an error, or None if it is unknown.
+
+    The first row of the table that applies counts.
+    """
     text = said.text
     coded = next((fault for fault, codes in _CODES.items() if codes & said.codes), None)
     of_prompt = (_TEMPLATE, _ROLES, _NO_SYSTEM, _NO_TOOLS)
@@ -312,15 +317,16 @@ def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None
     table = (
         (coded is Fault.TOO_LONG or status == 413, Fault.TOO_LONG),
         (status != 429 and _TOO_LONG.search(text), Fault.TOO_LONG),
-        # llama.cpp and Ollama answer such prompts with 500, so another profile of them would too.
+        # llama.cpp and Ollama answer with 500 if the chat template fails. Another profile of such a
+        # server would fail too.
         (any(one.search(text) for one in of_prompt), Fault.PROMPT),
         (coded is Fault.MALFORMED, Fault.MALFORMED),
-        # Google calls a limit per minute a quota too.
+        # Google also calls a limit per minute a quota.
         (is_spent and not comes_back and not _COMES_BACK.search(text), Fault.ACCOUNT),
         (known in _TRANSIENT or known >= 500 or _THROTTLED.search(text), Fault.TEMPORARY),
         (coded is Fault.POLICY or _POLICY.search(text), Fault.POLICY),
         (status in _ACCOUNT or any(one.search(text) for one in of_account), Fault.ACCOUNT),
-        (0 < known < 400, Fault.ACCOUNT),  # a redirect: the address is wrong
+        (0 < known < 400, Fault.ACCOUNT),  # A redirect means that the address is wrong.
         (known, Fault.PROMPT),
         (coded is not None, coded),
         (_NO_ADDRESS.search(text), Fault.ACCOUNT),
@@ -337,9 +343,9 @@ def _advice(
     refused: Mapping[str, str],
     window_tokens: int | None,
 ) -> str:
-    """Return what an admin can change, with the name of the setting.
+    """Return what an admin can do, with the name of the setting.
 
-    The first line of the table that applies counts.
+    The first row of the table that applies counts.
     """
     text, size = said.text, f" to {window_tokens}" if window_tokens else ""
     prompts, accounts = fault is Fault.PROMPT, fault is Fault.ACCOUNT
@@ -381,8 +387,8 @@ def _advice(
     return next((advice for is_so, advice in table if is_so), other)
 
 
-def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
-    """Return the fields that a server refuses by name, each with the field to send instead.
+def _refused_fields(said: _Said, extra: Collection[str]) -> dict[str, str]:
+    """Return the fields that the server refuses by name, each with the field to send instead or "".
 
     Fields that define the request are never returned, so a server cannot make us remove them.
     """
@@ -392,7 +398,7 @@ def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
         return found
     for field in sorted(_OURS | INNER_FIELDS | set(extra)):
         name = re.escape(field)
-        # A plain word such as "user" must be quoted, or be called a field.
+        # Common words such as "user" count only if they are quoted or called a field.
         is_word = "_" not in field
         bare = rf"(?:argument|parameter|field|name|property|key|input)s?(?: supplied)?:? {name}\b"
         bare = rf"{bare}|(?:supported|permitted|allowed)[^:\n]{{0,40}}: {name}\b"
@@ -407,8 +413,8 @@ def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
     return found
 
 
-def _said(words: str, body: object) -> _Said:
-    """Return the texts, codes, numbers and fields in an error, however they are nested."""
+def _collect_contents(words: str, body: object) -> _Said:
+    """Collect all texts, codes, numbers and field names in an error, at any depth."""
     texts, codes, numbers, places = [words], set[str](), dict[str, int](), list[str]()
     for name, value in _members(body):
         if isinstance(value, str) and value:
@@ -426,7 +432,7 @@ def _said(words: str, body: object) -> _Said:
 
 
 def _members(body: object) -> Iterator[tuple[str, object]]:
-    """Yield the members of a JSON value at all depths, each with its name, up to a limit."""
+    """Yield all members of a JSON value, at any depth, up to a limit. Each has its name."""
     left: list[tuple[str, object]] = [("", body)]
     for _ in range(MOST_READ):
         if not left:
@@ -442,7 +448,10 @@ def _members(body: object) -> Iterator[tuple[str, object]]:
 def _number(
     said: _Said, names: Collection[str], patterns: Collection[re.Pattern[str]]
 ) -> int | None:
-    """Return a number in an error: by its member's name, or else the first in a sentence."""
+    """Return a number in an error, or None.
+
+    The first member with one of `names` counts, else the first match of the pattern in the text.
+    """
     for name in names:
         if name in said.numbers:
             return said.numbers[name]

@@ -1,9 +1,9 @@
-"""Knowledge about a model server that its refusals gave us. It is lost when the process ends.
+"""What a model server's refusals have shown about it.
 
-A refusal may name a field that the server does not accept, the window of its model, or the form of
-earlier tool calls. All profiles of one model at one address share one `Learned`. The client writes
-it in the bridge's thread and the game reads it in its own. So values are replaced, never changed in
-place.
+A refusal may name a field that the server does not accept, the size of its window, or the format
+that it requires for earlier tool calls. This knowledge is lost when the process ends. All profiles
+of one model at one address share one `Learned`. The client writes it in the bridge's thread, and
+the game reads it in its own. So values are replaced and never changed in place.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from typing import Any, Final
 from evennia_ai.engine.errors import RoleWish
 
 CUT_PERCENT: Final = 75
-"""The share of a too long prompt that remains, if the server names no window."""
+"""The percentage of a refused prompt that is sent next time, if the server names no window."""
 
 LEAST_TOKENS: Final = 256
-"""A lower window is ignored, because the number counts something else."""
+"""The lowest window that is believed. A lower number in an error counts something else."""
 
 # Fields that may be removed from messages and tools, at any depth.
 INNER_FIELDS: Final = frozenset(
@@ -24,7 +24,7 @@ INNER_FIELDS: Final = frozenset(
         *("cache_control", "strict", "additionalProperties"),
     ]
 )
-# Fields of the body that define the request. They are never removed.
+# Fields of the body that every request needs. They are never removed.
 NEEDED_FIELDS: Final = frozenset(
     ["model", "messages", "system", "stream", "max_tokens", "tools", "tool_choice"]
 )
@@ -32,18 +32,18 @@ ROLES_TAKEN: Final[Mapping[RoleWish, tuple[str, str]]] = {
     "no_system": ("gets no role system", "system_role to False"),
     "in_turn": ("gets one system message, then user and assistant", "strict_roles to True"),
 }
-"""For each refusal of roles: what the server gets now, and the permanent setting of the profile."""
+"""For each refusal of roles, what the server then gets and the setting that keeps it so."""
 
 
 def setting_for(refused: Mapping[str, str]) -> str:
-    """Return the setting of a profile that leaves refused fields out permanently."""
+    """Return the profile setting that permanently leaves out these refused fields."""
     settings = [f'reply_limit to "{instead}"' for instead in refused.values() if instead]
     extra = {field: None for field, instead in refused.items() if not instead}
     return " and ".join([*settings, *([f"extra to {extra}"] if extra else [])])
 
 
 class Learned:
-    """Knowledge about one model at one address."""
+    """What the refusals of one model at one address have shown."""
 
     def __init__(self) -> None:
         self.window_tokens: int | None = None
@@ -58,7 +58,7 @@ class Learned:
         """Its requirements on the roles of messages."""
 
     def describe_lines(self) -> list[str]:
-        """Return a line for each thing learnt, with the permanent setting."""
+        """Return one line for each thing learnt, with the setting that makes it permanent."""
         lines = []
         if self.limit_tokens is not None:
             window = f"reads {self.window_tokens} tokens" if self.window_tokens else "refused more"
@@ -71,7 +71,7 @@ class Learned:
         return lines
 
     def describe_changes(self) -> str:
-        """Return how requests changed after the server's refusals, or ""."""
+        """Return how refusals changed later requests, as the rest of a sentence, or ""."""
         return ", ".join(
             [
                 *(
@@ -84,7 +84,7 @@ class Learned:
         )
 
     def lasting_settings(self) -> str:
-        """Return the settings of a profile that make these changes permanent."""
+        """Return the profile settings that make the changes after refusals permanent."""
         return " and ".join(
             [
                 *([setting_for(self.refused)] if self.refused else []),
@@ -94,21 +94,22 @@ class Learned:
         )
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
-        """Return the fields that a body leaves out, each with the field sent instead, or "".
+        """Return the fields to leave out of a body, each with the field to send instead or "".
 
-        They are those that the server refused, and those that a profile sets to None in `extra`.
+        These are the fields that the server refused, and those that the profile's `extra` sets to
+        None.
         """
         return {name: "" for name, value in extra.items() if value is None} | {**self.refused}
 
     def learn_refusal(self, field: str, *, instead: str = "") -> bool:
-        """Store that the server refuses a field. True if that is new."""
+        """Store that the server refuses a field. Return True if that is new."""
         if field in self.refused:
             return False
         self.refused = {**self.refused, field: instead}
         return True
 
     def learn_roles(self, wish: RoleWish) -> bool:
-        """Store what the server requires of roles. True if that is new."""
+        """Store which roles the server requires. Return True if that is new."""
         if not wish or wish in self.roles:
             return False
         self.roles |= {wish}
@@ -122,7 +123,7 @@ class Learned:
         sent_tokens: int,
         reply_tokens: int,
     ) -> None:
-        """Store the limit for prompts after one was too long.
+        """Store a limit for prompts after the server refused one as too long.
 
         A server may count more tokens than we do, so its window is converted into our tokens.
 
@@ -140,18 +141,22 @@ class Learned:
         room = window_tokens - reply_tokens
         if counted_tokens is not None and counted_tokens > sent_tokens:
             room = room * sent_tokens // counted_tokens
-        # The server refused this very prompt, whatever the counts say.
+        # The server refused this prompt, so the limit must be lower than its size, whatever the
+        # counts say.
         self.limit_tokens = max(1, min(room, sent_tokens - 1))
 
     def prompt_limit(self, limit_tokens: int) -> int:
-        """Return the most tokens of a prompt, by our count, at most `limit_tokens`."""
+        """Return the most tokens that a prompt may have, by our count.
+
+        Never more than `limit_tokens`.
+        """
         return limit_tokens if self.limit_tokens is None else min(limit_tokens, self.limit_tokens)
 
 
 def without_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> dict[str, Any]:
     """Return a request's body without refused fields, or with their replacements.
 
-    Needed fields stay even if the server refuses them.
+    Fields that every request needs stay even if the server refuses them.
     """
     if not refused:
         return dict(body)
@@ -169,7 +174,7 @@ def without_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> dict[
 def _without(value: Any, names: frozenset[str]) -> Any:
     """Return a JSON value without members of these names.
 
-    A tool's arguments with such names stay.
+    Arguments of tool calls are not changed.
     """
     if isinstance(value, list):
         return [_without(one, names) for one in value]

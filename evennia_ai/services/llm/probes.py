@@ -1,7 +1,7 @@
-"""Probes: small requests to a model's server that do not call the model, and lists of models.
+"""Send small requests to a model's server that do not call the model, and read its list of models.
 
-The size of a response is limited: a list of models has some megabytes at most. It is read in the
-bridge's thread.
+Requests are sent in the bridge's thread. Responses are read up to a limit, because a list of models
+has some megabytes at most.
 """
 
 import asyncio
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     import httpx2
 
 MOST_BYTES: Final = 8_000_000
-"""The most bytes of one response. Routers list many hundred models."""
+"""The most bytes of one response. A router lists several hundred models."""
 
 MOST_LOCATION: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A request that does not call the model."""
+    """A request to the server that does not call the model."""
 
     address: str
     body: Mapping[str, Any] | None = None
-    """The body of a POST; None for a GET."""
+    """The body of a POST request; None for a GET request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A response. `problem` says why there is none; then the other fields are empty."""
+    """The response to a probe. If `problem` says why there is none, the other fields are empty."""
 
     status: int = 0
     json: Any = None
@@ -50,23 +50,24 @@ class Answer:
 
 
 Fetch = Callable[[Sequence[Probe], float], Awaitable[Sequence[Answer]]]
-"""Sends requests at the same time, and returns their responses in order.
+"""A function that sends several probes at the same time and returns the answers in order.
 
-The number is the time limit in seconds.
+Its number is the time limit in seconds.
 """
 
 
 async def send_probes(
     probes: Sequence[Probe], *, headers: Mapping[str, str], seconds: float
 ) -> tuple[Answer, ...]:
-    """Send all requests at the same time, and return their responses in order.
+    """Send all probes at the same time, and return the answers in the same order.
 
     Call it in the bridge's thread.
 
     Args:
-        probes: The requests.
-        headers: They hold the key, so all addresses must belong to the key's server.
-        seconds: The time limit of each.
+        probes: The requests to send.
+        headers: Headers of each request. They contain the key, so all addresses must be on the
+            key's server.
+        seconds: The time limit of each request.
     """
     client = http_client()
     try:
@@ -103,14 +104,17 @@ async def _answer(
 
 
 def is_list(answer: Answer) -> bool:
-    """True if a response is a list of models. Some servers answer every path with status 200."""
+    """True if a response is a list of models.
+
+    Some servers answer every path with status 200, so the status shows nothing.
+    """
     found = answer.json
     listed = found.get("data", found.get("models")) if isinstance(found, dict) else found
     return 200 <= answer.status < 300 and isinstance(listed, list)
 
 
 def entries_of(listed: Any) -> list[Mapping[str, Any]]:
-    """Return the models in a list in any server's format."""
+    """Return the entries of a list of models, whatever format the server uses."""
     if isinstance(listed, dict):
         listed = listed.get("data", listed.get("models"))
     entries = listed if isinstance(listed, list) else []
@@ -118,11 +122,11 @@ def entries_of(listed: Any) -> list[Mapping[str, Any]]:
 
 
 def name_of(entry: Mapping[str, Any]) -> str:
-    """Return the name of a listed model in requests, or ""."""
+    """Return the name by which requests call a listed model, or ""."""
     name = entry.get("id") or entry.get("name") or entry.get("model")
     return name if isinstance(name, str) else ""
 
 
 def is_called(name: str, model: str) -> bool:
-    """True if a request for `model` reaches the listed model of this name."""
+    """True if a request for `model` reaches the listed model with this name."""
     return name in (model, f"{model}:latest", f"models/{model}")

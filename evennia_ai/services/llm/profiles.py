@@ -1,8 +1,9 @@
-"""Model profiles and endpoints: which model is called, where and how, under a profile's name.
+"""Model profiles: which model is called, where and how, under the name of a profile.
 
-Pure. pydantic reads the admin's dictionary; after that everything uses a `ModelProfile`. No profile
-contains a key: it has the name of the environment variable that holds the key. An `Endpoint` is the
-profile's server for a client, with the key as a `SecretText` that is never shown.
+Pure functions and values. pydantic reads the admin's dictionary; after that everything uses a
+`ModelProfile`. A profile never contains a key, only the name of the environment variable that holds
+it. An `Endpoint` describes the profile's server to a client, with the key as a `SecretText` that is
+never shown.
 """
 
 import json
@@ -34,20 +35,23 @@ ReplyLimit = Literal["max_tokens", "max_completion_tokens"]
 
 MODEL_ROLES: Final[tuple[ModelRole, ...]] = get_args(ModelRole)
 DEFAULT: Final = "default"
-"""The profile of every game, made from the settings without a profile's name."""
+"""The name of the profile that every game has. Settings such as EVENNIA_AI_MODEL define it."""
 
 SUMMARISER: Final = "summariser"
-"""The role, and the profile that the setting `SUMMARY_MODEL` makes."""
+"""The role that writes summaries.
+
+The setting `SUMMARY_MODEL` makes a profile with the same name.
+"""
 
 IDLE_SECONDS: Final = 30.0
 ANTHROPIC_URL: Final = "https://api.anthropic.com"
 ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-# Fields that say where a profile's model is. Without any, it is at the server of `default`.
+# Fields that say where the model is. A profile without any of them uses the server of `default`.
 _WHERE: Final = ("client", "base_url", "script")
 _SAMPLING: Final = ("temperature", "top_p", "stop", "seed", "reply_limit", "extra")
-# Fields that a request sets itself.
+# Fields that every request sets itself, so that `extra` cannot.
 _NOT_EXTRA: Final = NEEDED_FIELDS | {"max_completion_tokens", *_SAMPLING}
 
 
@@ -81,16 +85,19 @@ def _can_be_sent(value: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How a model chooses its words. None leaves it to the server."""
+    """How a model chooses its words. None leaves a value to the server."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     stop: Annotated[tuple[str, ...], Field(strict=False, max_length=8)] = ()
     seed: int | None = None
     reply_limit: ReplyLimit = "max_tokens"
-    """The field that limits a reply. Newer models of OpenAI need the other one."""
+    """The name of the request's field that limits a reply.
+
+    Newer models of OpenAI need the other name.
+    """
     extra: Annotated[dict[str, Any], AfterValidator(_can_be_sent)] = field(default_factory=dict)
-    """Further fields of the request's body, for one server.
+    """Additional fields of the request's body that one server needs.
 
     None removes a field that is sent by default, such as `user`.
     """
@@ -108,10 +115,10 @@ _OF_A_KEY: Final = re.compile(
 def recorded_extra(
     extra: Mapping[str, Any], *, keys: Iterable[SecretText]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the further fields of a request without secrets, and the paths of these secrets.
+    """Return the additional fields of a request without secrets, and the paths of these secrets.
 
-    A field is a secret if its name is one of a key or a password, or if a text in it holds one of
-    `keys`. Names of members become texts, as JSON has them.
+    A field is a secret if its name looks like that of a key or password, or if a text in it
+    contains one of `keys`. Names of members become texts, as in JSON.
     """
     if not extra:
         return {}, ()
@@ -131,7 +138,10 @@ def recorded_extra(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """A model and how to call it. The settings of a profile have the same names."""
+    """A model and how to call it, under the name of a profile.
+
+    The settings of a profile have the same names.
+    """
 
     name: str
     client: Client = "openai"
@@ -142,9 +152,9 @@ class ModelProfile:
     reply_tokens: Annotated[int, Field(ge=1)] = 400
     context_tokens: Annotated[int, Field(ge=256)] = 8192
     timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
-    """The time limit of a whole call."""
+    """The time limit of a whole call, with retries."""
     idle_seconds: Annotated[float, Field(gt=0)] = IDLE_SECONDS
-    """The longest time without a byte of the reply."""
+    """The longest time that may pass without a byte of the reply."""
     max_retries: Annotated[int, Field(ge=0, le=10)] = 2
     max_concurrent: Annotated[int, Field(ge=1, le=1000)] = 4
     stream: bool = True
@@ -154,43 +164,43 @@ class ModelProfile:
     Do not use it for a model that writes its reasoning without an opening mark.
     """
     strict_roles: bool = False
-    """True for servers that require one system message, then user and assistant in turn."""
+    """True for servers that require one system message, then user and assistant alternating."""
     system_role: bool = True
-    """True if the server knows the role system.
+    """True if the server accepts the role system.
 
-    Without it, that text starts the first user message.
+    Otherwise its text begins the first user message.
     """
     past_calls: PastCalls = "native"
-    """How tool calls of earlier turns are sent: as calls, or as text.
+    """How tool calls of earlier turns are sent: as calls (`native`) or as text (`told`).
 
     Some servers refuse a call without its hidden reasoning, which is kept for one turn only.
     """
     tools: ToolsBy = "native"
-    """How the server gets tools: in its own field, in the prompt (`schema`), or not at all."""
+    """How the server learns of tools: in its own field, in the prompt (`schema`), or not at all."""
     schema: SchemaBy = "native"
-    """How the server gets the schema of an answer."""
+    """How the server gets the schema of an answer: in its own field, or in the prompt."""
     script: str = ""
-    """The file with the replies of the scripted client."""
+    """The file with the replies, for the client `scripted`."""
 
     @property
     def limit_tokens(self) -> int:
-        """The most tokens of a prompt. The rest of the context is for the reply."""
+        """The most tokens that a prompt may have: the context without the tokens for the reply."""
         return self.context_tokens - self.reply_tokens
 
 
 Given = Mapping[str, Any]
-"""The fields of one profile in the settings, checked."""
+"""The fields that the settings give for one profile, already checked."""
 
 
 def is_open(address: str) -> bool:
-    """True if data to this address is not encrypted: http, to another machine."""
+    """True if data to this address can be read on the way: http, to another machine."""
     parts = urlsplit(address)
     host = (parts.hostname or "").rstrip(".")
     if parts.scheme != "http" or host == "localhost" or host.endswith(".localhost"):
         return False
     try:
         return not ip_address(host).is_loopback
-    except ValueError:  # a host name
+    except ValueError:  # The host is a name and not a number, so it may be another machine.
         return True
 
 
@@ -199,14 +209,14 @@ FIELDS: Final = tuple(
     for name, one in strict_model(ModelProfile).model_fields.items()
     if name != "name"
 )
-"""The fields of a profile in the settings."""
+"""The names of the fields that a profile may have in the settings."""
 
-# Fields in which an admin may have written a key or a password. Logs do not show their values.
+# Fields in which an admin may have written a key or password by mistake. Logs hide their values.
 _UNSHOWN: Final = frozenset({"base_url", "api_key_env", "extra"})
 
 
 def read_profiles(given: Any, *, where: str) -> dict[str, Given]:
-    """Return the fields of each profile in a setting.
+    """Return the checked fields of each profile in a setting.
 
     Raises:
         FormatError: a field is wrong; the message names it and its profile.
@@ -226,7 +236,7 @@ def read_profiles(given: Any, *, where: str) -> dict[str, Given]:
 
 
 def read_roles(given: Any, *, where: str) -> dict[ModelRole, tuple[str, ...]]:
-    """Return the names of each role's profiles, in the order in which they are tried."""
+    """Return the profile names of each role, in the order in which they are tried."""
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary of roles")
     return {
@@ -239,12 +249,13 @@ def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, 
     """Return all profiles, `default` first.
 
     A profile that does not say where its model is takes its missing fields from `default`. A
-    profile that does takes nothing from it, in particular no key; its limits are those of the game.
+    profile that does say so takes nothing from `default`, in particular no key; its limits are
+    those of the game.
 
     Args:
-        game: The profile made from the settings without a profile's name.
+        game: The profile made from settings such as EVENNIA_AI_MODEL.
     """
-    default = _filled(replace(game, name=DEFAULT), given.get(DEFAULT, {}))
+    default = _changed_profile(replace(game, name=DEFAULT), given.get(DEFAULT, {}))
     elsewhere = ModelProfile(
         name="",
         reply_tokens=game.reply_tokens,
@@ -257,12 +268,12 @@ def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, 
     for name, fields in given.items():
         if name != DEFAULT:
             base = elsewhere if set(_WHERE) & set(fields) else default
-            profiles[name] = _filled(replace(base, name=name), fields)
+            profiles[name] = _changed_profile(replace(base, name=name), fields)
     return profiles
 
 
 def problem_of_profile(profile: ModelProfile) -> str:
-    """Return why a profile with valid fields cannot be used, or ""."""
+    """Return why a profile cannot be used though its fields are valid, or ""."""
     asks_a_server = profile.client in ("openai", "anthropic")
     if asks_a_server and not profile.base_url:
         return "has no base_url: say where its model is"
@@ -272,7 +283,7 @@ def problem_of_profile(profile: ModelProfile) -> str:
         return "has no script: name the file that the scripted client reads"
     if profile.reply_tokens >= profile.context_tokens:
         told = f"{profile.reply_tokens} are not fewer than {profile.context_tokens}"
-        return f"leaves the prompt no room: its reply_tokens {told}, its context_tokens"
+        return f"leaves no tokens for the prompt: its reply_tokens {told}, its context_tokens"
     return ""
 
 
@@ -296,7 +307,7 @@ def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """Return the problem of one field, without the value if it might be a secret."""
+    """Return the problem of one field. The value is left out if it might be a secret."""
     field = str(error["loc"][0])
     return f".{field}: {error_words(error, shows_value=field not in _UNSHOWN)}"
 
@@ -325,8 +336,8 @@ def _names(names: Any, *, where: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed))
 
 
-def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
-    """Return the profile with these fields changed."""
+def _changed_profile(base: ModelProfile, fields: Given) -> ModelProfile:
+    """Return the profile with these fields replaced."""
     own = {name: value for name, value in fields.items() if name not in _SAMPLING}
     picked = {name: value for name, value in fields.items() if name in _SAMPLING}
     if "client" not in own and set(_WHERE) & set(own):
@@ -338,7 +349,10 @@ def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A server, one model on it, and limits. The time limit of a request covers everything."""
+    """One model on one server, with the limits for requests.
+
+    The time limit of a request covers all attempts and pauses.
+    """
 
     name: str
     base_url: str
@@ -349,7 +363,7 @@ class Endpoint:
     max_retries: int = 2
     """How many attempts follow a failed one. The server's `Retry-After` is obeyed."""
     idle_seconds: float = 20.0
-    """The longest time without data in an attempt.
+    """The longest time that an attempt may go without data.
 
     Before the headers it applies to streams only: a server that does not stream is silent while it
     writes.
@@ -358,17 +372,17 @@ class Endpoint:
     max_reply_bytes: int = 1_000_000
     """The most bytes that are read of one reply."""
     stream: bool = True
-    """True if a reply is read as a stream when the request has a listener."""
+    """True if a reply is streamed when the request has a listener."""
     game_id: str = ""
-    """Tells a router which game a request is from."""
+    """The name of the game, which requests carry so that a router can tell games apart."""
     session_header: str = ""
-    """The header that also has the session key; "" for none."""
+    """The name of a header that also carries the session key; "" for none."""
 
     def session_key(self, cache_key: str) -> str:
-        """Return the key by which a router recognizes `cache_key`: 32 hex digits.
+        """Return a hash of `cache_key` by which a router recognizes an NPC: 32 hex digits.
 
-        It is a hash, because some routers compare the starts of keys, and `npc-1` and `npc-12`
-        start alike.
+        The key itself is not sent, because some routers compare only the starts of keys, and
+        `npc-1` and `npc-12` start alike.
         """
         return sha256(f"{self.game_id}\0{cache_key}".encode()).hexdigest()[:32]
 
@@ -392,7 +406,7 @@ class Endpoint:
 
 
 def _address_problem(address: str) -> str:
-    """Return what is wrong with a base address, or "". The address is never quoted."""
+    """Return what is wrong with a base address, or "". The message does not quote the address."""
     wanted = "it must look like http://127.0.0.1:8080/v1"
     try:
         parts = urlsplit(address)
@@ -400,7 +414,7 @@ def _address_problem(address: str) -> str:
     except ValueError:
         return f"is not an address; {wanted}"
     if not address.isprintable() or " " in address:
-        return f"has a space or a character nobody can see; {wanted}"
+        return f"has a space or an invisible character; {wanted}"
     if parts.scheme not in ("http", "https") or not host:
         return f"is not an http or https address; {wanted}"
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:

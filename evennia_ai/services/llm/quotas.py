@@ -1,7 +1,7 @@
-"""Quotas: limits for calls and tokens per minute and day, and meters of their use.
+"""Quotas: limits on calls and tokens per minute and per day, and meters that count their use.
 
-Pure. Times are seconds since 1970, days are in UTC. The cost of a meter does not depend on the use:
-the last minute is kept by second, a day as a sum.
+Pure. Times are in seconds since 1970, days in UTC. A meter keeps the last minute by seconds and the
+day as one sum, so its size does not grow with the use.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ Most = Annotated[Annotated[int, Field(ge=1)] | None, Must("a whole number from 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """Limits for one player, NPC or game. None means no limit."""
+    """Limits for one player, one NPC or the whole game. None means no limit."""
 
     calls_per_minute: Most = None
     tokens_per_minute: Most = None
@@ -30,24 +30,27 @@ class Quota:
     tokens_per_day: Most = None
 
     def narrowed(self, by: Mapping[str, int]) -> "Quota":
-        """Return the smaller limits of the two. Names in `by` that are no limits are ignored."""
+        """Return the lower of both limits for each field.
+
+        Names in `by` that are not limits are ignored.
+        """
         smaller = {name: most for name, most in by.items() if self._narrows(name, most)}
         return replace(self, **smaller) if smaller else self
 
     def _narrows(self, name: str, most: int) -> bool:
-        mine = getattr(self, name, 0)  # an unknown name narrows nothing
+        mine = getattr(self, name, 0)  # A name that is not a limit changes nothing.
         return mine is None or most < mine
 
 
 LIMITS: Final = tuple(one.name for one in fields(Quota))
-"""The names of the limits in settings and refusals."""
+"""The names of the limits, as settings and refusals use them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
     """The limits of each player, of each NPC and of the whole game.
 
-    The defaults allow conversation at typing speed and stop a flood.
+    The defaults allow conversation at typing speed and stop a flood of requests.
     """
 
     player: Quota = Quota(calls_per_minute=20, calls_per_day=2000)
@@ -60,7 +63,7 @@ SCOPES: Final = tuple(one.name for one in fields(Quotas))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaReached:
-    """A limit that is reached, and the seconds until there is room again."""
+    """A limit that is reached, and the seconds until another call is possible."""
 
     limit: str
     most: int
@@ -69,9 +72,9 @@ class QuotaReached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUse:
-    """The use in the last minute and on this day.
+    """The use during the last minute and the current day.
 
-    Tokens include those reserved by running calls.
+    Running calls count with their reserved tokens.
     """
 
     calls_per_minute: int = 0
@@ -85,31 +88,34 @@ NOTHING_USED: Final = QuotaUse()
 
 @dataclass(slots=True, eq=False)
 class Meter:
-    """The use of one player, one NPC or the game.
+    """A counter of the calls and tokens of one player, one NPC or the game.
 
-    A call counts from its start. Its tokens are reserved then, and replaced by the tokens used at
-    its end.
+    A call counts from its start, with reserved tokens. At its end the tokens that it really used
+    replace them.
     """
 
     _minute: deque[tuple[int, int, int]] = field(default_factory=deque)
-    """(second, calls, tokens), oldest first."""
+    """One entry per second with use, oldest first: the second, its calls and its tokens."""
     _day: int = -1
     _day_calls: int = 0
     _day_tokens: int = 0
     _reserved: int = 0
 
     def begun(self, now: float, *, reserved_tokens: int) -> None:
-        """Count a call at its start, and reserve tokens for it."""
+        """Count a call that starts now, and reserve tokens for it."""
         self._reserved += reserved_tokens
         self._count(now, calls=1, tokens=0)
 
     def ended(self, now: float, *, reserved_tokens: int, tokens: int) -> None:
-        """Release a call's reserved tokens at its end, and count the tokens used."""
+        """Count the tokens that a call used, and release the tokens reserved for it."""
         self._reserved -= reserved_tokens
         self._count(now, calls=0, tokens=tokens)
 
     def taken_back(self, began_at: float) -> None:
-        """Remove a call from the count, because no model was called. `began_at` is its start."""
+        """Undo the count of a call that never reached a model.
+
+        `began_at` is the time of its start.
+        """
         if int(began_at // DAY_SECONDS) == self._day:
             self._day_calls -= 1
         for index, (second, calls, tokens) in enumerate(self._minute):
@@ -117,18 +123,18 @@ class Meter:
                 self._minute[index] = (second, calls - 1, tokens)
 
     def restored(self, now: float, *, calls: int, tokens: int) -> None:
-        """Add today's use from before this meter existed."""
+        """Add today's use from before this meter was made."""
         self._turn_to(now)
         self._day_calls += calls
         self._day_tokens += tokens
 
     def is_idle(self, now: float) -> bool:
-        """True if the meter can be dropped: no running call, and no use that still counts."""
+        """True if the meter can be removed: no call is running, and no earlier use counts now."""
         self._turn_to(now)
         return not (self._minute or self._reserved or self._day_calls or self._day_tokens)
 
     def reading(self, now: float) -> QuotaUse:
-        """Return the use up to now."""
+        """Return the use of the current minute and day."""
         self._turn_to(now)
         return QuotaUse(
             calls_per_minute=sum(calls for _, calls, _ in self._minute),
@@ -140,11 +146,11 @@ class Meter:
     def reached(
         self, now: float, quota: Quota, *, tokens: int = 0, others: QuotaUse = NOTHING_USED
     ) -> QuotaReached | None:
-        """Return the limit that another call would exceed, or None.
+        """Return the limit that another call would exceed, or None if the call is allowed.
 
         Args:
-            tokens: The tokens of that call, as far as known.
-            others: The use in other processes.
+            tokens: The tokens that the call will need, as far as known.
+            others: The use that other processes report.
         """
         read = self.reading(now)
         for limit in LIMITS:
@@ -168,7 +174,7 @@ class Meter:
         self._minute.append((second, calls, tokens))
 
     def _turn_to(self, now: float) -> None:
-        """Drop counts of past minutes and days."""
+        """Remove the counts of past minutes and days."""
         while self._minute and self._minute[0][0] <= now - MINUTE_SECONDS:
             self._minute.popleft()
         day = int(now // DAY_SECONDS)
@@ -176,7 +182,7 @@ class Meter:
             self._day, self._day_calls, self._day_tokens = day, 0, 0
 
     def _room_in(self, limit: str, now: float) -> float:
-        """Return the seconds until the oldest use no longer counts."""
+        """Return the seconds until the oldest use stops counting."""
         if limit.endswith("day"):
             return DAY_SECONDS - now % DAY_SECONDS
         oldest = self._minute[0][0] if self._minute else int(now)
@@ -184,7 +190,7 @@ class Meter:
 
 
 def read_quotas(given: Any, *, where: str) -> Quotas:
-    """Return the default limits with the given changes.
+    """Return the default limits, changed by the dictionary `given`.
 
     Raises:
         FormatError: a value is not allowed; the message names it.

@@ -1,8 +1,8 @@
-"""Separate a model's hidden reasoning, in every known format, from the text for others.
+"""Separate a model's hidden reasoning, in every known format, from the text meant for players.
 
-Formats are pairs of marks, code fences, channels, and preambles that end in "Response:". Doubtful
-text is hidden, because players must not hear an NPC's reasoning. The cost of a hostile text is
-linear in its length.
+Reasoning comes between pairs of marks, in code fences, in channels, or in preambles that end in
+"Response:". Doubtful text is hidden, because players must not read an NPC's reasoning. The cost of
+a hostile text is linear in its length.
 """
 
 import re
@@ -19,10 +19,10 @@ from evennia_ai.engine.text.chat_markup import (
 )
 
 LateEnd = Literal["hides_all_before", "hides_nothing"]
-"""The effect of an end mark, or of a channel's head, without a start, on the text before it.
+"""What a closing mark, or a channel's head, without an opening mark does to the text before it.
 
-If a prompt ends in an opening mark, the model writes only the end, and everything before it was
-reasoning. From a model that always opens what it closes, the mark is a mistake.
+If a prompt ends in an opening mark, the model writes only the closing one, and everything before it
+was reasoning. If a model always opens what it closes, such a mark is a mistake and hides nothing.
 """
 
 _CHANNELS: Final = (
@@ -44,12 +44,12 @@ _OTHER_MARK: Final = re.compile(
     rf"|<{THOUGHT_WORDS}\s?/>)",
     re.IGNORECASE,
 )
-# The start of a possible tag at the end of the text so far.
+# At the end of the text so far: what may be the start of a tag.
 _UNFINISHED_TAG: Final = re.compile(r"(?:<[^<>\n]{0,160}|\[/?\w{0,12}|◁/?\w{0,6})\Z")
-# The end of plain text: any mark, or the start of a possible mark without "<".
+# What ends plain text: any mark, or the start of a possible mark other than "<".
 _PLAIN_ENDS: Final = re.compile(
     rf"[<◁`{{\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{mark_pattern('tokens', 'switches')})"
-    r"|\(\s{0,8}(?:\w{1,40}\s{0,8}=|[)\"'])"  # a call written as in Python
+    r"|\(\s{0,8}(?:\w{1,40}\s{0,8}=|[)\"'])"  # A tool call in Python's notation
     r"|(?P<unfinished>"
     r"(?:\[[^\[\]\n]{0,64}|\]~?!?b?|/\w{0,8}|\(\s{0,8}\w{0,40}\s{0,8})\Z)",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ _BLANKS: Final = re.compile(r"\s*")
 
 _SPOKEN_CHANNELS: Final = frozenset({"final", "response"})
 
-# Start and end of a preamble. Only both together make it certain.
+# The start and the end of a preamble. Text is a preamble only if it has both.
 _LEAD: Final = r"\A[\s*_#>]*"
 _PREAMBLES: Final = tuple(
     (re.compile(_LEAD + begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE))
@@ -75,7 +75,7 @@ _FIRST_WORDS: Final = (
     *("analysis", "assistantanalysis", "reason", "reflection", "think", "thought"),
     *("here is my thought", "here's my thought", "here’s my thought"),
 )
-# Each word, or a text that ends within it.
+# Each of these words, or a text that ends in the middle of one.
 _MAY_BE_PREAMBLE: Final = re.compile(
     _LEAD
     + "(?:"
@@ -86,16 +86,16 @@ _MAY_BE_PREAMBLE: Final = re.compile(
 
 
 def without_reasoning(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
-    """Return the text without reasoning and without control marks of chat formats.
+    """Return the text without reasoning and without the control marks of chat formats.
 
-    An opening mark without an end hides all later text. If channels are used, only the final one is
-    for others. A reply ends where the model takes another role.
+    An opening mark without a closing one hides all later text. If the model uses channels, only the
+    final one is kept. The reply ends where the model continues as the user or the system.
     """
     return without_marks(without_thoughts(text, late_end=late_end))
 
 
 def without_thoughts(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
-    """Return the text without reasoning, up to where the model takes another role."""
+    """Return the text without reasoning, up to where the model continues in another role."""
     kept = _Kept(text[_preamble_end(text) :], late_end)
     kept.walk()
     return "".join(kept.parts)
@@ -104,25 +104,25 @@ def without_thoughts(text: str, *, late_end: LateEnd = "hides_all_before") -> st
 def without_marks(text: str) -> str:
     """Return the text without the control marks of chat formats."""
     said, count = _OTHER_MARK.subn("", text)
-    # Removing marks may create a new one: a hostile text can be nested on purpose.
+    # Repeated, because removing a mark may create a new one: marks can be nested on purpose.
     return neutralize_marks(_OTHER_MARK, said) if count else said
 
 
 def takes_another_role(text: str) -> bool:
-    """True if the text continues as the system, a user or a tool."""
+    """True if the model continues as the system, a user or a tool somewhere in the text."""
     return any(mark["other"] for mark in _ROLE.finditer(text))
 
 
 def may_be_preamble(start: str) -> bool:
-    """True if a text that begins like this may have a preamble of reasoning."""
+    """True if a text that begins like this may begin with a preamble of reasoning."""
     return _MAY_BE_PREAMBLE.match(start) is not None
 
 
 def plain_start(text: str) -> tuple[str, str]:
-    """Return the start of a text without marks, and the start of a possible mark after it.
+    """Split a text: the part before any mark, and what may be the start of a mark after it.
 
-    Marks are those of this module, and control characters of terminals. At a complete mark the
-    second text is "", because nothing after it is plain.
+    Marks are those of this module, and terminal control characters. If a complete mark follows, the
+    second part is "", because nothing after a mark is plain.
     """
     mark = _PLAIN_ENDS.search(text)
     if mark is None:
@@ -131,7 +131,7 @@ def plain_start(text: str) -> tuple[str, str]:
 
 
 def _preamble_end(text: str) -> int:
-    """Return where the text after a preamble begins; 0 if there is no certain preamble."""
+    """Return where the text after a preamble begins, or 0 if there is no certain preamble."""
     for begins, ends in _PREAMBLES:
         begun = begins.match(text)
         if begun:
@@ -140,9 +140,9 @@ def _preamble_end(text: str) -> int:
 
 
 class _Kept:
-    """A walk over a text that keeps the text for others.
+    """A reader that goes through a text and keeps the parts that are meant for others.
 
-    Each step continues after the last mark.
+    Each step reads one mark and continues after it.
     """
 
     def __init__(self, text: str, late_end: LateEnd) -> None:
@@ -161,12 +161,12 @@ class _Kept:
         self.parts.append(self._text[self._at :])
 
     def _tag(self, mark: re.Match[str]) -> None:
-        """Skip the text after an opening tag up to its end, nested tags included.
+        """Skip reasoning between an opening tag and its closing tag, nested tags included.
 
-        An end without a start hides everything before it.
+        A closing tag without an opening one hides everything before it.
         """
         if _closes(mark):
-            self._unopened()
+            self._handle_late_end()
             return
         depth = 1
         while depth and (inner := _TAG.search(self._text, self._at)):
@@ -176,9 +176,9 @@ class _Kept:
             self._end()
 
     def _channel(self, mark: re.Match[str]) -> None:
-        """Skip the channels that are not spoken."""
+        """Skip all channels that are not meant for others."""
         if not self._in_channels:
-            self._unopened()
+            self._handle_late_end()
         self._in_channels = True
         self.parts.append("\n")
         head: re.Match[str] | None = mark
@@ -193,7 +193,7 @@ class _Kept:
             return
         self._at = self._text.find("\n", closed.end()) + 1 or len(self._text)
 
-    def _unopened(self) -> None:
+    def _handle_late_end(self) -> None:
         if self._late_end == "hides_all_before":
             self.parts.clear()
 
@@ -214,9 +214,10 @@ def _closes(tag: re.Match[str]) -> bool:
 
 
 class LeadingReasoning:
-    """Skips the reasoning at the start of a streamed reply.
+    """A filter that skips the reasoning at the start of a streamed reply.
 
-    It returns the text after it as it comes, without leading spaces. It ignores later marks.
+    It passes on the text after it as it arrives, without leading spaces. Later marks are not
+    handled.
     """
 
     def __init__(self) -> None:
@@ -225,11 +226,11 @@ class LeadingReasoning:
         self._is_over = False
 
     def feed(self, piece: str) -> str:
-        """Return the new text after the reasoning."""
+        """Add a fragment, and return the new text after the reasoning."""
         if self._is_over:
             return piece
         text, at = self._held + piece, 0
-        while self._depth or (tag := self._another(text, at)):
+        while self._depth or (tag := self._next_opening_tag(text, at)):
             if self._depth:
                 tag = _TAG.search(text, at)
             if tag is None:
@@ -243,8 +244,8 @@ class LeadingReasoning:
         self._held = "" if self._is_over else text[start:]
         return text[start:] if self._is_over else ""
 
-    def _another(self, text: str, at: int) -> re.Match[str] | None:
-        """Return the opening tag that comes next, after spaces, or None."""
+    def _next_opening_tag(self, text: str, at: int) -> re.Match[str] | None:
+        """Return the opening tag at `at`, after optional spaces, or None."""
         tag = _TAG.match(text, _after_blanks(text, at))
         return None if tag is None or _closes(tag) else tag
 

@@ -1,4 +1,4 @@
-"""Protection against slow or dead servers: a queue, a time limit, a circuit breaker.
+"""Protect the game from slow or dead servers with a queue, a time limit and a circuit breaker.
 
 A breaker is closed in normal operation. A number of failures within a window open it: requests then
 fail at once, without a connection. After a rest it is half open: one request is sent as a probe,
@@ -21,7 +21,7 @@ BreakerState = Literal["closed", "open", "half_open"]
 
 
 class Clock(Protocol):
-    """The part of Twisted's `IReactorTime` that is used here."""
+    """The part of Twisted's `IReactorTime` that this module uses."""
 
     def seconds(self) -> float: ...
 
@@ -31,7 +31,7 @@ class Clock(Protocol):
 
 
 class CircuitBreaker:
-    """Counts failures and decides whether a request may be sent."""
+    """A circuit breaker: it counts failures and decides whether a request may be sent."""
 
     def __init__(
         self,
@@ -44,7 +44,8 @@ class CircuitBreaker:
         self._seconds = seconds
         self._window_seconds = window_seconds
         self._rest_seconds = rest_seconds
-        self._failures: deque[tuple[float, str]] = deque(maxlen=failures)  # time and asker
+        # Each failure: its time, and whose request failed
+        self._failures: deque[tuple[float, str]] = deque(maxlen=failures)
         self._opened_at: float | None = None
         self._probing = False
 
@@ -56,20 +57,20 @@ class CircuitBreaker:
 
     @property
     def retry_in_seconds(self) -> float:
-        """Seconds until a request may be sent again; 0 if one may be sent now."""
+        """Seconds until a request may be sent again; 0 if it may be sent now."""
         if self._opened_at is None:
             return 0.0
         return max(0.0, self._opened_at + self._rest_seconds - self._seconds())
 
     @property
     def admits(self) -> bool:
-        """True if `begin` would allow a request."""
+        """True if a request may be sent now. Nothing is changed."""
         return self.state == "closed" or (self.state == "half_open" and not self._probing)
 
     def begin(self) -> bool:
-        """Return True if a request may be sent. Its outcome must be reported.
+        """Return True if a request may be sent. The caller must then report its outcome.
 
-        In the half-open state the request is the probe.
+        In the half-open state, this request is the probe.
         """
         if not self.admits:
             return False
@@ -87,11 +88,11 @@ class CircuitBreaker:
             self._probing = False
 
     def failed(self, *, asker: str = "") -> None:
-        """Report that the server did not answer, or is broken.
+        """Report that the server did not answer or is broken.
 
         Args:
-            asker: Set if the cause may be the request. Failures of one asker only do not open the
-                breaker for all others.
+            asker: Whose request failed, if the request itself may be the cause. The breaker does
+                not open if all failures come from the same asker.
         """
         state, now = self.state, self._seconds()
         if state == "open":
@@ -106,15 +107,17 @@ class CircuitBreaker:
             self._probing = False
 
     def abandoned(self) -> None:
-        """Report that the probe was cancelled, so that another request may be the probe."""
+        """Report that the probe was cancelled. The next request becomes the probe."""
         self._probing = False
 
 
 class Slots:
-    """A limit for things at the same time. A released slot goes to the first in the queue.
+    """A limited number of slots for requests, with a queue.
 
-    Slots are given out in a loop. Otherwise, in a long queue of requests that fail at once, each
-    release would call the next and the stack would grow.
+    A free slot goes to the first in the queue.
+
+    Slots are handed out in a loop. If each release called the next request instead, a long queue of
+    requests that fail at once would overflow the stack.
     """
 
     def __init__(self, limit: int) -> None:
@@ -124,14 +127,17 @@ class Slots:
         self._handing_out = False
 
     def acquire(self) -> Deferred[None]:
-        """Return a Deferred that fires when a slot is taken. Until then it may be cancelled."""
+        """Return a Deferred that fires when the caller gets a slot.
+
+        Until then it may be cancelled.
+        """
         slot: Deferred[None] = Deferred(self.waiting.remove)
         self.waiting.append(slot)
         self._hand_out()
         return slot
 
     def release(self) -> None:
-        """Give a slot back."""
+        """Return a slot, which goes to the first in the queue."""
         self.taken -= 1
         self._hand_out()
 
@@ -146,11 +152,11 @@ class Slots:
 
 
 class Guarded:
-    """A model with a queue, a time limit and a breaker; itself a `ChatModel`.
+    """A `ChatModel` that protects another one with a queue, a time limit and a breaker.
 
-    At most `max_concurrent` requests are at the server and `max_waiting` wait, first come, first
-    served. The time limit of a request includes its waiting. Models that are the same for their
-    server share `slots` and a breaker.
+    At most `max_concurrent` requests are at the server and `max_waiting` wait; the first to come is
+    the first to be sent. A request's time limit includes its waiting. Models that are the same to
+    their server share `slots` and a breaker.
     """
 
     def __init__(
@@ -180,25 +186,28 @@ class Guarded:
 
     @property
     def most_at_once(self) -> int:
-        """How many requests may be at the server at once, of all models that share the slots."""
+        """How many requests may be at the server at once, from all models that share the slots."""
         return self._slots.limit
 
     @property
     def waiting(self) -> int:
-        """How many requests wait to be sent, of all models that share the slots."""
+        """How many requests wait in the queue, from all models that share the slots."""
         return len(self._slots.waiting)
 
     @property
     def out(self) -> int:
-        """How many requests are at the server now, of all models that share the slots."""
+        """How many requests are at the server now, from all models that share the slots."""
         return self._slots.taken
 
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """Ask the model. Fails at once if the breaker is open or too many requests wait."""
+        """Send a request to the model, as soon as there is a slot.
+
+        Fails at once if the breaker is open or too many requests wait.
+        """
         if not self.breaker.admits:
-            return fail(self._resting())
+            return fail(self._breaker_error())
         if self.out >= self._slots.limit and self.waiting >= self._max_waiting:
             why = f"{self.waiting} requests wait already"
             return fail(ModelUnavailable(self.name, why, was_sent=False))
@@ -212,7 +221,7 @@ class Guarded:
         return asked.addBoth(self._forgotten, asked)
 
     def close(self) -> None:
-        """Cancel all requests, newest first, then close the model."""
+        """Cancel all requests, the newest first, then close the model."""
         for asked in reversed(tuple(self._asked)):
             asked.cancel()
         self._model.close()
@@ -220,7 +229,7 @@ class Guarded:
     def _send(
         self, request: ChatRequest, deadline: float, listener: Listener | None
     ) -> Deferred[ChatReply]:
-        """Send the request after a slot was taken, unless the breaker opened meanwhile."""
+        """Send a request that has a slot, unless the breaker has opened while it waited."""
         sent: Deferred[ChatReply]
         is_probe = self.breaker.state == "half_open"
         left_seconds = max(0.0, deadline - self._clock.seconds())
@@ -233,16 +242,16 @@ class Guarded:
             )
             sent.addBoth(self._seen_by_breaker, request, is_probe)
         else:
-            sent = fail(self._resting())
+            sent = fail(self._breaker_error())
         return sent.addBoth(self._released)
 
     def _seen_by_breaker(
         self, outcome: T | Failure, request: ChatRequest, is_probe: bool
     ) -> T | Failure:
-        """Report the outcome to the breaker, and return it.
+        """Report the outcome of a request to the breaker, and return it unchanged.
 
-        A refusal or an unreadable reply is an answer, so the server works. Status 500 may have a
-        cause in this prompt only, such as an error in the chat template.
+        A refusal or an unreadable reply counts as success, because the server works. Status 500 may
+        have a cause in this prompt only, such as an error in the chat template.
         """
         error = outcome.value if isinstance(outcome, Failure) else None
         fault = error.fault if isinstance(error, ModelError) else None
@@ -270,7 +279,7 @@ class Guarded:
         self._asked.pop(asked, None)
         return outcome
 
-    def _resting(self) -> ModelUnavailable:
+    def _breaker_error(self) -> ModelUnavailable:
         seconds = self.breaker.retry_in_seconds
         when = f"in {seconds:.0f} seconds" if seconds else "as soon as the running request ends"
         return ModelUnavailable(
@@ -282,7 +291,7 @@ class Guarded:
 
 
 def _with_time(request: ChatRequest, left_seconds: float) -> ChatRequest:
-    """Return the request with its remaining time, into which the client's retries must fit."""
+    """Return the request with the time that is left, which the client's retries must not exceed."""
     if request.timeout_seconds - left_seconds < 0.001:
         return request
     return replace(request, timeout_seconds=left_seconds)

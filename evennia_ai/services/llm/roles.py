@@ -1,10 +1,13 @@
 """Adapt a prompt's messages to a provider, as the last step before the hash and the call.
 
-Pure, deterministic, applied once. The steps remove special tokens of chat templates, adapt tool
-calls and results, label speakers, merge neighbours of one role, keep one system message, and
-alternate roles. No text can imitate the output of this module. A person's words begin at the margin
-with their name and a colon; names come only from records. Further lines of a speech are indented.
-So is every line that looks like a label in a text that nobody said, among what people said.
+Pure and deterministic; applied once. The steps remove special tokens of chat templates, adapt tool
+calls and results, label speakers, merge adjacent messages of one role, keep one system message, and
+alternate roles.
+
+No text can imitate the output of this module. A person's words begin at the left margin with their
+name and a colon, and names come only from records. The other lines of a speech are indented. Among
+what people said, there are also texts that nobody said; in these, lines that look like a label are
+indented too.
 """
 
 import json
@@ -42,14 +45,14 @@ _LIKE_A_LABEL: Final = re.compile(
 
 FRAME_OPEN: Final = "[Game instruction]"
 FRAME_CLOSE: Final = "[/Game instruction]"
-"""With FRAME_OPEN: the frame of a system message that is sent as a user message."""
+"""FRAME_OPEN and FRAME_CLOSE enclose a system message that is sent as a user message."""
 
 FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent)"}
-"""The text of a missing message, for providers that require strict alternation."""
+"""The texts that replace missing messages, for providers that require alternating roles."""
 
 _CHAT_MESSAGE: Final = Slot[ChatMessage]("chat message")
 _FRAME: Final = frame_pattern("game", "instruction")
-# Characters without which there is no mark. A backslash starts an escape in JSON.
+# A text without any of these characters has no mark. In JSON, a backslash may hide one.
 _MARKS: Final = re.compile(r"[<>\[\]◁\\]|/(?:no_?)?think", re.IGNORECASE)
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
 
@@ -58,35 +61,39 @@ _Step = Callable[[ChatMessage], ChatMessage]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleProfile:
-    """The form that a provider's messages must have."""
+    """The message format that a provider requires."""
 
     speakers: Literal["label", "name", "none"] = "label"
-    """Where the speaker goes: before the text ("Anna: "), into the field `name`, or nowhere.
+    """Where the speaker's name goes: before the text ("Anna: "), into the field `name`, or nowhere.
 
     A merged message of several speakers is always labelled.
     """
     merge: bool = False
     one_system: bool = False
-    """True if a later system message becomes a framed user message."""
+    """True if system messages after the first are sent as framed user messages."""
     alternate: bool = False
-    """Includes merging and `one_system`."""
+    """True if user and assistant must alternate. This includes merging and `one_system`."""
     system: bool = True
-    """True if there is a role system. Without it, its text starts the first user message."""
-    tools: Literal["native", "schema", "none"] = "native"
-    """How calls and results are sent.
+    """True if the provider accepts the role system.
 
-    As messages (`native`), as text with the list of tools (`schema`), or as text only (`none`).
+    Otherwise that text begins the first user message.
+    """
+    tools: Literal["native", "schema", "none"] = "native"
+    """How tool calls and their results are sent.
+
+    As messages (`native`), as text together with a description of the tools (`schema`), or as text
+    only (`none`).
     """
     past_calls: Literal["native", "told"] = "native"
-    """The form of earlier turns' calls, if those of this turn are messages (`native`)."""
+    """How tool calls of earlier turns are sent, if those of this turn are sent as messages."""
 
 
 OPEN: Final = RoleProfile()
-"""Accepts any order of roles, as most servers do."""
+"""The format of most servers, which accept roles in any order."""
 
 
 def alternating(roles: RoleProfile) -> RoleProfile:
-    """Return the profile with one system message, then user and assistant in turn."""
+    """Return the profile changed to one system message, then user and assistant alternating."""
     return replace(roles, merge=True, one_system=True, alternate=True)
 
 
@@ -94,7 +101,7 @@ STRICT: Final = alternating(OPEN)
 
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
-    """Return the messages of a prompt without our own fields."""
+    """Return the messages of a prompt without the fields that only this package uses."""
     return tuple(cached_or_made(tuple(messages), _CHAT_MESSAGE, _chat_message))
 
 
@@ -105,22 +112,23 @@ def adapt_messages(
     tools: Sequence[ToolSpec] = (),
     own_calls: Collection[str] = (),
 ) -> tuple[ChatMessage, ...]:
-    """Return the messages in the form of `profile`, with tool results directly after their calls.
+    """Return the messages in the format of `profile`, with tool results directly after their calls.
 
     Args:
-        tools: The tools that the model may use now. They become text only if the profile requires
-            it.
-        own_calls: Ids of the calls of this turn.
+        tools: The tools that the model may use now. They are described in the messages only if the
+            profile requires it.
+        own_calls: Ids of the tool calls of this turn, which may have another format than earlier
+            ones.
     """
-    plain = _each(_plain, tuple(messages))
+    plain = _map_cached(_without_tokens, tuple(messages))
     adapted = _with_tools(plain, tools, profile=profile, own_calls=own_calls)
     if profile.one_system or profile.alternate or not profile.system:
         adapted = _one_system(adapted)
-    adapted = _each(_spoken_by(profile), adapted)
+    adapted = _map_cached(_spoken_by(profile), adapted)
     if not profile.system:
         adapted = _without_system(adapted)
     if profile.merge or profile.alternate:
-        adapted = _merged(adapted)
+        adapted = _merge_neighbours(adapted)
     if profile.alternate:
         adapted = list(_alternating(adapted))
     return tuple(adapted)
@@ -142,9 +150,9 @@ def _chat_message(message: Message) -> ChatMessage:
 
 
 def _is_beside_speech(message: Message) -> bool:
-    """True if nobody said the text of a message among what people said, in their role.
+    """True if a message appears among what people said though nobody said its text.
 
-    Facts of a request are excluded: they are the game's own, and begin with words that are no name.
+    Facts of the moment are excluded: the game writes them, and they do not begin with names.
     """
     among = message.role == "user" and message.block in ("history", "event")
     return among and not message.name and message.of != OF_DYNAMIC
@@ -171,19 +179,19 @@ def _spoken_by(profile: RoleProfile) -> _Step:
     if profile.speakers == "none":
         return _nameless
     merging = profile.merge or profile.alternate
-    return _named if profile.speakers == "name" and not merging else _labelled
+    return _with_valid_name if profile.speakers == "name" and not merging else _with_label
 
 
-def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return the result of a step for each message.
+def _map_cached(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Apply a step to each message and return the results.
 
-    It is cached, because every later prompt sends the message again.
+    Results are cached, because every later prompt sends the same messages again.
     """
     slot = _SLOTS[step]
 
     def made(message: ChatMessage) -> ChatMessage:
         done = step(message)
-        # A message that caches itself would be a reference cycle.
+        # A message that is in its own cache would be a reference cycle.
         message.memo[slot] = _UNCHANGED if done is message else done
         return done
 
@@ -192,13 +200,13 @@ def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 _UNCHANGED: Final = ChatMessage(role="system", content="")
-"""Marks in the cache that a step leaves a message unchanged."""
+"""A marker in the cache: the step leaves this message unchanged."""
 
 
-def _plain(message: ChatMessage) -> ChatMessage:
-    """Return the message without marks of chat templates, in texts and calls.
+def _without_tokens(message: ChatMessage) -> ChatMessage:
+    """Return the message without marks of chat templates in its texts and tool calls.
 
-    Tags around calls and thoughts stay in the game's own texts.
+    In the game's own texts, tags around calls and thoughts stay.
     """
     if not message.tool_calls and not _MARKS.search(f"{message.content}{message.name}"):
         return message
@@ -213,7 +221,7 @@ def _plain(message: ChatMessage) -> ChatMessage:
 
 
 def _plain_arguments(text: str) -> str:
-    """Return the JSON of a call's arguments without such marks, also escaped ones."""
+    """Return a call's arguments as JSON without marks of chat templates, escaped ones included."""
     if not _MARKS.search(text):
         return text
     try:
@@ -228,18 +236,18 @@ def _nameless(message: ChatMessage) -> ChatMessage:
     return message if message.name is None else replace(message, name=None)
 
 
-def _named(message: ChatMessage) -> ChatMessage:
-    """Return the message with a name that every provider accepts, on roles that may have one."""
+def _with_valid_name(message: ChatMessage) -> ChatMessage:
+    """Return the message with a `name` that every provider accepts, if its role may have one."""
     if message.name is None or message.role not in ("user", "assistant"):
         return _nameless(message)
     name = _NOT_IN_NAME.sub("_", message.name.strip())[:NAME_LIMIT]
     return replace(message, name=name or None)
 
 
-def _labelled(message: ChatMessage) -> ChatMessage:
+def _with_label(message: ChatMessage) -> ChatMessage:
     """Return the message with "Anna: " before its text.
 
-    The model's own lines get no label, because it would copy that.
+    The model's own lines get no label, because the model would copy it.
     """
     name = label_of(message.name) if message.role == "user" and message.name else ""
     if not name:
@@ -248,10 +256,10 @@ def _labelled(message: ChatMessage) -> ChatMessage:
 
 
 def label_of(name: str) -> str:
-    """Return the text before the colon for a person's name; "" without a name.
+    """Return the label for a person's name, without the colon; "" if there is no name.
 
-    The name has no colon. A name that could be more than a name is quoted. A name that is a word of
-    the game is put in brackets, unless its source has marked it.
+    A colon in the name is removed. A name that could be read as more than a name is quoted. A name
+    that the game itself uses as a word is put in brackets, unless its source has marked it.
     """
     if not name.split():
         return ""
@@ -263,38 +271,44 @@ def label_of(name: str) -> str:
 
 
 def add_label(name: str, text: str) -> str:
-    """Return a person's words, of which only the line with the label starts at the margin."""
+    """Return a person's words after their label, with all further lines indented."""
     return f"{name}: {LINE_BREAK.sub(f'{chr(10)}{_INDENT}', text)}"
 
 
 def indent_labels(text: str) -> str:
-    """Return a text that nobody said, with lines indented that begin like a label."""
+    """Return a text that nobody said, with those lines indented that begin like a label."""
     if ":" not in text and "：" not in text:
         return text
     return _LIKE_A_LABEL.sub(_INDENT, LINE_BREAK.sub("\n", text))
 
 
 def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return the leading system messages as one, and later ones as framed user messages."""
+    """Return the messages with a single system message at the start.
+
+    Leading system messages become one. Later ones become framed user messages.
+    """
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
-    head = _merged([_nameless(message) for message in messages[:leading]])
-    return [*head, *_each(_framed, messages[leading:])]
+    head = _merge_neighbours([_nameless(message) for message in messages[:leading]])
+    return [*head, *_map_cached(_with_frame, messages[leading:])]
 
 
 def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Return the messages with the system message at the start of the first user message."""
+    """Return the messages with the system message put at the start of the first user message."""
     if not messages or messages[0].role != "system":
         return messages
-    head, rest = _framed(messages[0]), messages[1:]
+    head, rest = _with_frame(messages[0]), messages[1:]
     if rest and rest[0].role == "user":
-        head, rest = _joined(head, rest[0]), rest[1:]
+        head, rest = _join_two(head, rest[0]), rest[1:]
     return [head, *rest]
 
 
-def _framed(message: ChatMessage) -> ChatMessage:
-    """Return a system message in its frame, or another message without look-alikes of the frame."""
+def _with_frame(message: ChatMessage) -> ChatMessage:
+    """Return a system message in its frame.
+
+    Other messages are returned without texts that look like the frame.
+    """
     if message.role != "system" and not has_bracket(f"{message.content}{message.name}"):
         return message
     content = replace_brackets(_FRAME, message.content)
@@ -304,33 +318,33 @@ def _framed(message: ChatMessage) -> ChatMessage:
     return replace(message, content=content, name=name)
 
 
-def _merged(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return the messages with neighbours of one role merged, a blank line between their texts.
+def _merge_neighbours(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages with adjacent ones of the same role merged, separated by a blank line.
 
     Tool results are never merged. A text before a tool call joins the call's message.
     """
     merged: list[ChatMessage] = []
     for message in messages:
-        if merged and _joins(merged[-1], message):
-            merged[-1] = _joined(merged[-1], message)
+        if merged and _may_join(merged[-1], message):
+            merged[-1] = _join_two(merged[-1], message)
         else:
             merged.append(message)
     return merged
 
 
-def _joins(first: ChatMessage, second: ChatMessage) -> bool:
+def _may_join(first: ChatMessage, second: ChatMessage) -> bool:
     return first.role == second.role != "tool" and not first.tool_calls
 
 
-def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
+def _join_two(first: ChatMessage, second: ChatMessage) -> ChatMessage:
     texts = [text for text in (first.content, second.content) if text]
     return replace(second, content="\n\n".join(texts))
 
 
 def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield user and assistant messages in turn, beginning with the user.
+    """Yield messages in which user and assistant alternate, beginning with the user.
 
-    Results of tools do not count. A call is part of the model's turn and does not end it.
+    Tool results are not counted. A tool call does not end the model's turn.
     """
     due: Role = "user"
     for message in messages:
@@ -342,7 +356,8 @@ def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
         yield message
 
 
-# The slots in which a message caches the result of each step.
+# The cache slot of each step, in which a message keeps the result of the step.
 _SLOTS: Final[Mapping[_Step, Slot[ChatMessage]]] = {
-    step: Slot(step.__name__) for step in (_plain, _framed, _nameless, _named, _labelled)
+    step: Slot(step.__name__)
+    for step in (_without_tokens, _with_frame, _nameless, _with_valid_name, _with_label)
 }

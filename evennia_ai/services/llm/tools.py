@@ -1,14 +1,15 @@
-"""Tools in messages: calls and results as servers accept them, or as text. Pure.
+"""Put tools into messages: calls and results in the form that a server accepts, or as text.
 
-A result is always directly after its call, whatever was cut from the history or came between. If a
-server does not support tools, one constant text after the system messages describes them. The model
-then writes one JSON object with its words and acts. It sees its earlier calls in the same form, and
-results as framed user messages. A text without JSON is speech; an incomplete JSON object is an
-error.
+Pure. A result always comes directly after its call, whatever was cut from the history or came
+between them. If a server does not support tools, one constant text after the system messages
+describes them. The model then writes one JSON object with its words and acts. It sees its earlier
+calls in the same form, and their results as framed user messages. A text without JSON is speech; an
+incomplete JSON object is an error.
 
-No text can imitate a frame: look-alikes are changed. They may have other case and spaces,
-full-width brackets, and invisible letters inside words. Line breaks may be escaped as in JSON. A
-match never crosses a quote, so it stays inside one text of a JSON value.
+No text can imitate a frame, because texts that look like one are changed. They may differ from a
+real frame in case and spaces, have full-width brackets or invisible letters inside words, or have
+line breaks escaped as in JSON. A match never crosses a quote, so it stays inside one text of a JSON
+value.
 """
 
 import json
@@ -44,23 +45,24 @@ _UNSEEN: Final = (
 )
 _BLANK: Final = rf"(?:\s|\\[nrt]|{_UNSEEN})"
 _MOST_BEHIND: Final = 80
-"""How many characters after the words, inside the brackets, belong to a look-alike."""
+"""How many characters between the words and the closing bracket still belong to an imitated frame.
+"""
 
 
 def frame_pattern(*words: str) -> re.Pattern[str]:
-    """Return a pattern for look-alikes of a mark with these words, opening or closing."""
+    """Return a pattern that matches imitations of an opening or closing frame with these words."""
     spelt = rf"{_BLANK}+".join(f"{_UNSEEN}*".join(word) for word in words)
     behind = rf"[^\[\]［］\n\"]{{0,{_MOST_BEHIND}}}"
     return re.compile(rf"[\[［]((?:{_BLANK}|/)*{spelt}{behind})([\]］]?)", re.IGNORECASE)
 
 
 def has_bracket(text: str) -> bool:
-    """True if `text` may contain a look-alike."""
+    """True if `text` has a bracket, so that it may contain an imitated frame."""
     return "[" in text or "［" in text
 
 
 def replace_brackets(pattern: re.Pattern[str], text: str) -> str:
-    """Return `text` with look-alikes of a frame in round brackets."""
+    """Return `text` with imitations of a frame put in round brackets."""
     return pattern.sub(_in_round_brackets, text)
 
 
@@ -70,22 +72,23 @@ def _in_round_brackets(found: re.Match[str]) -> str:
 
 RESULT_OPEN: Final = "[Tool result]"
 RESULT_CLOSE: Final = "[/Tool result]"
-"""With RESULT_OPEN: the frame of a tool's result that is sent as a user message."""
+"""RESULT_OPEN and RESULT_CLOSE enclose a tool's result that is sent as a user message."""
 
 NO_RESULT: Final = "(no result)"
-"""The result of a call that has none in the prompt."""
+"""The text sent for a call whose result is not in the prompt."""
 
 _UNFRAMED: Final = Slot[ChatMessage]("unframed")
-_FRAME: Final = frame_pattern("tool", "result")  # and "results"
+_FRAME: Final = frame_pattern("tool", "result")  # The pattern also matches "results".
 
-# By the index of a call's message and the index of the call in it: the result.
+# The results of calls. The key is the index of the message and the index of the call in it.
 _Results = dict[tuple[int, int], ChatMessage]
 
 
 def pair_results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the messages with each result directly after its call, in the order of the calls.
 
-    A call without a result gets `NO_RESULT`. A result without its call becomes text.
+    A call without a result gets `NO_RESULT`. A result without its call becomes a framed user
+    message.
     """
     results, lost = _results(messages)
     if lost:
@@ -98,30 +101,34 @@ def pair_results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         elif message.role != "tool":
             ordered.append(message)
             for number, call in enumerate(message.tool_calls):
-                ordered.append(results.get((place, number)) or _missing(call))
+                ordered.append(results.get((place, number)) or _missing_result(call))
     return ordered
 
 
 def narrate_calls(
     messages: Sequence[ChatMessage], *, own_calls: Collection[str] = ()
 ) -> list[ChatMessage]:
-    """Return the messages with calls and results as text.
+    """Return the messages with tool calls and results written as text.
 
     Args:
-        own_calls: Ids of calls. Messages that make them, and their results, stay unchanged.
+        own_calls: Ids of calls that stay calls. The messages that make them and their results are
+            not changed.
     """
-    return list(_narrated([remove_frames(message) for message in messages], frozenset(own_calls)))
+    return list(_narrate([remove_frames(message) for message in messages], frozenset(own_calls)))
 
 
 def framed_result(result: ChatMessage, label: str = "") -> ChatMessage:
-    """Return a result in its frame, as a user message without look-alikes of the frame."""
+    """Return a tool's result as a user message in its frame.
+
+    Imitations of the frame are changed.
+    """
     said = f"{label}: {result.content}" if label else result.content
     told_lines = LINE_BREAK.sub("\n", without_frames(said))
     return ChatMessage(role="user", content=f"{RESULT_OPEN}\n{told_lines}\n{RESULT_CLOSE}")
 
 
 def remove_frames(message: ChatMessage) -> ChatMessage:
-    """Return the message without look-alikes of the frame in its text and its speaker's name."""
+    """Return the message without imitations of the frame in its text and its speaker's name."""
     if not has_bracket(f"{message.content}{message.name or ''}"):
         return message
     known = message.memo.get(_UNFRAMED)
@@ -134,11 +141,11 @@ def remove_frames(message: ChatMessage) -> ChatMessage:
 
 
 def without_frames(text: str) -> str:
-    """Return `text` without look-alikes of the frame."""
+    """Return `text` without imitations of the frame."""
     return replace_brackets(_FRAME, text)
 
 
-def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
+def _narrate(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
     calls: dict[str, ToolCall] = {}
     for message in pair_results(messages):
         if message.role == "tool" and message.tool_call_id in calls:
@@ -154,9 +161,9 @@ def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Ite
 
 
 def _results(messages: Sequence[ChatMessage]) -> tuple[_Results, set[int]]:
-    """Return the result of each call, and the indexes of results without a call.
+    """Return the result of each call, and the indexes of messages with results without a call.
 
-    A result belongs to the newest earlier call with its id. A call has one result.
+    A result belongs to the newest call before it that has its id. A call has one result.
     """
     waiting: dict[str, tuple[int, int]] = {}
     results: _Results = {}
@@ -173,7 +180,7 @@ def _results(messages: Sequence[ChatMessage]) -> tuple[_Results, set[int]]:
     return results, lost
 
 
-def _missing(call: ToolCall) -> ChatMessage:
+def _missing_result(call: ToolCall) -> ChatMessage:
     return ChatMessage(role="tool", content=NO_RESULT, tool_call_id=call.id)
 
 
@@ -190,7 +197,7 @@ _MEMBERS: Final = frozenset({"say", "acts"})
 
 
 class _Act(BaseModel):
-    """A call as models write it, also with the member names of other formats."""
+    """One act in a model's answer. Member names of other formats are accepted too."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -198,7 +205,7 @@ class _Act(BaseModel):
     arguments: Annotated[Any, Field(validation_alias=AliasChoices(*ARGUMENTS))] = None
 
     def call(self) -> Call:
-        """Return name and arguments. The arguments may be members next to the name."""
+        """Return the name and the arguments. Some models write the arguments next to the name."""
         has_arguments = "arguments" in self.model_fields_set
         return self.tool, self.arguments if has_arguments else self.model_extra
 
@@ -211,12 +218,12 @@ class _Answer(BaseModel):
 def with_tools_as_text(
     messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]
 ) -> list[ChatMessage]:
-    """Return the messages for a model without tools. Apply it once, before the hash.
+    """Return the messages for a server without tools, with a text that describes the tools.
 
-    The list of tools is directly after the leading system messages. Look-alikes of a tool result in
-    any text are changed.
+    The description comes directly after the leading system messages. Imitations of a tool result in
+    any text are changed. Apply this once, before the prompt's hash is computed.
     """
-    shown = list(_shown([remove_frames(message) for message in messages]))
+    shown = list(_show_calls([remove_frames(message) for message in messages]))
     if not tools:
         return shown
     leading = next((n for n, one in enumerate(shown) if one.role != "system"), len(shown))
@@ -229,11 +236,11 @@ def with_tools_as_text(
 
 def tool_text(tools: Sequence[ToolSpec]) -> str:
     """Return the description of the tools for the model. The order of `tools` has no effect."""
-    return "\n".join([INTRODUCTION, *(_described(tool) for tool in _sorted(tools))])
+    return "\n".join([INTRODUCTION, *(_describe_tool(tool) for tool in _sorted(tools))])
 
 
 def schema_of(tools: Sequence[ToolSpec]) -> AnswerSchema:
-    """Return the schema of an answer, for servers that enforce one."""
+    """Return the schema of an answer with words and acts, for servers that enforce schemas."""
     members: dict[str, Any] = {"say": {"type": "string"}}
     if tools:
         acts = [_act_schema(tool) for tool in _sorted(tools)]
@@ -250,16 +257,18 @@ def reply_from(
     as_schema: bool,
     late_end: LateEnd = "hides_all_before",
 ) -> tuple[ChatReply, tuple[str, ...]]:
-    """Return the reply with its textual calls as calls, and the names of calls that were left out.
+    """Return the reply with calls that were written as text turned into tool calls.
 
-    A server that supports tools may still not know the format in which its model calls them. If the
-    tools were described in the prompt (`as_schema`), the text may also be an answer of that form.
-    The ids of calls depend only on the request and the call. A call in a model's own format is left
-    out if its tool is not among `tools`. In an answer of the form it stays, and the code that runs
-    the calls refuses it.
+    Also return the names of calls that were left out. A server that supports tools may still not
+    know the format in which its model writes calls. If the prompt described the tools
+    (`as_schema`), the text may also be an answer in the form that was asked for. The ids of calls
+    depend only on the request and the call.
+
+    A call in a model's own format is left out if its tool is not among `tools`. In an answer of the
+    required form it stays, and the code that runs the calls refuses it.
 
     Raises:
-        ModelRubbish: the text is an incomplete answer of the form.
+        ModelRubbish: the text is an incomplete answer of the required form.
     """
     if reply.offline or reply.tool_calls:
         return reply, ()
@@ -291,8 +300,8 @@ def reply_from(
     return replace(reply, text=text, tool_calls=made_calls(written, request)), dropped
 
 
-def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield calls as the answers that made them, and results as framed messages."""
+def _show_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    """Yield calls written as the answers that made them, and results as framed messages."""
     names: dict[str, str] = {}
     for message in pair_results(messages):
         if message.role == "tool":
@@ -313,7 +322,7 @@ def _as_answer(message: ChatMessage) -> str:
     return without_frames(_json({"say": message.content, "acts": acts}))
 
 
-def _described(tool: ToolSpec) -> str:
+def _describe_tool(tool: ToolSpec) -> str:
     members = _json(_parameters(tool)["properties"], sort_keys=True)
     return f"- {tool.name}: {tool.description}\n  arguments: {members}"
 
@@ -328,7 +337,7 @@ def _parameters(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
-    """Return the objects that are answers. Other objects are allowed only in prose."""
+    """Return the objects that are answers. Other objects are accepted only inside prose."""
     answers: list[_Answer] = []
     try:
         for value in found.objects:
@@ -339,7 +348,9 @@ def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
                 answers.append(_Answer(acts=acts))
     except ValidationError as error:
         where, words = list_problems(error)[0]
-        raise ModelRubbish(model, f"its answer has not the form: {where}: {words}") from None
+        raise ModelRubbish(
+            model, f"its answer does not have the required form: {where}: {words}"
+        ) from None
     if found.objects and not answers and not found.around:
         raise ModelRubbish(model, "its JSON object has neither 'say' nor 'acts'")
     return answers

@@ -1,7 +1,7 @@
-"""Context windows: how many tokens a server accepts at once, as the server reports it.
+"""Find out how many tokens a server's context window has.
 
-No long prompt is sent to find out. Ollama, llama.cpp, LM Studio and KoboldCpp have their own
-addresses for it; vLLM, OpenRouter and others report it in their list of models.
+The server is asked; no long prompt is sent to find out. Ollama, llama.cpp, LM Studio and KoboldCpp
+have addresses of their own for this. vLLM, OpenRouter and others report it in their list of models.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from evennia_ai.services.llm.profiles import ModelProfile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """How many tokens a server accepts at once."""
+    """The size of a server's context window, in tokens."""
 
     tokens: int
     setting: str
-    """The setting that enlarges it."""
+    """The server's setting that enlarges the window."""
 
 
 _WINDOW_FIELDS: Final = {
@@ -28,7 +28,7 @@ _WINDOW_FIELDS: Final = {
     "max_context_length": "another model",
     "max_input_tokens": "another model",
 }
-"""Fields with the window in a list of models, each with the setting that enlarges it."""
+"""Fields that contain the window in a list of models, each with the setting that enlarges it."""
 _OLLAMA: Final = "OLLAMA_CONTEXT_LENGTH of Ollama, or num_ctx of the model"
 
 
@@ -43,13 +43,13 @@ def list_address(profile: ModelProfile) -> str:
 async def window_of(
     profile: ModelProfile, listed: Answer, fetch: Fetch, seconds: float
 ) -> Window | None:
-    """Return how many tokens the server accepts at once; None if it does not report it.
+    """Return the server's context window, or None if the server does not report it.
 
     Args:
         profile: The profile of the model.
         listed: The server's list of models.
         fetch: Sends requests to the server, with the key.
-        seconds: The time limit. 0: only read the list.
+        seconds: The time limit. With 0, only the list is read.
     """
     entries = entries_of(listed.json)
     mine = next((one for one in entries if is_called(name_of(one), profile.model)), None)
@@ -97,7 +97,7 @@ def _of_entry(entry: Mapping[str, Any]) -> Window | None:
 
 
 def _of_ollama(model: str, running: Answer, shown: Answer) -> Window | None:
-    """Return the window of the loaded model, or the one that it will have."""
+    """Return the window of the model that Ollama has loaded, or the one that it will have."""
     for entry in entries_of(running.json):
         tokens = entry.get("context_length")
         if is_called(name_of(entry), model) and _is_count(tokens):

@@ -1,9 +1,9 @@
-"""One asyncio loop in a daemon thread. Its results become Deferreds.
+"""Run asyncio code in a daemon thread, and turn its results into Deferreds.
 
-Libraries for asyncio run there, because Twisted's loop in a running Evennia is not asyncio's, and
-because their imports and calls must not block the game. Code in this thread must not touch game
-objects: Django refuses database calls in a thread with a running loop, which protects us. The
-global reactor is imported on first use, because importing it installs it.
+Libraries for asyncio run there for two reasons: the loop of a running Evennia is Twisted's and not
+asyncio's, and their imports and calls must not block the game. Code in this thread must not touch
+game objects. Django protects us from that, because it refuses database calls in a thread with a
+running loop. The global reactor is imported on first use, because importing it installs it.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ Closer = Callable[[], Awaitable[object]]
 Hear = Callable[[P], None]
 
 CLOSING_SECONDS: Final = 2.0
-"""How long each step may take when the loop stops."""
+"""The time limit of each step when the loop stops."""
 
 
 class CallsFromThread(Protocol):
-    """The part of a reactor that the bridge needs."""
+    """The method of a reactor that the bridge needs."""
 
     def callFromThread(self, call: Callable[..., Any], /, *args: Any) -> object:  # noqa: N802
-        """Call `call` on the reactor's thread. The name is Twisted's."""
+        """Run `call` on the reactor's thread. The name is Twisted's."""
 
 
 class AsyncBridge:
-    """Runs coroutines in its thread and fires their Deferreds on the reactor's thread.
+    """A thread that runs coroutines. Their Deferreds fire on the reactor's thread.
 
     The thread starts with the first `run`, and again after a `stop`. Call `run` and `stop` on the
     reactor's thread, and `at_stop` on the bridge's.
@@ -68,8 +68,8 @@ class AsyncBridge:
     ) -> Deferred[T]:
         """Run a coroutine that reports values before it returns.
 
-        It gets a function for this. `listener` gets the values in order on the reactor's thread,
-        but none after the Deferred fired or was cancelled.
+        The coroutine gets a function that it calls with each value. `listener` gets the values in
+        order, on the reactor's thread. It gets none after the Deferred has fired or was cancelled.
         """
         reactor = self._reactor_now()
 
@@ -84,13 +84,14 @@ class AsyncBridge:
         return deferred
 
     def at_stop(self, closer: Closer) -> None:
-        """Await `closer` when the running loop is stopped."""
+        """Register a function that is awaited when the running loop is stopped."""
         self._closers.setdefault(asyncio.get_running_loop(), []).append(closer)
 
     def stop(self, timeout_seconds: float = CLOSING_SECONDS) -> None:
         """Cancel running tasks, close connections and end the thread.
 
-        Waits at most `timeout_seconds`: the thread is a daemon, so it cannot prevent an exit.
+        Waits at most `timeout_seconds`. If the thread is still alive then, it cannot prevent the
+        exit of the process, because it is a daemon.
         """
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
@@ -99,7 +100,7 @@ class AsyncBridge:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout_seconds)
         if thread.is_alive():
-            log.warning("the model thread did not end within %g seconds", timeout_seconds)
+            log.warning("the thread for model calls did not end within %g seconds", timeout_seconds)
 
     def _reactor_now(self) -> CallsFromThread:
         if self._reactor is None:
@@ -112,26 +113,27 @@ class AsyncBridge:
         if self._loop is None or not self.running:
             self._loop = asyncio.new_event_loop()
             self._thread = Thread(
-                target=self._live, args=(self._loop,), name="evennia-ai-models", daemon=True
+                target=self._run_loop, args=(self._loop,), name="evennia-ai-models", daemon=True
             )
             self._thread.start()
         return self._loop
 
-    def _live(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _run_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run the loop until it is stopped, then close everything."""
         asyncio.set_event_loop(loop)
         try:
             loop.run_forever()
-            loop.run_until_complete(_ended(self._closers.pop(loop, [])))
+            loop.run_until_complete(_end_tasks(self._closers.pop(loop, [])))
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
             loop.close()
 
 
 class PerLoop(Generic[T]):
-    """One object per running loop of the bridge, such as a client. It is useless with another loop.
+    """An object that belongs to one loop of the bridge, such as an HTTP client.
 
-    `make` and `close` run in the bridge's thread, `close` also when the loop is stopped.
+    A new loop gets a new object. `make` and `close` run in the bridge's thread; `close` also runs
+    when the loop is stopped.
     """
 
     def __init__(
@@ -143,7 +145,10 @@ class PerLoop(Generic[T]):
         self._made: tuple[asyncio.AbstractEventLoop, T] | None = None
 
     def now(self) -> T:
-        """Return the object, and make it if there is none. Call it in the bridge's thread."""
+        """Return the object of the current loop, made at first use.
+
+        Call it in the bridge's thread.
+        """
         loop = asyncio.get_running_loop()
         if self._made is None or self._made[0] is not loop:
             made = self._make()
@@ -154,7 +159,7 @@ class PerLoop(Generic[T]):
     def close(self) -> None:
         """Close the object if it exists. Call it on the reactor's thread."""
         if self._bridge.running:
-            # A bridge that stops right now cancels this call and closes the object by its own.
+            # If the bridge is stopping, it cancels this call and closes the object itself.
             self._bridge.run(self.aclose).addErrback(lambda failure: failure.trap(CancelledError))
 
     async def aclose(self) -> None:
@@ -169,20 +174,20 @@ async def _made(make_coroutine: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def _deliver(future: Future[T], deferred: Deferred[T]) -> None:
-    """Fire `deferred` on the reactor's thread, unless its cancellation did."""
+    """Fire `deferred` on the reactor's thread, unless it was cancelled and has fired already."""
     if deferred.called:
         return
     try:
         result = future.result(timeout=0)
     except (FutureCancelled, asyncio.CancelledError):
-        deferred.errback(Failure(CancelledError("the model thread was stopped")))
-    except Exception as problem:  # the caller that waits gets any error of the coroutine
+        deferred.errback(Failure(CancelledError("the thread for model calls was stopped")))
+    except Exception as problem:  # Whoever waits for the Deferred gets any error of the coroutine.
         deferred.errback(Failure(problem))
     else:
         deferred.callback(result)
 
 
-async def _ended(closers: list[Closer]) -> None:
+async def _end_tasks(closers: list[Closer]) -> None:
     """Cancel the remaining tasks, then run the closers. Each step has a time limit."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:

@@ -1,8 +1,8 @@
-"""Server-sent events (WHATWG HTML, 9.2) in the body of a response, whatever its content type.
+"""Read server-sent events (WHATWG HTML, 9.2) from the body of a response of any content type.
 
 Only the data of an event is returned, because providers repeat the event's name in it. Comments,
-with which some servers keep a connection open, and events without data are ignored. Lines and
-events cost far more than their bytes, so they are counted before they are processed.
+with which some servers keep a connection open, and events without data are ignored. Each line and
+event costs far more work than its bytes suggest, so their number is limited too.
 """
 
 import json
@@ -12,15 +12,15 @@ from typing import Final
 from evennia_ai.services.net.http import TooLarge, text_in
 
 MOST_EVENTS: Final = 100_000
-"""The most events of one stream. One word per event, this is more than a model writes."""
+"""The most events of one stream. Even with one word per event, no model writes more."""
 
 MOST_LINES: Final = 4 * MOST_EVENTS
-"""The most lines of one stream, including those that only keep it open."""
+"""The most lines of one stream, including those that only keep the connection open."""
 
 LARGEST_EVENT_BYTES: Final = 1_000_000
 
 _BLANKS: Final = b" \t\r\n\xef\xbb\xbf"
-"""Characters that may come before a body: white space, and the byte order mark."""
+"""Characters that may come before a body: white space and the byte order mark."""
 
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b"error:", b":")
 _START_BYTES: Final = max(map(len, _FIELDS))
@@ -29,8 +29,8 @@ _START_BYTES: Final = max(map(len, _FIELDS))
 class BodyStart:
     """Decides from the first bytes of a body whether it is a stream of events.
 
-    Some servers send a stream as `application/json`, as plain text or without a type. Others send
-    one JSON object as a stream. So the type decides only if the bytes do not.
+    Some servers send a stream as `application/json`, as plain text or without a type. Others
+    declare one JSON object as a stream. So the content type counts only if the bytes do not decide.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -38,7 +38,10 @@ class BodyStart:
         self._start = b""
 
     def is_stream(self, chunk: bytes) -> bool | None:
-        """Return whether it is a stream; None while too few bytes came. Call once per chunk."""
+        """Return True or False once it is certain whether the body is a stream, else None.
+
+        Call it once for each chunk.
+        """
         more = chunk if self._start else chunk.lstrip(_BLANKS)
         self._start += more[:_START_BYTES]
         if self._start.startswith(_FIELDS):
@@ -48,18 +51,18 @@ class BodyStart:
         return self._is_typed_so and not self._start.startswith((b"{", b"["))
 
     def at_the_end(self) -> bool:
-        """Return the decision for a body that ended before it was certain."""
+        """Return the decision for a body that ended before the bytes decided."""
         return self._is_typed_so
 
 
 class EventReader:
-    """Reads server-sent events as WHATWG HTML, 9.2 defines them, from chunks cut anywhere.
+    """A reader of server-sent events, as WHATWG HTML 9.2 defines them, from chunks cut anywhere.
 
-    Of an event only its data is given out. Four things are read beyond the standard: the end of
-    the stream completes an event, each line may begin with a byte order mark, a line that is no
-    UTF-8 is read as `text_in` does, and what a server sends as an error (`event: error`, or the
-    field `error` of old llama.cpp) is given out as the JSON object `{"error": data}`. An event is
-    at most `limit_bytes` large.
+    Only the data of an event is returned. In addition to the standard: the end of the stream
+    completes an event, each line may begin with a byte order mark, and a line that is not UTF-8 is
+    decoded by `text_in`. Errors that a server sends (`event: error`, or the field `error` of old
+    llama.cpp) are returned as the JSON object `{"error": data}`. An event may have at most
+    `limit_bytes`.
     """
 
     def __init__(self, *, limit_bytes: int = LARGEST_EVENT_BYTES) -> None:
@@ -78,7 +81,7 @@ class EventReader:
         Raises:
             TooLarge: there are too many lines or events, or one event is too large.
         """
-        if self._ended_with_cr and chunk:  # the second half of a CRLF
+        if self._ended_with_cr and chunk:  # The chunk begins with the second half of a CRLF.
             chunk = chunk.removeprefix(b"\n")
             self._ended_with_cr = False
         if b"\r" in chunk:
@@ -105,7 +108,7 @@ class EventReader:
         """Add to the size of the current event.
 
         Raises:
-            TooLarge: it exceeds the limit.
+            TooLarge: the event is larger than the limit.
         """
         self._event_bytes += count
         if self._event_bytes > self._limit_bytes:

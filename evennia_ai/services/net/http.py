@@ -1,12 +1,14 @@
 """HTTP for models and wikis: a client, retries, and limits on the size of responses.
 
-It runs in the bridge's thread. httpx2 is imported there at the first use, because the import takes
-a tenth of a second. Its exceptions contain the request, and with it a key or a password: they are
-caught here, and no error is chained to them. A server's `Retry-After` is obeyed; without one the
-pauses double. Each pause gets a random part, so that many refused clients do not return together.
+It runs in the bridge's thread. httpx2 is imported there at first use, because the import takes a
+tenth of a second. Its exceptions contain the request, and with it a key or a password. So they are
+caught here, and no other error is chained to them.
 
-A server decides what it sends, and many small chunks cost far more than their bytes. So chunks are
-counted before they are processed.
+A server's `Retry-After` is obeyed; without one, pauses double. Each pause gets a random part, so
+that many refused clients do not return together.
+
+A server decides what it sends. Many small chunks cost far more work than their bytes suggest, so
+chunks are counted before they are processed.
 """
 
 import asyncio
@@ -29,7 +31,7 @@ T = TypeVar("T")
 
 USER_AGENT: Final = "evennia_ai"
 LONGEST_HEADER: Final = 64
-"""The most characters of a `Retry-After` that are read; a date has 29."""
+"""The most characters of a `Retry-After` header that are read. A date has 29."""
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 8.0
@@ -39,9 +41,9 @@ _IDLE_CONNECTIONS: Final = 100
 
 
 class NoConnection(Exception):  # noqa: N818 - says what happened
-    """There was no response at all. Callers in this package catch it.
+    """The server sent no response at all. Callers in this package catch it.
 
-    The text says why, `kind` in one word.
+    The text says why, and `kind` says it in one word.
     """
 
     def __init__(self, kind: str, why: str) -> None:
@@ -51,19 +53,19 @@ class NoConnection(Exception):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """Why one attempt failed. Subclasses add fields."""
+    """The reason why one attempt failed. Subclasses add fields."""
 
     again: bool = False
     """True if another attempt may succeed soon."""
     after_seconds: float | None = None
-    """How long the server asks to wait, if it says so."""
+    """How many seconds the server asks to wait, or None."""
 
 
 def http_client(*, user_agent: str = USER_AGENT) -> "httpx2.AsyncClient":
-    """Return a client without time limits, because its users set their own.
+    """Return an HTTP client without time limits, because each caller sets its own.
 
-    It uses the environment's proxies. It follows no redirect, because a key would go to another
-    server.
+    It uses the proxies of the environment. It follows no redirect, because a key would go to
+    another server.
     """
     import httpx2
 
@@ -82,14 +84,14 @@ def http_client(*, user_agent: str = USER_AGENT) -> "httpx2.AsyncClient":
 async def open_response(
     client: "httpx2.AsyncClient", request: "httpx2.Request"
 ) -> AsyncIterator["httpx2.Response"]:
-    """Send a request, and open its response with an unread body for a `with` block.
+    """Send a request and return the response, with an unread body, as an `async with` context.
 
     Raises:
-        NoConnection: there is no response.
+        NoConnection: the server sent no response.
     """
     try:
         response = await client.send(request, stream=True)
-    except Exception as problem:  # of httpx2, TLS or the system; see the module for `from None`
+    except Exception as problem:  # any error of httpx2, TLS or the system
         raise no_connection(problem) from None
     try:
         yield response
@@ -103,7 +105,7 @@ def headers_of(response: "httpx2.Response") -> dict[str, str]:
 
 
 def is_address(value: str) -> bool:
-    """True if a text is the address of a server without name, password and query."""
+    """True if a text is a server's address without a name, password or query in it."""
     try:
         parts = urlsplit(value)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -115,10 +117,10 @@ def is_address(value: str) -> bool:
 async def retry_attempts(
     attempt: Callable[[], Awaitable[T]], *, max_retries: int, may_pause: Callable[[float], bool]
 ) -> T:
-    """Repeat `attempt` while it returns a `FailedAttempt` that is worth another try.
+    """Call `attempt` again while it returns a `FailedAttempt` that is worth another try.
 
     Args:
-        may_pause: True if there is time for a pause of this many seconds.
+        may_pause: Returns True if there is time for a pause of this many seconds.
 
     Returns:
         The last outcome.
@@ -136,7 +138,10 @@ async def retry_attempts(
 
 
 def pause_seconds(retried: int, *, after_seconds: float | None, chance: float) -> float:
-    """Return the pause after an attempt. `chance` is from 0 to 1."""
+    """Return the seconds to pause after an attempt.
+
+    `chance` is a random number from 0 to 1, which lengthens the pause.
+    """
     if after_seconds is not None:
         return after_seconds * (1 + chance / 10)
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(retried, 10))
@@ -144,10 +149,12 @@ def pause_seconds(retried: int, *, after_seconds: float | None, chance: float) -
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3: a number or a date).
+    """Return how many seconds a server asks to wait, or None.
+
+    The header has a number or a date (RFC 9110, 10.2.3).
 
     Args:
-        headers: Names are in lower case.
+        headers: The headers of the response, with names in lower case.
     """
     for name, in_seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -160,7 +167,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def _until_date(date: str) -> float | None:
-    """Return the seconds until an HTTP date, or None if it is not one."""
+    """Return the seconds until an HTTP date, or None if the text is not a date."""
     try:
         moment = parsedate_tz(date)
         return None if moment is None else max(0.0, mktime_tz(moment) - time.time())
@@ -169,7 +176,7 @@ def _until_date(date: str) -> float | None:
 
 
 def no_connection(problem: Exception) -> NoConnection:
-    """Return why there was no response, in the system's words if it has any.
+    """Return the error for a failed connection, with the system's words if there are any.
 
     Of other errors only the class is named, because their text may quote the request.
     """
@@ -177,7 +184,7 @@ def no_connection(problem: Exception) -> NoConnection:
     link: BaseException | None = problem
     while link is not None:
         if isinstance(link, ConnectionError) and link.errno:
-            # asyncio replaced the system's text by its own
+            # asyncio replaces the system's text by its own, so the number is looked up.
             return NoConnection(kind, f"{kind}: {os.strerror(link.errno)}")
         if isinstance(link, OSError) and link.strerror:
             return NoConnection(kind, f"{kind}: {link.strerror}")
@@ -191,40 +198,43 @@ _KINDS: Final = {
     "ReadError": "the server hung up",
     "WriteError": "the server hung up",
 }
-"""The meaning of transport failures for which the system has no words."""
+"""What transport failures mean for which the system has no words."""
 
 
 LONGEST_REASON_BYTES: Final = 65_536
-"""The most bytes that are read of the body of an error response."""
+"""The most bytes of an error response that are read."""
 
 MOST_REASON_CHUNKS: Final = 1_024
-"""The most chunks that are read of it."""
+"""The most chunks of an error response that are read."""
 
 CHUNKS_BETWEEN: Final = 32
-"""After this many chunks without a wait, other tasks get a turn."""
+"""After this many chunks without waiting, other tasks get a turn."""
 
 BYTES_BETWEEN: Final = 8_192
-"""The same for bytes, because one chunk may contain thousands of events."""
+"""After this many bytes without waiting, other tasks get a turn.
+
+One chunk may contain thousands of events.
+"""
 
 MOST_CHUNKS: Final = 100_000
-"""The most chunks of one body."""
+"""The most chunks that one body may have."""
 
 CHUNKS_OF_ANY_SIZE: Final = 1_024
 CHUNK_BYTES: Final = 32
-"""The least average size of the chunks after CHUNKS_OF_ANY_SIZE.
+"""The lowest average size of chunks after the first CHUNKS_OF_ANY_SIZE.
 
-An event with one word is larger.
+Even an event with a single word is larger.
 """
 
 
 class BrokenOff(Exception):  # noqa: N818 - says what happened
-    """The connection ended within a body. Callers in this package catch it."""
+    """The connection ended inside a body. Callers in this package catch it."""
 
 
 class TooLarge(Exception):  # noqa: N818
     """A body exceeds a limit. Callers in this package catch it.
 
-    `problem` names the limit; "" for the limit of bytes.
+    `problem` names the limit; "" means the limit of bytes.
     """
 
     def __init__(self, problem: str = "") -> None:
@@ -235,11 +245,11 @@ class TooLarge(Exception):  # noqa: N818
 async def receive_body(
     response: "httpx2.Response", take: Callable[[bytes], None], *, limit_bytes: int
 ) -> None:
-    """Call `take` with the parts of a body until its end.
+    """Call `take` with each part of a body, until the body ends.
 
     Raises:
         BrokenOff: the connection ended before the body did.
-        TooLarge: there are more than `limit_bytes`, or too many chunks; reading stops.
+        TooLarge: the body has more than `limit_bytes` or too many chunks. The rest is not read.
     """
     left, count = limit_bytes, 0
     async with _chunks_of(response) as chunks:
@@ -258,7 +268,7 @@ async def receive_body(
 
 
 async def reason_of(response: "httpx2.Response") -> bytes:
-    """Return the start of the body of an error response.
+    """Return the start of an error response's body, which explains the error.
 
     Raises:
         BrokenOff: the connection ended before the body did.
@@ -276,9 +286,10 @@ async def reason_of(response: "httpx2.Response") -> bytes:
 
 
 def text_in(body: bytes) -> str:
-    """Return bytes from a server as text: UTF-8, as the standards require, or else Windows-1252.
+    """Return a server's bytes as text.
 
-    In text that is mostly UTF-8, a broken character becomes U+FFFD.
+    They are decoded as UTF-8, as the standards require, or else as Windows-1252. In text that is
+    mostly UTF-8, a broken character becomes U+FFFD.
     """
     try:
         return body.decode()
@@ -289,7 +300,7 @@ def text_in(body: bytes) -> str:
 
 
 def json_value(body: bytes | str) -> Any:
-    """Return the JSON value in `body`, or None."""
+    """Return the JSON value in `body`, or None if it is not JSON."""
     try:
         return json.loads(body)
     except UnicodeDecodeError as error:
@@ -299,29 +310,30 @@ def json_value(body: bytes | str) -> Any:
 
 
 def json_object(body: bytes | str) -> dict[str, Any] | None:
-    """Return the JSON object in `body`, or None."""
+    """Return the JSON object in `body`, or None if it is something else."""
     value = json_value(body)
     return value if isinstance(value, dict) else None
 
 
 def _chunks_of(response: "httpx2.Response") -> "aclosing[AsyncGenerator[bytes]]":
-    """Return the chunks of a body for a `with` block, which closes the generator.
+    """Return the chunks of a body as an `async with` context, which closes their generator.
 
-    An open generator would be closed by the garbage collector, in any thread and order.
+    Otherwise the garbage collector would close it, in any thread and order.
     """
-    chunks: Any = response.aiter_bytes()  # an asynchronous generator, which httpx2 does not say
+    # It is an asynchronous generator, though httpx2 does not declare it as one.
+    chunks: Any = response.aiter_bytes()
     return aclosing(chunks)
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     try:
         return await anext(chunks, None)
-    except Exception as problem:  # errors of the transport; see the module for `from None`
+    except Exception as problem:  # Any error of the transport. The module explains `from None`.
         raise BrokenOff(type(problem).__name__) from None
 
 
 def _chunk_problem(count: int, *, received_bytes: int) -> str:
-    """Return why a body has too many chunks, or ""."""
+    """Return why the chunks of a body are too many or too small, or ""."""
     if count > MOST_CHUNKS:
         return f"the reply comes in more than {MOST_CHUNKS} chunks"
     if count > CHUNKS_OF_ANY_SIZE + received_bytes // CHUNK_BYTES:

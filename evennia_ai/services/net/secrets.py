@@ -1,13 +1,14 @@
-"""Secrets: texts that are never shown, and masks that find them in servers' responses.
+"""Secret texts that are never shown, and masks that remove them from servers' responses.
 
-A `SecretText` is a key or a password that no print, log, traceback or pickle shows.
+A `SecretText` is a key or a password that no print, log, traceback or pickle shows. The owner of a
+server gets the key with each request, and could make an NPC say it. So a response is masked before
+anything else reads it. The key is found in many forms: as it is, reversed, in other case, with
+separators, with doubled letters, in ROT13, base64, base32, hexadecimal, escapes or character codes.
+Each part of `PIECE` letters and digits is masked too. A cipher that the server's owner invents is
+not found, but the owner knows the key anyway.
 
-The owner of a server gets the key of its requests, and could make an NPC say it. So a response is
-masked before anybody reads it: the key as it is, reversed, in other letters, with separators, with
-doubled letters, in ROT13, base64, base32, hexadecimal, escapes or character codes. Each part of
-`PIECE` letters and digits is masked too. A cipher invented by the server's owner passes, but the
-owner knows the key anyway. The cost is linear in the length of the text, and the result does not
-depend on how the text is split.
+The cost is linear in the length of the text. The result does not depend on how a stream splits the
+text.
 """
 
 import base64
@@ -22,27 +23,27 @@ from urllib.parse import quote
 
 MASK: Final = "***"
 PIECE: Final = 12
-"""The number of consecutive letters and digits of a form of the key that are masked."""
+"""The fewest consecutive letters and digits of the key that are masked."""
 
 LONG_KEY: Final = 16
 KEY_WITH_DIGIT: Final = 8
-"""The least length of a key with a digit.
+"""The least length of a key that has a digit.
 
 Shorter texts are words such as `anything`, which NPCs may say.
 """
 
 QUOTED_CHARACTERS: Final = 200
-"""The most characters that an error quotes from a server."""
+"""The most characters of a server's words that an error quotes."""
 
 QUOTED_FROM: Final = 16
-"""A quote is taken from at most this many times as many characters; the rest is ignored."""
+"""How much longer than the quote the text may be from which it is taken. The rest is ignored."""
 
 _LONG_TEXT: Final = 64
 _OTHER: Final = re.compile(r"[^0-9A-Za-z]+")
 
 
 class SecretText:
-    """A text that only `reveal()` returns."""
+    """A secret text that only `reveal()` returns."""
 
     __slots__ = ("_text", "mask")
 
@@ -51,7 +52,7 @@ class SecretText:
         self.mask: Final = KeyMask(text)
 
     def reveal(self) -> str:
-        """Return the text, for the one call that sends it."""
+        """Return the secret itself, for the one call that sends it."""
         return self._text
 
     def fits_a_header(self) -> bool:
@@ -59,15 +60,18 @@ class SecretText:
         return all("!" <= letter <= "~" for letter in self._text)
 
     def mask_in(self, text: str) -> str:
-        """Return `text` with the secret masked. Of a long secret other forms are masked too."""
+        """Return `text` with the secret masked.
+
+        If the secret is long, its other forms are masked too.
+        """
         plain = text.replace(self._text, MASK) if self._text else text
         return self.mask.mask_text(plain)
 
     def quote(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
-        """Return a server's words on one short line, without the secret."""
+        """Return a server's words on one short line, with the secret masked."""
         looked_at = words[
             : 2 * QUOTED_FROM * most
-        ]  # longer than the quote, so a key at its end is whole
+        ]  # More text than the quote needs, so that a key at its end is complete.
         shown = self.mask_in(looked_at)[: QUOTED_FROM * most]
         line = " ".join(shown.split())
         return "".join(letter for letter in line if letter.isprintable())[:most]
@@ -91,7 +95,7 @@ class SecretText:
 
 
 class KeyMask:
-    """A mask for one key in a server's response. A text too short for a key masks nothing."""
+    """A mask for one key in a server's responses. A key that is too short is not masked."""
 
     __slots__ = ("_pieces",)
 
@@ -100,22 +104,22 @@ class KeyMask:
         self._pieces = _Pieces(forms, size=min(PIECE, len(_letters(key)))) if forms else None
 
     def mask_text(self, text: str) -> str:
-        """Return `text` with each part of the key masked."""
+        """Return `text` with every part of the key replaced."""
         if self._pieces is None or not self._pieces.stand_in(_letters(text)):
             return text
         stream = self.stream()
         return stream.feed(text) + stream.finish()
 
     def stream(self) -> "MaskedStream":
-        """Return a mask for a text that arrives in pieces."""
+        """Return a new mask for a text that arrives in fragments."""
         return MaskedStream(self._pieces)
 
 
 class MaskedStream:
-    """A mask for a text that arrives in pieces. It releases each piece as early as is safe.
+    """A mask for a text that arrives in fragments. It releases text as early as is safe.
 
-    Letters and digits, and the characters before them, are held back while a part of the key may
-    begin with them.
+    It holds back letters and digits, and the characters before them, while they may begin a part of
+    the key.
     """
 
     __slots__ = ("_before", "_in_key", "_pieces", "_waiting")
@@ -125,11 +129,11 @@ class MaskedStream:
         self._waiting: deque[_Letter] = deque()
         self._before: list[
             str
-        ] = []  # characters other than letters and digits, before the next one
+        ] = []  # Other characters that arrived after the last letter or digit.
         self._in_key = False
 
     def feed(self, text: str) -> str:
-        """Add a piece, and return the text that is safe to release."""
+        """Add a fragment, and return the text that is now safe to show."""
         pieces = self._pieces
         if pieces is None:
             return text
@@ -152,7 +156,7 @@ class MaskedStream:
         return "".join(out)
 
     def _after_what_is_sure(self, text: str, pieces: "_Pieces", out: list[str]) -> str:
-        """Release text that cannot contain or begin a part of the key; return the rest."""
+        """Release text that cannot contain or begin a part of the key, and return what is left."""
         waiting = "".join(letter.letter for letter in self._waiting)
         if len(text) < _LONG_TEXT or pieces.stand_in(waiting + _letters(text)):
             return text
@@ -167,7 +171,7 @@ class MaskedStream:
         return text[at:]
 
     def finish(self) -> str:
-        """Return the text that was held back."""
+        """Return the text still held back, masked, at the end of the stream."""
         out: list[str] = []
         while self._waiting:
             self._give(out)
@@ -176,13 +180,13 @@ class MaskedStream:
         return "".join(out)
 
     def _mark(self, pieces: "_Pieces") -> None:
-        """Mark the letters held back as the key's if they are a part of it."""
+        """Mark the held letters for replacement if they are a part of the key."""
         if "".join(letter.letter for letter in self._waiting) in pieces.all:
             for letter in self._waiting:
                 letter.is_key = True
 
     def _undecided(self, pieces: "_Pieces") -> int:
-        """Return how many of the newest letters may begin a part of the key."""
+        """Return how many of the newest letters may be the start of a part of the key."""
         newest = "".join(letter.letter for letter in self._waiting)
         return next((n for n in range(len(newest), 0, -1) if newest[-n:] in pieces.starts), 0)
 
@@ -196,7 +200,7 @@ class MaskedStream:
 
 
 class _Letter:
-    """A letter or digit: normalized for comparison, as written, and the characters before it."""
+    """One letter or digit: its normalized form, its original, and the characters before it."""
 
     __slots__ = ("before", "is_key", "letter", "written")
 
@@ -208,7 +212,7 @@ class _Letter:
 
 
 class _Pieces:
-    """The parts of all forms of a key, each of `size` letters."""
+    """All parts with `size` letters of all forms of a key."""
 
     __slots__ = ("_halves", "all", "size", "starts")
 
@@ -221,8 +225,8 @@ class _Pieces:
     def stand_in(self, letters: str) -> bool:
         """True if the letters contain a part of the key.
 
-        A part of the key contains a whole half that starts at a multiple of its length, so most
-        texts need few comparisons.
+        Each part of the key contains a complete half that begins at a multiple of its length. So
+        most texts need few comparisons.
         """
         size, half = self.size, self.size // 2
         if not any(letters[at : at + half] in self._halves for at in range(0, len(letters), half)):
@@ -243,7 +247,7 @@ def _is_key(key: str) -> bool:
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits of a text in lower case, with look-alikes as ASCII."""
+    """Return only the letters and digits of a text, in lower case and with look-alikes as ASCII."""
     plain = text if text.isascii() else unicodedata.normalize("NFKD", text)
     return _OTHER.sub("", plain).lower()
 
@@ -255,7 +259,7 @@ def _letters_of(one: str) -> str:
 
 
 def _forms(key: str) -> Iterator[str]:
-    """Yield the key in every form that is masked."""
+    """Yield all forms of the key that are masked, each also reversed."""
     for way in (key, key[::-1]):
         for form in _written_forms(way):
             yield form
@@ -279,7 +283,7 @@ def _written_forms(key: str) -> Iterator[str]:
 
 
 def _in_base64(code: bytes) -> Iterator[str]:
-    """Yield the key in both base64 alphabets, for each of its three offsets in a longer text."""
+    """Yield the key in both base64 alphabets, at each of the three offsets inside a longer text."""
     for before in range(3):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             written = encode(bytes(before) + code).decode().rstrip("=")

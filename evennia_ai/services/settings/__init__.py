@@ -1,1 +1,1 @@
-"""The settings of a game: `game` declares each once, `conf` reads and checks all."""
+"""The settings of a game. `game` declares each setting once; `conf` reads and checks them."""

@@ -1,9 +1,10 @@
-"""The settings as values. Only this module reads the game's settings and the environment.
+"""Read and check the game's settings.
 
-Every name begins with `EVENNIA_AI_`. Address and model may also come from environment variables
-with the same names, which win. API keys come only from the environment; they are never in the
-settings, the database, a log or a `repr`. This module also finds settings that are valid each but
-contradict each other.
+Only this module reads the settings and the environment. Every name begins with `EVENNIA_AI_`.
+Address and model may also come from environment variables with the same names, which take
+precedence. API keys come only from the environment; they are never in the settings, the database, a
+log or a `repr`. This module also finds settings that are valid one by one but contradict each
+other.
 """
 
 import os
@@ -45,22 +46,22 @@ class SettingError(EvenniaAIError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A problem of a setting."""
+    """What is wrong or doubtful about a setting, with a hint for the admin."""
 
     id: str
-    """The id of its system check. It is documented and never changes."""
+    """The id of the system check, without a prefix. It is documented and never changes."""
     message: str
     hint: str
 
 
 @lru_cache(maxsize=1)
 def conf() -> Conf:
-    """Return the settings as values. They are read once.
+    """Return the checked settings. They are read once.
 
     Raises:
         SettingError: a setting is wrong; the message names the first one.
     """
-    read = _read()
+    read = _read_settings()
     wrong = read if isinstance(read, list) else list(wrong_together(read))
     if isinstance(read, list) or wrong:
         raise SettingError(f"{wrong[0].message} {wrong[0].hint}")
@@ -68,28 +69,31 @@ def conf() -> Conf:
 
 
 def setting_problems() -> list[Problem]:
-    """Return the problems of the settings, in the order of their fields."""
-    read = _read()
+    """Return what is wrong with the settings, in the order of their fields."""
+    read = _read_settings()
     return read if isinstance(read, list) else list(wrong_together(read))
 
 
 def setting_doubts() -> list[Problem]:
-    """Return settings that are allowed but mostly a mistake. Empty while there are problems."""
-    read = _read()
+    """Return settings that are allowed but probably a mistake.
+
+    The result is empty while a setting is wrong.
+    """
+    read = _read_settings()
     if isinstance(read, list) or any(wrong_together(read)):
         return []
     return list(doubtful(read, given_budget=_value(SETTINGS["knowledge_budget"])))
 
 
 def unknown_names() -> list[tuple[str, str]]:
-    """Return settings with our prefix that do not exist, each with a similar name or ""."""
+    """Return names with our prefix that are not settings, each with a similar name or ""."""
     known = [setting.full_name for setting in SETTINGS.values()]
     given = [name for name in dir(settings) if name.startswith(PREFIX) and name not in known]
     return [(name, next(iter(get_close_matches(name, known, n=1)), "")) for name in given]
 
 
-def _read() -> Conf | list[Problem]:
-    """Return the settings as values, or the problems of single settings."""
+def _read_settings() -> Conf | list[Problem]:
+    """Return the checked settings, or else the problems of single settings."""
     given = {field: _value(setting) for field, setting in SETTINGS.items()}
     game_folder = Path(getattr(settings, "GAME_DIR", ".")).absolute()
     try:
@@ -120,7 +124,10 @@ def _variable(setting: Setting) -> str:
 
 
 def _problem(setting: Setting, error: ErrorDetails) -> Problem:
-    """Return the problem of one setting, in the words of its reader if it has any."""
+    """Return the problem of one setting.
+
+    If the setting has a reader, the message is the reader's.
+    """
     message = error["msg"]
     if not message.startswith(setting.full_name):
         place = " (from the environment)" if _variable(setting) else ""
@@ -138,7 +145,7 @@ setting_changed.connect(_forget, dispatch_uid="evennia_ai.services.settings.conf
 
 
 def wrong_together(values: Conf) -> Iterator[Problem]:
-    """Yield contradictions between settings, and profiles that cannot be used."""
+    """Yield settings that contradict each other, and profiles that cannot be used."""
     if values.base_url and not values.profiles[DEFAULT].model:
         yield Problem(
             id="E017",
@@ -150,11 +157,11 @@ def wrong_together(values: Conf) -> Iterator[Problem]:
         yield Problem(
             id="E018",
             message="EVENNIA_AI_REPLY_TOKENS is not smaller than EVENNIA_AI_CONTEXT_TOKENS.",
-            hint="The prompt gets what the reply leaves: leave it some.",
+            hint="The prompt gets the tokens that the reply leaves, so it would get none.",
         )
         return
     yield from _unknown_profiles(values.given_roles, values.profiles)
-    yield from _said_twice(values)
+    yield from _repeated_facts(values)
     yield from _unusable(values.profiles)
     yield from _without_http(values)
     yield from _without_embeddings(values)
@@ -162,23 +169,23 @@ def wrong_together(values: Conf) -> Iterator[Problem]:
 
 
 def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
-    """Yield settings that are allowed but mostly a mistake.
+    """Yield settings that are allowed but probably a mistake.
 
     Args:
-        given_budget: The budget as the game's settings have it.
+        given_budget: The search budget as the game's settings have it, before it was checked.
     """
     for name, variable in _missing_keys(values):
         yield Problem(
             id="W002",
             message=f"Profile '{name}': the environment has no {variable}.",
-            hint="Set it to the key of that profile, or take api_key_env out if it needs none.",
+            hint="Set it to the key of that profile, or remove api_key_env if it needs none.",
         )
     is_offline = values.profiles[DEFAULT].client == "offline"
     if values.given_profiles and is_offline and "speaker" not in values.given_roles:
         known = ", ".join(values.given_profiles)
         yield Problem(
             id="W003",
-            message=f"NPCs speak without a model, though there are profiles: {known}.",
+            message=f"NPCs speak without a model, although there are profiles: {known}.",
             hint=f"Name one in {PREFIX}MODEL_ROLES['speaker'], or call one of them 'default'.",
         )
     for key, site in values.knowledge_wikis.items():
@@ -186,25 +193,25 @@ def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
             yield Problem(
                 id="W005",
                 message=f"The wiki '{key}': the environment has no {site.password_env}.",
-                hint="Set it to the password of that wiki's bot, or nothing can be read there.",
+                hint="Set it to the password of that wiki's bot. The game needs it to log in.",
             )
     if problem := read_search_budget(given_budget)[1]:
         yield Problem(
             id="W006",
             message=f"{PREFIX}KNOWLEDGE_BUDGET is not used: {problem}.",
-            hint="NPCs search as often as without the setting; correct it.",
+            hint="NPCs search as if the setting did not exist; correct it.",
         )
-    for sender in _sent_openly(values):
+    for sender in _secrets_sent_openly(values):
         yield Problem(
             id="W007",
-            message=f"{sender} over plain http to another machine; anybody on the way can read it.",
+            message=f"{sender} over plain http to another machine; others can read it on the way.",
             hint="Use https, a tunnel (ssh -L) to an address of this machine, or no key.",
         )
     yield from _missing_packages(values)
 
 
 def _missing_keys(values: Conf) -> Iterator[tuple[str, str]]:
-    """Yield profiles whose key is missing in the environment, each with its variable."""
+    """Yield the profiles whose key is not in the environment, each with its variable."""
     for name, profile in values.profiles.items():
         variable = profile.api_key_env
         if variable and not values.key_of(profile) and _names_its_key(values, name):
@@ -220,8 +227,8 @@ def _names_its_key(values: Conf, name: str) -> bool:
     return name == DEFAULT and bool(values.base_url) and values.api_key_env != usual
 
 
-def _sent_openly(values: Conf) -> Iterator[str]:
-    """Yield what would be sent in plain http to another machine, as the start of a message."""
+def _secrets_sent_openly(values: Conf) -> Iterator[str]:
+    """Yield the secrets that are sent unencrypted to another machine, as starts of messages."""
     for profile in values.profiles.values():
         if values.shows_key_of(profile):
             yield f"Profile '{profile.name}' sends its key"
@@ -231,9 +238,9 @@ def _sent_openly(values: Conf) -> Iterator[str]:
 
 
 def _without_http(values: Conf) -> Iterator[Problem]:
-    """Yield a problem if a server is configured and the HTTP client is not installed.
+    """Yield a problem if a server is configured but the HTTP client is not installed.
 
-    A game may have installed evennia_ai without the extra `game`.
+    This happens if evennia_ai was installed without the extra `game`.
     """
     asked = [f"the wiki '{name}'" for name in values.knowledge_wikis]
     for name, profile in values.profiles.items():
@@ -274,7 +281,7 @@ def _without_embeddings(values: Conf) -> Iterator[Problem]:
 
 
 def _without_a_queue(values: Conf) -> Iterator[Problem]:
-    """Yield what workers need and the game lacks."""
+    """Yield what workers need and the game does not have."""
     if not values.workers.in_workers:
         return
     missing = next((one for one in ("procrastinate", "psycopg") if not _is_installed(one)), "")
@@ -288,19 +295,19 @@ def _without_a_queue(values: Conf) -> Iterator[Problem]:
     elif not settings.DATABASES["default"]["ENGINE"].endswith("postgresql"):
         yield Problem(
             id="E099",
-            message=f"{asked} the game's database is no PostgreSQL.",
-            hint="See docs/run/workers.md of evennia_ai, or take the setting out.",
+            message=f"{asked} the game's database is not PostgreSQL.",
+            hint="See docs/run/workers.md of evennia_ai, or remove the setting.",
         )
     elif QUEUE_APP not in settings.INSTALLED_APPS:
         yield Problem(
             id="E100",
-            message=f"{asked} INSTALLED_APPS is without their queue's tables.",
+            message=f"{asked} INSTALLED_APPS does not contain the app with their queue's tables.",
             hint=f'INSTALLED_APPS += ["{QUEUE_APP}"], then `evennia migrate`.',
         )
 
 
 def _missing_packages(values: Conf) -> Iterator[Problem]:
-    """Yield settings for monitoring whose packages are not installed."""
+    """Yield settings for metrics and traces whose packages are not installed."""
     wanted = {
         "prometheus_client": (values.metrics_port, "METRICS_PORT"),
         "opentelemetry.sdk": (values.traces.to, "TRACES"),
@@ -317,7 +324,7 @@ def _missing_packages(values: Conf) -> Iterator[Problem]:
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # the parent package is missing
+    except ModuleNotFoundError:  # The parent package is not installed.
         return False
 
 
@@ -335,8 +342,8 @@ def _unknown_profiles(
                 )
 
 
-def _said_twice(values: Conf) -> Iterator[Problem]:
-    """Yield facts that two settings give, so that it is not clear which one counts."""
+def _repeated_facts(values: Conf) -> Iterator[Problem]:
+    """Yield facts that two settings give, so that it is unclear which one counts."""
     default = values.given_profiles.get(DEFAULT, {})
     if values.base_url and {"client", "base_url", "script"} & set(default):
         yield Problem(

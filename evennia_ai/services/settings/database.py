@@ -1,7 +1,7 @@
-"""The setting `DATABASES` of a game, made from the address of its database.
+"""Make the setting `DATABASES` of a game from the address of its database.
 
-`DATABASES = database("postgres://mara:secret@localhost:5432/harbour")` puts a game on PostgreSQL.
-Settings files call it while they load, so this module imports neither Django nor Evennia, and
+`DATABASES = database("postgres://mara:secret@localhost:5432/harbour")` makes a game use PostgreSQL.
+Settings files call this while they load, so this module imports neither Django nor Evennia, and
 connects to no server.
 """
 
@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from evennia_ai.engine.errors import EvenniaAIError
 
 POSTGRESQL: Final = "evennia_ai.store.core.postgresql"
-"""Our variant of Django's PostgreSQL backend, which opens lost connections again."""
+"""Our variant of Django's PostgreSQL backend, which reconnects after a lost connection."""
 SQLITE: Final = "django.db.backends.sqlite3"
 INSTALL: Final = 'pip install "evennia-ai[postgres]"'
 
@@ -21,20 +21,20 @@ _SCHEMES: Final = ("postgres", "postgresql")
 _FORMS: Final = (
     "it must be postgres://user:password@host:5432/name or sqlite:////path/of/the/file.db3"
 )
-# A short timeout, because the whole game waits for a connection.
+# The timeout is short, because the whole game waits for a connection.
 _OPTIONS: Final = {"connect_timeout": 5, "application_name": "evennia_ai"}
 _WAL: Final = {"init_command": "PRAGMA journal_mode=WAL"}
 
 
 class DatabaseAddressError(EvenniaAIError):
-    """The address of a database cannot be used. The message does not quote it."""
+    """The address of a database cannot be used. The message does not quote the address."""
 
 
 def database(address: str) -> dict[str, dict[str, Any]]:
-    """Return the setting `DATABASES` for a game whose database is at `address`.
+    """Return the setting `DATABASES` for the database at `address`.
 
-    Options of the connection follow a `?`, such as `?sslmode=require`. Write special characters of
-    names and passwords as in every URL: `@` is `%40`.
+    Options of the connection follow a `?`, such as `?sslmode=require`. Special characters in names
+    and passwords are written as in every URL: `@` is `%40`.
 
     Args:
         address: `postgres://user:password@host:5432/name` or `sqlite:////path/of/the/file.db3`.
@@ -62,7 +62,8 @@ def database(address: str) -> dict[str, dict[str, Any]]:
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(port or ""),
         "OPTIONS": {**_OPTIONS, **dict(parse_qsl(parts.query))},
-        # Connecting takes milliseconds, so each thread keeps its connection and checks it.
+        # Opening a connection takes milliseconds, so each thread keeps its connection and only
+        # checks it.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }

@@ -1,6 +1,6 @@
-"""Kinds of settings, as types with limits for pydantic, and readers of dictionaries.
+"""Types of settings, with limits for pydantic, and readers of settings that are dictionaries.
 
-`evennia_ai.services.settings.game` gives each setting its kind.
+`evennia_ai.services.settings.game` gives each setting its type.
 """
 
 import re
@@ -25,8 +25,8 @@ from evennia_ai.services.wiki.site import Site, read_wikis, site_of
 PREFIX: Final = "EVENNIA_AI_"
 GLOBAL_TRACES: Final = "global"
 MOST_WRITTEN: Final = 8000
-"""The most characters of a writing by a model, whatever a game sets."""
-# One player who shouts many keywords must not displace the entries of others.
+"""The most characters of one text that an NPC writes. No setting can raise this."""
+# Limits each speaker, so that one player who shouts many keywords does not displace other entries.
 GAME_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
 USUAL_PROVIDERS: Final = [
     *("kb_meta_prompt", "speaker", "relation", "acquaintance", "shown"),
@@ -37,7 +37,7 @@ _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 LogMode = Literal["", "preview", "full"]
 TimeSuffix = Literal["", "real", "game"]
-# A setting can be True; an environment variable is text such as "1".
+# A setting can be True or False; an environment variable is a text such as "1".
 _LOG_MODES: Final[Mapping[object, LogMode]] = {
     **dict.fromkeys((False, "", "0", "false", "False", "off"), ""),
     **dict.fromkeys((True, "1", "true", "True", "on", "preview"), "preview"),
@@ -48,33 +48,39 @@ _Read_co = TypeVar("_Read_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The properties of a setting in addition to its type."""
+    """The properties of a setting that its type does not contain."""
 
     id: str
-    """The id of its check. It is documented and never changes."""
+    """The id of the setting's system check, without a prefix.
+
+    It is documented and never changes.
+    """
     default: Any
     wanted: str = ""
-    """The end of the sentence "It must be ...", if the type does not give it."""
+    """The end of the sentence "It must be ..." in error messages. "" if the type provides it."""
     name: str = ""
-    """In lower case without the prefix, if it differs from the name of the field."""
+    """The name of the setting, in lower case without the prefix, if the field has another name."""
     from_environment: bool = False
     variable: str = ""
-    """A second name of its environment variable."""
+    """A second name for the setting's environment variable."""
     is_shown: bool = True
-    """True if a log may show a wrong value. An address may contain a password."""
+    """True if a log may show a wrong value.
+
+    It may not for addresses, which may contain a password.
+    """
 
     @property
     def full_name(self) -> str:
-        """The name in the game's settings."""
+        """The name that the setting has in the game's settings."""
         return PREFIX + self.name.upper()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracing:
-    """The destination of traces."""
+    """Where traces are sent."""
 
     to: str = ""
-    """"" for none, "global", or the dotted path of a function that makes an exporter."""
+    """"" for nowhere, "global", or the dotted path of a function that makes an exporter."""
     with_content: bool = False
 
 
@@ -83,24 +89,24 @@ class WritingLimits:
     """Limits on what one NPC may write."""
 
     characters: Annotated[int, Field(ge=1, le=MOST_WRITTEN)] = 2000
-    """The most characters of one writing."""
+    """The most characters of one text."""
     most: Annotated[int, Field(ge=0, le=10**6)] = 20
-    """How many writings of the NPC may exist at once; 0: it writes nothing."""
+    """How many texts of the NPC may exist at the same time; 0: it writes nothing."""
     a_day: Annotated[int, Field(ge=0, le=10**4)] = 5
-    """How many writings it may begin in 24 hours, including those that no longer exist."""
+    """How many texts it may begin in 24 hours. Texts that no longer exist are counted too."""
 
 
 class Reader(Protocol[_Read_co]):
     """A function that reads a dictionary of settings.
 
-    It raises FormatError with `where` at the start of the message.
+    It raises FormatError with a message that begins with `where`.
     """
 
     def __call__(self, given: Any, *, where: str) -> _Read_co: ...
 
 
 def read_by(read: Reader[object], *, name: str = "") -> PlainValidator:
-    """Return a validator that reads a dictionary with `read`.
+    """Return a pydantic validator that reads a dictionary with the function `read`.
 
     Args:
         name: The name of the setting, if it differs from the name of the field.
@@ -129,7 +135,10 @@ def _is_name_or_path(value: object) -> bool:
 
 
 def _list_of(is_one: Callable[[object], bool]) -> PlainValidator:
-    """Return a validator for a list whose items all pass `is_one`. It returns a tuple."""
+    """Return a validator for a list whose items all pass `is_one`.
+
+    It turns the list into a tuple.
+    """
 
     def validator(value: Any) -> tuple[str, ...]:
         if isinstance(value, list | tuple) and all(is_one(one) for one in value):
@@ -140,7 +149,7 @@ def _list_of(is_one: Callable[[object], bool]) -> PlainValidator:
 
 
 def _folder(value: Any, info: ValidationInfo) -> Path:
-    """Return an absolute folder. A relative one is in the game's folder."""
+    """Return a folder as an absolute path. A relative folder is in the game's folder."""
     if isinstance(value, str | Path) and str(value):
         folder: Path = info.data["game_folder"] / value
         return folder
@@ -154,7 +163,10 @@ def _log_mode(value: Any) -> LogMode:
 
 
 def _budget(given: Any) -> SearchBudget:
-    """Return a search budget. A contradictory one is ignored, with a warning (`doubtful`)."""
+    """Return a search budget.
+
+    A contradictory budget is ignored, and `doubtful` warns of it.
+    """
     if isinstance(given, Mapping):
         return read_search_budget(given)[0]
     raise custom_error("must be a dictionary")
@@ -187,7 +199,7 @@ Budget = Annotated[SearchBudget, PlainValidator(_budget)]
 
 
 def read_lore(given: Any, *, where: str) -> ActivationRules:
-    """Return the rules of lore with the game's changes.
+    """Return the rules of lorebooks, with the game's changes to them.
 
     Raises:
         FormatError: a value is not allowed.
@@ -201,7 +213,7 @@ def read_lore(given: Any, *, where: str) -> ActivationRules:
 
 
 def read_assembly_written(given: Any, *, where: str) -> Mapping[str, Any]:
-    """Return the rules of an assembly as the game wrote them, after a check.
+    """Return the rules of an assembly as the game's settings have them, after a check.
 
     They are evaluated later, because the rules of lore decide one of them.
 
@@ -215,7 +227,7 @@ def read_assembly_written(given: Any, *, where: str) -> Mapping[str, Any]:
 
 
 def read_card_limits(given: Any, *, where: str) -> CardLimits:
-    """Return the limits of cards with the game's changes.
+    """Return the limits of card files, with the game's changes to them.
 
     Raises:
         FormatError: a value is not allowed.
@@ -240,7 +252,7 @@ class _WrittenTracing:
 
 
 def read_tracing(given: Any, *, where: str) -> Tracing:
-    """Return the destination of traces.
+    """Return where traces are sent.
 
     Raises:
         FormatError: a value is not allowed.
@@ -250,7 +262,7 @@ def read_tracing(given: Any, *, where: str) -> Tracing:
 
 
 def read_writing_limits(given: Any, *, where: str) -> WritingLimits:
-    """Return the limits of writings with the game's changes.
+    """Return how much an NPC may write, with the game's changes.
 
     Raises:
         FormatError: a value is not allowed.
@@ -259,7 +271,7 @@ def read_writing_limits(given: Any, *, where: str) -> WritingLimits:
 
 
 def _sites(given: Any, info: ValidationInfo) -> dict[str, Site]:
-    """Return the wikis that are knowledge bases, with passwords from the environment."""
+    """Return the wikis that are knowledge bases, with their passwords from the environment."""
     environment: Mapping[str, str] = (info.context or {}).get("environment", {})
     try:
         wikis = read_wikis(given, where=f"{PREFIX}KNOWLEDGE_WIKIS")
@@ -272,7 +284,7 @@ def _sites(given: Any, info: ValidationInfo) -> dict[str, Site]:
 
 
 def _languages(given: Any) -> Languages:
-    """Return codes of languages, each once."""
+    """Return codes of languages, without repetitions."""
     if not isinstance(given, list | tuple) or not all(isinstance(code, str) for code in given):
         raise custom_error("must be a list of codes of languages")
     unknown = [code for code in given if code not in LANGUAGES]

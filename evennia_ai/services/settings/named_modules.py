@@ -1,12 +1,21 @@
-"""Our modules that Evennia's settings name. Nothing is imported here: all processes read them."""
+"""The names of our modules that are added to Evennia's settings.
+
+Nothing is imported here, because all processes read these names.
+"""
 
 from typing import Final
 
 SERVICE: Final = "evennia_ai.npc.service"
-"""Work at the start and the stop of the server (`AT_SERVER_STARTSTOP_MODULE`)."""
+"""Runs code when the server starts and stops (`AT_SERVER_STARTSTOP_MODULE`)."""
 NODELAY: Final = "evennia_ai.web.nodelay"
-"""Writes to connections without delay (`SERVER_SERVICES_PLUGIN_MODULES`, and the Portal's)."""
+"""Makes network connections send without delay.
+
+Used in `SERVER_SERVICES_PLUGIN_MODULES` and `PORTAL_SERVICES_PLUGIN_MODULES`.
+"""
 BODIES: Final = "evennia_ai.web.bodies"
-"""Limits the bodies of web requests (the same two settings)."""
+"""Limits the size of web requests.
+
+Used in `SERVER_SERVICES_PLUGIN_MODULES` and `PORTAL_SERVICES_PLUGIN_MODULES`.
+"""
 INPUT_FUNCTIONS: Final = "evennia_ai.npc.input_functions"
-"""Answers frames that have no input function (`INPUT_FUNC_MODULES`)."""
+"""Answers messages of web clients that no input function handles (`INPUT_FUNC_MODULES`)."""

@@ -1,7 +1,7 @@
-"""The settings of one NPC, declared once: a builder's changes to the game's settings.
+"""The settings of one NPC, each declared once. With them a builder changes settings of the game.
 
-A builder names a profile of models. Addresses and keys are only in the admin's settings.
-`evennia_ai.npc.npc_settings` stores the values and who changed them.
+A builder can name a profile of models, but only the admin's settings have addresses and keys.
+`evennia_ai.npc.npc_settings` stores the values, and who changed them.
 """
 
 from collections.abc import Mapping
@@ -59,11 +59,14 @@ _Limits = Annotated[dict[str, Annotated[int, Field(ge=0)]], AfterValidator(_know
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCSettings:
-    """The settings of an NPC. None or "" means the setting of the game or the profile."""
+    """The settings of an NPC.
+
+    None or "" means that the setting of the game or of the profile is used.
+    """
 
     profile: Annotated[str, AfterValidator(_known_profile)] = ""
     model: _Line = ""
-    """Another model at the address of the profile."""
+    """The name of another model at the address of the profile."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     reply_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -71,21 +74,21 @@ class NPCSettings:
     cooldown_seconds: _UpToADay | None = None
     engagement_seconds: _UpToADay | None = None
     tick_seconds: Annotated[float, Field(ge=0, le=30 * _DAY), AfterValidator(_leaving_time)] = 0.0
-    """How often it may act on its own; 0: never."""
+    """How many seconds pass before the NPC may act on its own; 0: it never does."""
     hop_limit: Annotated[int, Field(ge=0, le=100)] | None = None
     tools: _Words = ()
     limits: _Limits = field(default_factory=dict)
-    """Limits below those that the game gives it."""
+    """Limits that are lower than those that the game gives the NPC."""
     thinking: _Line = ""
-    """The NPC's gesture when its answer takes long."""
+    """What the NPC does when its answer takes long."""
     talkativeness: Annotated[float, Field(ge=0, le=1)] = 0.5
     languages: _Words | None = None
-    """The languages that it understands; None: all."""
+    """The languages that the NPC understands; None: all."""
     react_to: _Words = ()
-    """Kinds of events that it answers though they are not addressed to it."""
+    """The kinds of events that the NPC answers even if they are not addressed to it."""
 
     def applied_to(self, profile: ModelProfile) -> ModelProfile:
-        """Return the profile with this NPC's changes, except the model.
+        """Return the profile with this NPC's changes, except for the model.
 
         A reply length that would take the whole context is ignored.
         """
@@ -107,22 +110,22 @@ NAMES: Final = tuple(one.name for one in fields(NPCSettings))
 
 
 def check_settings(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
-    """Return the values in the form in which they are stored.
+    """Check an NPC's settings, and return them in the form in which they are stored.
 
     Raises:
         SettingError: a value is not allowed.
     """
-    read, problems = _checked(values)
+    read, problems = _check_values(values)
     if read is None:
         told = "; ".join(text for _, text in problems)
         end = "" if told.endswith("?") else "."
         raise SettingError(f"{who}: {told}{end} Nothing was changed.")
-    # Values of JSON types, so that an Attribute compares and shows them unchanged.
+    # Only JSON types, so that an Evennia Attribute compares and shows the values unchanged.
     return read.model_dump(mode="json", exclude_unset=True)
 
 
 def read_settings(values: Mapping[str, Any]) -> tuple[NPCSettings, tuple[str, ...]]:
-    """Return the settings in stored values, and the problems of values that are ignored."""
+    """Return the settings from stored values, and the problems of values that are ignored."""
     good, problems = usable_settings(values)
     return NPCSettings(**dict(strict_model(NPCSettings).model_validate(good))), tuple(problems)
 
@@ -130,12 +133,12 @@ def read_settings(values: Mapping[str, Any]) -> tuple[NPCSettings, tuple[str, ..
 def usable_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the stored values that are allowed, and the problems of the others.
 
-    A value may be wrong because the game's settings changed, or because other code wrote it.
+    A stored value may be wrong because the game's settings changed, or because other code wrote it.
     """
     told: list[str] = []
     good = {str(name): value for name, value in values.items()}
     while True:
-        read, problems = _checked(good)
+        read, problems = _check_values(good)
         if read is not None:
             return good, told
         told += [text for _, text in problems]
@@ -143,8 +146,8 @@ def usable_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
             good.pop(name, None)
 
 
-def _checked(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[str, str]]]:
-    """Return the values, or the names of wrong values, each with its problem."""
+def _check_values(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[str, str]]]:
+    """Check values. Return them as a model, or else the wrong names, each with its problem."""
     try:
         read = strict_model(NPCSettings).model_validate(dict(values))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""`EVENNIA_AI_WORKERS`: who does background work, and how many jobs may wait."""
+"""The setting `EVENNIA_AI_WORKERS`: who does background work, and how many jobs may wait."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from evennia_ai.engine.foreign.fields import Must, read_fields
 Queue = Literal["inprocess", "procrastinate"]
 PROCRASTINATE: Final = "procrastinate"
 QUEUE_APP: Final = "procrastinate.contrib.django"
-"""The Django app with the queue's tables. It must be in INSTALLED_APPS."""
+"""The Django app that has the queue's tables. A game with workers lists it in INSTALLED_APPS."""
 
 
 def _are_caps(given: object) -> bool:
@@ -26,16 +26,19 @@ class WorkerSettings:
     """Who does background work, and how many jobs may wait."""
 
     queue: Queue = "inprocess"
-    """"inprocess": the game does it. "procrastinate": workers do it, by the game's database."""
+    """"inprocess": the game does the work.
+
+    "procrastinate": workers do it, through the game's database.
+    """
     most_waiting: Annotated[int, Field(ge=1, le=10**6)] = 1000
-    """How many jobs of a kind may wait. Further jobs are not created."""
+    """How many jobs of one kind may wait. No further jobs are created."""
     caps: Annotated[
         Mapping[str, int],
         Must('a dictionary of whole numbers, such as {"observe": 200}', _are_caps),
     ] = field(default_factory=dict)
-    """The same limit for single kinds."""
+    """Other limits on waiting jobs, for single kinds of jobs."""
     stalled_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
-    """After this time without a sign of its worker, another worker gets the job."""
+    """After how many seconds without a sign of its worker a job is given to another worker."""
 
     @property
     def in_workers(self) -> bool:

@@ -1,1 +1,1 @@
-"""Knowledge bases in a MediaWiki, reached through its API in the bridge's thread."""
+"""Use a MediaWiki as a knowledge base, through its API. Requests run in the bridge's thread."""

@@ -1,9 +1,9 @@
-"""A MediaWiki as the `Backend` of a knowledge base, and introductions of Wikipedia articles.
+"""The `Backend` of knowledge bases in a MediaWiki, and a source of introductions from Wikipedia.
 
-Every result is a Deferred: requests run in the bridge's thread with a time limit, and the game
-continues meanwhile. A page is written only if nobody changed it since the draft was made. An
-introduction grounds a text in facts about something real. It is off unless the game sets an
-address.
+Every result is a Deferred, because requests run in the bridge's thread with a time limit while the
+game continues. A page is written only if nobody has changed it since the draft was made. With an
+introduction of a Wikipedia article, the lorekeeper can base a text on facts about something real.
+This is off unless the game sets an address.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ _CONFLICTS: Final = frozenset({"editconflict", "articleexists", "missingtitle"})
 
 
 class PageWriter:
-    """Writes pages of one wiki."""
+    """A writer of pages in one wiki."""
 
     def __init__(self, client: WikiClient, names: Names, reader: PageReader) -> None:
         self._client = client
@@ -59,7 +59,7 @@ class PageWriter:
         self._reader = reader
 
     async def write(self, draft: PageDraft) -> Page:
-        """Write a draft, and return the page.
+        """Write a draft to the wiki, and return the page.
 
         Raises:
             WikiError: nothing was written, or the outcome is not known; the text says why.
@@ -68,12 +68,12 @@ class PageWriter:
         title = self._names.title_of(name)
         if title is None:
             raise self._problem(f"can have no page '{name}'; see which namespaces it has")
-        there = await self._there(title)
+        there = await self._current_page(title)
         revision = "" if there is None else str(there.revision)
         if revision != draft.was:
             raise await self._conflict(draft, there)
         await self._edit(draft, title)
-        written = await self._there(title)
+        written = await self._current_page(title)
         pages = await self._reader.texts([written] if written is not None else [])
         if written is None or written.revision not in pages:
             raise self._problem(
@@ -81,8 +81,8 @@ class PageWriter:
             )
         return pages[written.revision]
 
-    async def _there(self, title: str) -> CurrentRevision | None:
-        """Return the current revision of the page with exactly this title, or None."""
+    async def _current_page(self, title: str) -> CurrentRevision | None:
+        """Return the newest revision of the page with exactly this title, or None."""
         answer = await self._client.ask(action="query", prop="info", titles=title)
         told = objects_at(answer, "query", "pages")
         return current_of(told[0], self._names) if told else None
@@ -95,7 +95,7 @@ class PageWriter:
         except WikiError as error:
             if error.code not in _CONFLICTS:
                 raise
-            conflict = await self._conflict(draft, await self._there(title))
+            conflict = await self._conflict(draft, await self._current_page(title))
             raise conflict from None
         edit = object_at(answer, "edit")
         if text(edit, "result") != "Success":
@@ -103,7 +103,7 @@ class PageWriter:
             raise self._problem(f"did not take the page '{title}' and said: {said}; edit it there")
 
     async def _conflict(self, draft: PageDraft, there: CurrentRevision | None) -> WikiError:
-        """Return the error for a page that changed after the draft was made."""
+        """Return the error for a page that was changed after the draft was made."""
         name = draft.page.name
         if there is None:
             return self._problem(f"has no page '{name}' any more; write it as a new one")
@@ -120,7 +120,7 @@ class PageWriter:
         )
 
     def _written(self, page: Page) -> str:
-        """Return a page's text for the wiki. A redirect must begin with its keyword."""
+        """Return a page's text as the wiki needs it. A redirect must begin with its keyword."""
         if page.meta.redirect is None:
             return write_wikitext(page)
         target = self._names.title_of(page.meta.redirect) or page.meta.redirect.full
@@ -131,7 +131,7 @@ class PageWriter:
 
 
 def _summary(draft: PageDraft) -> str:
-    """Return the summary of the edit for the page's history."""
+    """Return the summary of the edit, which the page's history in the wiki shows."""
     words = " ".join(f"{draft.note or 'Written in the game'} (approved by {draft.by})".split())
     return words[:SUMMARY_CHARACTERS]
 
@@ -143,7 +143,7 @@ MOST_PAGES: Final = 10_000
 
 
 class MediaWikiBackend:
-    """The knowledge base `key`, with pages in the wiki at `site`."""
+    """The knowledge base `key`, whose pages are in the wiki at `site`."""
 
     def __init__(
         self, key: str, site: Site, bridge: AsyncBridge, *, languages: Languages = ()
@@ -156,9 +156,9 @@ class MediaWikiBackend:
         )
 
     def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
-        """Return the pages with these names. Titles in another case and aliases are found too."""
+        """Return the pages with these names. Other case and aliases are accepted."""
         wanted = tuple(names)
-        return self._asked(lambda wiki: _fetched(wiki, wanted))
+        return self._asked(lambda wiki: _fetch_pages(wiki, wanted))
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
@@ -174,7 +174,7 @@ class MediaWikiBackend:
     def linking(self, names: Sequence[PageName]) -> Deferred[Sequence[Sequence[PageName]]]:
         """Return, for each of these pages, the names of the pages that it links to."""
         wanted = tuple(names)
-        return self._asked(lambda wiki: _linked(wiki, wanted))
+        return self._asked(lambda wiki: _linked_names(wiki, wanted))
 
     def pages(self, *, most_characters: int) -> Deferred[Sequence[Page] | None]:
         """Return all pages, or None if they have more than `most_characters` together."""
@@ -190,7 +190,7 @@ class MediaWikiBackend:
         return self._asked(lambda wiki: wiki.writer.write(draft), too_late=UNKNOWN)
 
     def close(self) -> None:
-        """Close the connections, if there are any."""
+        """Close the connections to the wiki, if there are any."""
         self._connection.close()
 
     def _asked(
@@ -199,10 +199,10 @@ class MediaWikiBackend:
         return self._bridge.run(lambda: self._in_time(work, too_late))
 
     async def _in_time(self, work: "Callable[[_Wiki], Awaitable[T]]", too_late: str) -> T:
-        """Return the result of `work`.
+        """Return the result of `work`, within the time limit.
 
         Raises:
-            WikiError: it took too long.
+            WikiError: the work took too long.
         """
         try:
             async with asyncio.timeout(self._site.whole_seconds):
@@ -214,7 +214,7 @@ class MediaWikiBackend:
 
 
 class _Connection:
-    """A client, and what it learnt about its wiki at the first request."""
+    """A client, and what the first request has shown about its wiki."""
 
     def __init__(self, site: Site, languages: Languages) -> None:
         self.client = WikiClient(site)
@@ -226,7 +226,7 @@ class _Connection:
         """Return the wiki with its namespaces.
 
         Raises:
-            WikiError: the wiki did not list them.
+            WikiError: the wiki did not list its namespaces.
         """
         async with self._finding_out:
             if self._wiki is None:
@@ -236,7 +236,7 @@ class _Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wiki:
-    """A wiki with known namespaces, and the objects that read, search and write it."""
+    """A wiki with known namespaces, and the objects that read, search and write its pages."""
 
     names: Names
     reader: PageReader
@@ -259,7 +259,7 @@ async def _found_out(client: WikiClient, languages: Languages) -> _Wiki:
     )
 
 
-async def _fetched(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
+async def _fetch_pages(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
     pages = await wiki.reader.pages(names)
     missing = [name for name, page in zip(names, pages, strict=True) if page is None]
     if not missing:
@@ -268,12 +268,15 @@ async def _fetched(wiki: _Wiki, names: Sequence[PageName]) -> list[Page | None]:
     return [page or otherwise.get(name) for name, page in zip(names, pages, strict=True)]
 
 
-async def _linked(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageName]]:
+async def _linked_names(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageName]]:
     return [page.links if page else () for page in await wiki.reader.pages(names)]
 
 
 async def _all_pages(wiki: _Wiki, most_characters: int) -> list[Page] | None:
-    """Return all pages of our namespaces, or None as soon as they are too large."""
+    """Return all pages of our namespaces.
+
+    Return None as soon as they are too large together.
+    """
     places = [one for space in NAMESPACES for one in wiki.names.numbers_of(space)]
     current = await wiki.reader.all_current(
         places, most=MOST_PAGES, most_bytes=most_characters * MOST_BYTES_A_CHARACTER
@@ -293,14 +296,14 @@ INTRO_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intro:
-    """The introduction of an article as plain text, with the article's title."""
+    """The introduction of a Wikipedia article as plain text, with the article's title."""
 
     title: str
     text: str
 
 
 class Wikipedia:
-    """The encyclopedia at one address, such as https://en.wikipedia.org/w/api.php."""
+    """A Wikipedia, given by its address such as https://en.wikipedia.org/w/api.php."""
 
     def __init__(self, api: str, bridge: AsyncBridge) -> None:
         self._site = replace(
@@ -313,9 +316,11 @@ class Wikipedia:
         self._client = PerLoop(bridge, lambda: WikiClient(self._site), WikiClient.close)
 
     def intro(self, entity: str) -> Deferred[Intro | None]:
-        """Return the introduction of the article about `entity`, or None. May fail with WikiError.
+        """Return the introduction of the article about `entity`, or None.
 
-        A page that lists several meanings of a name counts as no article.
+        The Deferred may fail with WikiError.
+
+        Pages that only list several meanings of a name are ignored.
         """
         return self._bridge.run(lambda: self._intro(entity))
 
@@ -340,7 +345,7 @@ class Wikipedia:
 
 
 def _title(entity: str) -> str:
-    """Return the title to ask for; "" if no article can have it."""
+    """Return the title to ask for, or "" if no article can have this name."""
     try:
         name = page_name(entity)
     except TitleError:
@@ -357,7 +362,7 @@ def _intro_of(page: dict[str, Any]) -> Intro | None:
 
 
 def _short(said: str) -> str:
-    """Return the text up to the last sentence that fits, or up to the last word."""
+    """Return the text up to the last sentence that fits, or else up to the last word that fits."""
     if len(said) <= INTRO_CHARACTERS:
         return said
     ends = [end.end() for end in SENTENCE_END.finditer(said[: INTRO_CHARACTERS + 1])]

@@ -1,9 +1,9 @@
-"""A client for the API of a MediaWiki: reads answers, logs in, gets tokens, follows continuations.
+"""A client for the API of a MediaWiki (https://www.mediawiki.org/wiki/API:Main_page).
 
-https://www.mediawiki.org/wiki/API:Main_page. It runs in the bridge's thread. The form of an answer
-is not guaranteed: each reader returns the parts that have the expected form and ignores the rest.
-Failures are values (`WikiRefusal`) below `WikiClient`. Its errors never contain the password, a
-token or a cookie.
+It reads answers, logs in, gets tokens and follows continuations, all in the bridge's thread. The
+form of an answer is not guaranteed, so each reader returns the parts that have the expected form
+and ignores the rest. Below `WikiClient`, failures are values (`WikiRefusal`). Errors never contain
+the password, a token or a cookie.
 """
 
 import asyncio
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 _AGAIN_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _UNTOUCHED_STATUS: Final = frozenset({429, 503})
 _AGAIN_CODES: Final = frozenset({"maxlag", "ratelimited"})
-"""The wiki's error codes for "later": its database lags, or requests come too often."""
+"""Error codes of a wiki that mean "try later": its database lags, or requests come too often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WikiRefusal(FailedAttempt):
-    """Why a request has no answer."""
+    """The reason why a request to a wiki got no answer."""
 
     why: str
     code: str = ""
-    """The wiki's error code; "" if the problem has none."""
+    """The wiki's error code; "" if the failure has none."""
     untouched: bool = False
-    """True if it is certain that nothing was changed."""
+    """True if the failed request certainly changed nothing."""
 
 
 def read_answer(
     status: int, headers: Mapping[str, str], body: bytes
 ) -> dict[str, Any] | WikiRefusal:
-    """Return the JSON object of an answer, or why there is none.
+    """Return the JSON object in an answer, or the reason why there is none.
 
-    Names of `headers` are in lower case.
+    Names of `headers` must be in lower case.
     """
     wait = retry_after_seconds(headers)
     answer = json_object(body)
@@ -77,26 +77,26 @@ def read_answer(
 
 
 def object_at(answer: Any, *path: str) -> dict[str, Any]:
-    """Return the object at a path; empty if there is none."""
+    """Return the object at a path of members; empty if there is none."""
     for step in path:
         answer = answer.get(step) if isinstance(answer, dict) else None
     return answer if isinstance(answer, dict) else {}
 
 
 def objects_at(answer: Any, *path: str) -> list[dict[str, Any]]:
-    """Return the objects in the list at a path."""
+    """Return the objects in the list at a path of members; empty if there is none."""
     found = object_at(answer, *path[:-1]).get(path[-1])
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def text(answer: Mapping[str, Any], name: str) -> str:
-    """Return a text; "" if the value is no text."""
+    """Return the text of a member; "" if its value is not a text."""
     found = answer.get(name)
     return found if isinstance(found, str) else ""
 
 
 def number(answer: Mapping[str, Any], name: str) -> int:
-    """Return a whole number; 0 if the value is none."""
+    """Return the whole number of a member; 0 if its value is not one."""
     found = answer.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
@@ -114,21 +114,24 @@ def _refused(problem: dict[str, Any], wait: float | None) -> WikiRefusal:
 
 
 MAX_ANSWER_BYTES: Final = 9_000_000
-"""The most bytes of one answer. A MediaWiki limits the texts in one to 8 MB."""
+"""The most bytes of one answer. A MediaWiki limits the texts of one answer to 8 MB."""
 
 LONGEST_ADDRESS: Final = 1_500
-"""Longer requests are sent in the body, not in the address."""
+"""The longest request that is sent in the address. Longer ones are sent in the body."""
 
 LONGEST_PAUSE_SECONDS: Final = 20.0
 MAX_LAG_SECONDS: Final = 5
-"""The most lag of the wiki's database. Beyond it we pause, as MediaWiki's manual asks."""
+"""The longest lag of the wiki's database that we accept.
+
+If it is longer, we wait, as MediaWiki's manual asks.
+"""
 
 _ALWAYS: Final = {"format": "json", "formatversion": "2", "maxlag": str(MAX_LAG_SECONDS)}
 _CONNECTIONS: Final = 3
 
 
 class Transport:
-    """The connections to a site. They belong to the loop that made them."""
+    """The connections to one wiki. They belong to the asyncio loop that opened them."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -140,7 +143,8 @@ class Transport:
     ) -> dict[str, Any] | WikiRefusal:
         """Send a request, with retries, and return the final answer.
 
-        A request that `changes` something is repeated only if it certainly had no effect.
+        A request that changes something (`changes`) is repeated only if the failed one certainly
+        had no effect.
         """
 
         async def attempt() -> dict[str, Any] | WikiRefusal:
@@ -213,13 +217,13 @@ def _unreachable(problem: NoConnection | BrokenOff) -> WikiRefusal:
 
 
 MOST_TITLES: Final = 50
-"""The most titles or revisions in one request of a normal account."""
+"""The most titles or revisions that a normal account may name in one request."""
 
 MOST_CONTINUED: Final = 200
-"""The most parts of one answer."""
+"""The most continuations of one answer that are followed."""
 
 SEVERAL: Final = "\x1f"
-"""Separates several values. It is used instead of `|`, which may be in a value."""
+"""The character that separates several values. Unlike `|`, it cannot be part of a value."""
 
 UNKNOWN: Final = "it is not known whether the page was written: look at it first"
 
@@ -228,7 +232,10 @@ _STALE_TOKEN: Final = "badtoken"  # noqa: S105 - the API's word, no password
 
 
 class WikiError(BackendError):
-    """A wiki gave no answer. `code` is its error code, or ""."""
+    """A wiki gave no answer.
+
+    `code` is the wiki's error code, or "".
+    """
 
     def __init__(self, site: Site, why: str, *, code: str = "") -> None:
         self.code = code
@@ -238,7 +245,7 @@ class WikiError(BackendError):
 
 
 class WikiClient:
-    """A client for one wiki with one account. It belongs to the loop that made it."""
+    """A client for one wiki and one account. It belongs to the asyncio loop that made it."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -251,12 +258,12 @@ class WikiClient:
         """Return the answer to a request.
 
         Raises:
-            WikiError: there is none; the text says why and what to do.
+            WikiError: the wiki gave no answer; the text says why and what to do.
         """
         return self._taken(await self._as_user(asked, changes=False))
 
     def ask_on(self, **asked: str) -> "aclosing[AsyncGenerator[dict[str, Any]]]":
-        """Return an iterator over all parts of an answer, for a `with` block."""
+        """Yield an iterator over an answer and all its continuations (`async with`)."""
         return aclosing(self._parts(asked))
 
     async def _parts(self, asked: dict[str, str]) -> AsyncGenerator[dict[str, Any]]:
@@ -274,10 +281,10 @@ class WikiClient:
         )
 
     async def change(self, **asked: str) -> dict[str, Any]:
-        """Send a request that changes something, with the token that it needs.
+        """Send a request that changes something, with the token that the wiki requires for it.
 
         Raises:
-            WikiError: it was refused, or its effect is not known.
+            WikiError: the wiki refused the request, or its effect is not known.
         """
         outcome = await self._with_token(asked)
         if isinstance(outcome, WikiRefusal) and outcome.code == _STALE_TOKEN:
@@ -300,19 +307,19 @@ class WikiClient:
     async def _as_user(
         self, asked: Mapping[str, str], *, changes: bool
     ) -> dict[str, Any] | WikiRefusal:
-        """Send a request as the configured user, and log in first if needed."""
+        """Send a request as the configured user. Log in first if that is needed."""
         if not self.site.user:
             return await self._transport.answer(asked, changes=changes)
         mine = {**asked, "assert": "user"}
-        if refused := await self._entered():
+        if refused := await self._log_in_once():
             return refused
         outcome = await self._transport.answer(mine, changes=changes)
         if isinstance(outcome, WikiRefusal) and outcome.code in _LOGGED_OUT and not changes:
             self._logged_in, self._token = False, ""
-            return await self._entered() or await self._transport.answer(mine)
+            return await self._log_in_once() or await self._transport.answer(mine)
         return outcome
 
-    async def _entered(self) -> WikiRefusal | None:
+    async def _log_in_once(self) -> WikiRefusal | None:
         async with self._entering:
             if not self._logged_in:
                 refused = await self._log_in()
@@ -321,7 +328,7 @@ class WikiClient:
         return None
 
     async def _log_in(self) -> WikiRefusal | None:
-        """Log in with a bot password (Special:BotPasswords)."""
+        """Log in with a bot's name and password (Special:BotPasswords)."""
         wanted = {"action": "query", "meta": "tokens", "type": "login"}
         answer = await self._transport.answer(wanted)
         if isinstance(answer, WikiRefusal):
@@ -352,7 +359,7 @@ class WikiClient:
 
 
 def join_values(values: Iterable[str]) -> str:
-    """Return several values as one parameter, whatever characters they have."""
+    """Return several values as one parameter, whatever characters the values contain."""
     return "".join(f"{SEVERAL}{value}" for value in values)
 
 

@@ -1,9 +1,9 @@
-"""Search for pages of a wiki: by words, by the start of a title, or by other spellings of one.
+"""Search for pages of a wiki: by words, by the start of a title, or by another spelling of it.
 
-The search of a plain MediaWiki requires all words, has no order, and looks in titles or in texts
-but not in both. So a small wiki is read completely, once, and searched here. A larger wiki is asked
-for each word separately. The results are read and ranked here, with the same score as pages in the
-game's database.
+The search of a plain MediaWiki requires all words, does not rank results, and looks either in
+titles or in texts. So a small wiki is read completely once, and searched here. A larger wiki is
+asked for each word separately. The results are read and ranked here, with the same score as pages
+in the game's database.
 """
 
 import asyncio
@@ -40,33 +40,37 @@ from evennia_ai.services.wiki.reading import MOST_KEPT, Names, PageReader
 
 SMALL_PAGES: Final = 300
 SMALL_BYTES: Final = 4_000_000
-"""The most bytes of a wiki that is read completely. Its texts are cached."""
+"""The largest wiki that is read completely, in bytes of its texts. The texts are cached."""
 
 MOST_WORDS: Final = 6
-"""The most words of a query that are sent to a wiki: the longest, which are most specific."""
+"""How many words of a query are sent to a wiki.
+
+The longest are sent, because they are most specific.
+"""
 
 MOST_LISTED: Final = 10_000
 MOST_OTHERWISE: Final = 10
-"""The most missing titles per call that are looked for in other spellings."""
+"""How many missing titles per call are searched for in other spellings."""
 
 _BEGINNING_FROM: Final = 4
-_NO_TITLES: Final = "search-title-disabled"  # then the wiki's text search covers titles too
+# From this length on, the wiki's text search covers titles too.
+_NO_TITLES: Final = "search-title-disabled"
 
 
 _Called = tuple[PageName, Page]
-"""A page, and the name by which it was found: its own or that of a redirect."""
+"""A page together with the name by which it was found: its own or that of a redirect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """The result of one search. `total` is the number of pages that the wiki reported."""
+    """The result of one search. `total` is how many pages the wiki has found."""
 
     names: tuple[PageName, ...]
     total: int
 
 
 class Finder:
-    """A search of one wiki, which has about `pages_there` pages."""
+    """A search engine for one wiki, which has about `pages_there` pages."""
 
     def __init__(
         self,
@@ -96,14 +100,17 @@ class Finder:
             return []
         if (pages := await self._all_pages(places)) is not None:
             words = [self._words_of(*one) for one in pages]
-            return self._ranked(pages, rarities_among(asked, words))[:limit]
-        found, rarities = await self._asked_there(_words_there(query, self._languages), places)
+            return self._rank_pages(pages, rarities_among(asked, words))[:limit]
+        found, rarities = await self._search_wiki(_search_terms(query, self._languages), places)
         untold = {word: counts for word, counts in asked.items() if word not in rarities}
         among_these = rarities_among(untold, [self._words_of(*one) for one in found])
-        return self._ranked(found, {**rarities, **among_these})[:limit]
+        return self._rank_pages(found, {**rarities, **among_these})[:limit]
 
     async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
-        """Return the names of pages in a namespace whose titles have a prefix, no redirects."""
+        """Return the names of pages in a namespace whose titles have a prefix.
+
+        Redirects are left out.
+        """
         found: list[PageName] = []
         for place, label in self._names.numbers_of(namespace).items():
             if label.casefold().startswith(prefix.casefold()):
@@ -114,16 +121,16 @@ class Finder:
         return sorted(found, key=lambda name: name.title)
 
     async def otherwise(self, names: Sequence[PageName]) -> dict[PageName, Page]:
-        """Return pages whose title or alias is one of these names in another case."""
+        """Return the pages whose title or alias is one of these names in another case."""
         wanted = names[:MOST_OTHERWISE]
-        found = [await self._called(name) for name in wanted]
+        found = [await self._page_called(name) for name in wanted]
         return {name: page for name, page in zip(wanted, found, strict=True) if page is not None}
 
-    async def _called(self, name: PageName) -> Page | None:
-        words, places = _words_there(name.title, self._languages), self._places([name.namespace])
+    async def _page_called(self, name: PageName) -> Page | None:
+        words, places = _search_terms(name.title, self._languages), self._places([name.namespace])
         if not words or not places:
             return None
-        titles = (await self._found(" ".join(words), places)).names[:MOST_TITLES]
+        titles = (await self._find_pages(" ".join(words), places)).names[:MOST_TITLES]
         pages = await self._reader.pages(titles)
         there = [(title, page) for title, page in zip(titles, pages, strict=True) if page]
         return next((page for title, page in there if _is_called(title, page, name)), None)
@@ -146,28 +153,34 @@ class Finder:
             if target is not None and target.meta.redirect is None
         ]
 
-    async def _asked_there(
+    async def _search_wiki(
         self, words: Mapping[str, Mapping[str, float]], places: list[int]
     ) -> tuple[list[_Called], dict[str, float]]:
-        """Return the results of the wiki's own search, and the weight of each word in the wiki.
+        """Search with the wiki's own search.
+
+        Return the pages found, and the weight of each word.
 
         Args:
-            words: The words for the wiki, each with our words and their weights.
+            words: The search terms for the wiki, each with the words of our index that it stands
+                for and their weights.
         """
         asked = dict.fromkeys([" ".join(words), *words])
-        all_words, *each = await asyncio.gather(*(self._found(one, places) for one in asked))
-        each = each or [all_words]  # a single word was asked for once
+        all_words, *each = await asyncio.gather(*(self._find_pages(one, places) for one in asked))
+        each = each or [all_words]  # A query of one word was sent only once.
         rarities = {
             ours: counts * word_rarity(one.total, pages=max(self._pages_there, one.total))
             for word, one in zip(words, each, strict=True)
             for ours, counts in words[word].items()
         }
-        names = _likeliest(all_words, list(zip(words.values(), each, strict=True)), rarities)
+        names = _likeliest_pages(all_words, list(zip(words.values(), each, strict=True)), rarities)
         pages = await self._reader.pages(names)
         return [(name, page) for name, page in zip(names, pages, strict=True) if page], rarities
 
-    def _ranked(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
-        """Return the pages that match, best first. A page with several names has its best score."""
+    def _rank_pages(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
+        """Return the pages that match, best first.
+
+        A page that was found by several names gets its best score.
+        """
         best: dict[PageName, tuple[float, Page]] = {}
         for name, page in pages:
             score = score_page(self._words_of(name, page), rarities)
@@ -179,7 +192,10 @@ class Finder:
         ]
 
     def _words_of(self, name: PageName, page: Page) -> PageWords:
-        """Return the words of a page. A redirect has its own title and the words of its target."""
+        """Return the indexed words of a page.
+
+        A redirect has its own title and the words of its target.
+        """
         key = (page.name, page.revision)
         if key not in self._kept_words:
             if len(self._kept_words) >= MOST_KEPT:
@@ -201,8 +217,8 @@ class Finder:
         wanted = [one for one in NAMESPACES if not namespaces or one in namespaces]
         return [place for one in wanted for place in self._names.numbers_of(one)]
 
-    async def _found(self, words: str, places: list[int]) -> _Found:
-        """Return the titles and texts that have all of these words."""
+    async def _find_pages(self, words: str, places: list[int]) -> _Found:
+        """Return the pages whose titles, or whose texts, contain all of these words."""
         titles, texts = await asyncio.gather(
             self._searched(words, places, what="title"), self._searched(words, places, what="text")
         )
@@ -243,15 +259,16 @@ class Finder:
         return self._names.name_of(number(told, "ns"), text(told, "title"))
 
 
-def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]]:
-    """Return the words to send to a wiki, each with our words and their weights: the longest ones.
+def _search_terms(query: str, languages: Languages) -> dict[str, dict[str, float]]:
+    """Return the search terms to send to a wiki: the longest words of a query.
 
-    Short words are not specific, so they are sent only if there are no others. All are lower-case
-    letters and digits, so a query cannot contain search operators. We add the star, which finds
-    longer forms.
+    Each term has the words of our index that it stands for, with their weights. Short words are not
+    specific, so they are sent only if there are no others. All terms are lower-case letters and
+    digits, so a query cannot contain search operators. We add the star, which finds longer forms of
+    a word.
     """
     plain = normalize("NFC", query[:MOST_QUERY_CHARACTERS]).casefold().replace("_", " ")
-    forms = {word: _form(word, languages) for word in split_words(plain)}
+    forms = {word: _search_term(word, languages) for word in split_words(plain)}
     forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
     ours = {form: query_weights(word, languages) for word, form in forms.items()}
     known = [form for form in ours if ours[form]]
@@ -260,22 +277,22 @@ def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]
     return {form: ours[form] for form in longest}
 
 
-def _form(word: str, languages: Languages) -> str:
-    """Return a word in the form in which a search finds its other forms too."""
+def _search_term(word: str, languages: Languages) -> str:
+    """Return the search term that finds a word and its other forms."""
     beginning = word
     while not all(ours.startswith(beginning) for ours in query_weights(word, languages)):
         beginning = beginning[:-1]
-    if beginning.endswith(("y", "i")):  # "ferry" must also find "ferries"
+    if beginning.endswith(("y", "i")):  # "ferry" must also find "ferries".
         beginning = beginning[:-1]
     return f"{beginning}*" if len(beginning) >= _BEGINNING_FROM else word
 
 
-def _likeliest(
+def _likeliest_pages(
     together: _Found,
     each: Iterable[tuple[Iterable[str], _Found]],
     rarities: Mapping[str, float],
 ) -> list[PageName]:
-    """Return the pages worth reading: those with the most and the rarest words."""
+    """Return the pages worth reading: those that contain the most and the rarest words."""
     worth = dict.fromkeys(together.names, 0.0)
     for words, found in each:
         for name in found.names:
@@ -286,6 +303,6 @@ def _likeliest(
 
 
 def _is_called(title: PageName, page: Page, name: PageName) -> bool:
-    """True if a page that was found under a title has a name in another case."""
+    """True if a page that was found by a title has a certain name in any case."""
     known = {title.folded, page.name.folded, *(alias.casefold() for alias in page.meta.aliases)}
     return title.namespace == name.namespace and name.folded in known

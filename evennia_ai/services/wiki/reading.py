@@ -1,7 +1,8 @@
 """Read pages of a wiki in batches, cache them, and translate names.
 
 The text of a revision never changes, so it is cached by the revision's number. Each request asks
-for the newest revision. The wiki's names of namespaces and pages are translated into ours.
+for the newest revision. A wiki has its own names for namespaces and pages, which are translated
+into ours.
 """
 
 import logging
@@ -29,17 +30,20 @@ _NAMED: Final[tuple[Namespace, ...]] = ("Instructions", "Sources")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The namespaces of one wiki."""
+    """The namespaces of one wiki, and how its names translate into ours."""
 
     subjects: Mapping[Namespace, int]
-    """The wiki's ids of our namespaces, without Talk."""
+    """The wiki's ids of our namespaces, without their Talk namespaces."""
     labels: Mapping[int, str]
-    """The wiki's prefix of titles, by namespace id."""
+    """The prefix that titles in a namespace have in the wiki, by the namespace's id."""
     known: Mapping[str, int]
-    """The ids of all words that the wiki accepts as a namespace, in lower case."""
+    """The namespace ids for all words that the wiki accepts as a namespace.
+
+    The words are in lower case.
+    """
 
     def title_of(self, name: PageName) -> str | None:
-        """Return the wiki's title of a page, or None if the wiki cannot have such a page."""
+        """Return the wiki's title for a page of ours, or None if the wiki cannot have it."""
         place = self._place_of(name)
         if place is None or self.is_elsewhere(place[1]):
             return None
@@ -47,7 +51,7 @@ class Names:
         return title if number_there == MAIN else f"{self.labels[number_there]}:{title}"
 
     def name_of(self, number_there: int, title: str) -> PageName | None:
-        """Return our name of a page of the wiki, or None if it is in no namespace of ours."""
+        """Return our name for a page of the wiki, or None if it is in no namespace of ours."""
         bare = title if number_there == MAIN else title.partition(":")[2]
         for namespace, subject in self.subjects.items():
             if number_there == subject:
@@ -58,7 +62,7 @@ class Names:
         return None
 
     def linked(self, name: PageName) -> PageName | None:
-        """Return the page that a link in a text of the wiki leads to, or None."""
+        """Return the page to which a link in a text of the wiki leads, or None."""
         if name.namespace != "Main":
             return name
         head, colon, rest = name.title.lstrip(":").partition(":")
@@ -68,7 +72,7 @@ class Names:
         return self.name_of(number_there, f"{head}:{rest.strip()}")
 
     def numbers_of(self, namespace: Namespace) -> dict[int, str]:
-        """Return the wiki's ids of a namespace, each with the prefix of our titles there."""
+        """Return the wiki's ids for our namespace, each with the prefix of our titles."""
         if namespace != "Talk":
             return {self.subjects[namespace]: ""} if namespace in self.subjects else {}
         return {
@@ -78,7 +82,7 @@ class Names:
         }
 
     def is_elsewhere(self, title: str) -> bool:
-        """True if the wiki would take the start of a title for one of its namespaces."""
+        """True if the wiki would take the beginning of a title for one of its namespaces."""
         head, colon, _ = title.lstrip(": ").partition(":")
         return title.startswith(":") or (bool(colon) and _folded(head) in self.known)
 
@@ -97,7 +101,10 @@ class Names:
 
 
 def names_of(answer: dict[str, Any], told: Mapping[Namespace, int]) -> Names:
-    """Return the names of a wiki from its answer. `told` are an admin's own ids, which win."""
+    """Return the namespaces of a wiki from its answer.
+
+    `told` are ids from an admin's settings, which take precedence.
+    """
     there = object_at(answer, "query", "namespaces")
     labels = {
         number(one, "id"): text(one, "name") for one in there.values() if isinstance(one, dict)
@@ -118,7 +125,10 @@ def names_of(answer: dict[str, Any], told: Mapping[Namespace, int]) -> Names:
 
 
 def _named(namespace: Namespace, title: str) -> PageName | None:
-    """Return the page of a title in a namespace, or None if we would read another namespace."""
+    """Return our name for a title in a namespace.
+
+    Return None if we would read another namespace from the title.
+    """
     try:
         name = page_name(title, default=namespace)
     except TitleError:
@@ -139,12 +149,12 @@ log: Final = logging.getLogger(__name__)
 MOST_KEPT: Final = 1_000
 MOST_KEPT_CHARACTERS: Final = 8_000_000
 MOST_MOVES: Final = 5
-"""The most steps from a requested title to the page: spelling, then redirects."""
+"""The most steps from a requested title to its page: corrections of the title, then redirects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentRevision:
-    """The newest revision of an existing page. `size` is in bytes."""
+    """The newest revision of a page that exists. `size` is in bytes."""
 
     name: PageName
     page: int
@@ -153,7 +163,7 @@ class CurrentRevision:
 
 
 class PageReader:
-    """A reader of one wiki's pages by our names."""
+    """A reader of one wiki's pages. It uses our names for them."""
 
     def __init__(self, client: WikiClient, names: Names) -> None:
         self._client = client
@@ -161,7 +171,7 @@ class PageReader:
         self._kept = _Kept()
 
     async def pages(self, names: Sequence[PageName]) -> list[Page | None]:
-        """Return the current pages with these names, or None for each that is missing.
+        """Return the current page for each of these names, or None if the page is missing.
 
         Redirects are followed.
 
@@ -173,7 +183,7 @@ class PageReader:
         return [None if one is None else read.get(one.revision) for one in found]
 
     async def current(self, names: Sequence[PageName]) -> list[CurrentRevision | None]:
-        """Return the newest revisions that these names lead to, without their texts."""
+        """Return the newest revisions to which these names lead, without their texts."""
         titles = [self._names.title_of(name) for name in names]
         found: dict[str, CurrentRevision] = {}
         for batch in _batches(dict.fromkeys(one for one in titles if one is not None)):
@@ -188,7 +198,10 @@ class PageReader:
         most_bytes: int,
         kinds: Literal["all", "nonredirects"] = "nonredirects",
     ) -> list[CurrentRevision] | None:
-        """Return the newest revisions of all pages in these namespaces. None if it is too much."""
+        """Return the newest revisions of all pages in these namespaces.
+
+        Return None if there are too many.
+        """
         found: list[CurrentRevision] = []
         for place in places:
             wanted = {"generator": "allpages", "gapnamespace": str(place), "gaplimit": "max"}
@@ -203,7 +216,7 @@ class PageReader:
         return found
 
     async def texts(self, wanted: Sequence[CurrentRevision]) -> dict[int, Page]:
-        """Return the pages of these revisions, by revision number."""
+        """Return the pages with the texts of these revisions, by revision number."""
         pages = {one.revision: page for one in wanted if (page := self._kept.page(one))}
         missing = {one.revision: one for one in wanted if one.revision not in pages}
         for batch in _batches(missing):
@@ -215,7 +228,7 @@ class PageReader:
         return pages
 
     async def _current_of(self, titles: list[str]) -> dict[str, CurrentRevision]:
-        """Return the newest revisions that titles of the wiki lead to."""
+        """Return the newest revisions to which titles of the wiki lead."""
         wanted = {
             "action": "query",
             "prop": "info",
@@ -252,7 +265,7 @@ class PageReader:
                     content = object_at(revision, "slots", "main").get("content")
                     if isinstance(
                         content, str
-                    ):  # a revision hidden by the wiki's staff has no content
+                    ):  # A revision that the wiki's staff has hidden has no content.
                         found[number(revision, "revid")] = content
         return found
 
@@ -271,7 +284,7 @@ class PageReader:
 
 
 def current_of(told: dict[str, Any], names: Names) -> CurrentRevision | None:
-    """Return the newest revision in the wiki's description of a page, or None."""
+    """Return the newest revision from the wiki's description of a page, or None."""
     name = names.name_of(number(told, "ns"), text(told, "title"))
     page, revision = number(told, "pageid"), number(told, "lastrevid")
     if name is None or not page or not revision:
@@ -280,7 +293,10 @@ def current_of(told: dict[str, Any], names: Names) -> CurrentRevision | None:
 
 
 class _Kept:
-    """A cache of pages, limited in number and characters. The oldest page is removed first."""
+    """A cache of pages.
+
+    The number of pages and of characters is limited; the oldest page is removed first.
+    """
 
     def __init__(self) -> None:
         self._pages: OrderedDict[CurrentRevision, Page] = OrderedDict()
@@ -302,7 +318,10 @@ class _Kept:
 
 
 def _read(name: PageName, written: str, *, base: str) -> Page:
-    """Return the page of a text. If its markup is wrong, the page has the text only."""
+    """Return the page that a text describes.
+
+    If its markup is wrong, the page has only the text.
+    """
     try:
         return read_page(name, written)
     except MarkupError as error:

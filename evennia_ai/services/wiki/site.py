@@ -1,7 +1,7 @@
-"""Sites: the address of a wiki and how it may be used, as the game's settings say.
+"""Sites: the address of each wiki, and how it may be used, from the game's settings.
 
-pydantic reads the admin's dictionary; after that everything uses a `Site`. No setting contains a
-password: a site has the name of the environment variable that holds it.
+pydantic reads the admin's dictionary; after that everything uses a `Site`. Settings never contain a
+password, only the name of the environment variable that has it.
 """
 
 import re
@@ -55,23 +55,29 @@ _Number = Annotated[int, Field(ge=0, le=2**31)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A wiki and the game's account there. The settings of one wiki have the same names."""
+    """A wiki and the game's account in it.
+
+    The settings of a wiki have the same names as these fields.
+    """
 
     key: str
     api: Annotated[str, AfterValidator(_an_address)]
-    """The address that ends in api.php."""
+    """The address of the wiki's API, which ends in api.php."""
     user: str = ""
-    """The account. Without one, the wiki is used anonymously."""
+    """The account to log in with. Without one, the wiki is read anonymously."""
     password_env: Annotated[str, AfterValidator(_a_name)] = ""
     password: SecretText = field(default_factory=SecretText)
     namespaces: Annotated[dict[Namespace, _Number], AfterValidator(_are_for_texts)] = field(
         default_factory=dict
     )
-    """The wiki's ids of Instructions and Sources. Missing ones are looked up by name."""
+    """The wiki's ids of the namespaces Instructions and Sources.
+
+    Ids that are not given are looked up by name.
+    """
     request_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
-    """The time limit of one request."""
+    """The time limit of one request, in seconds."""
     whole_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
-    """The time limit of one question of the game, with all requests and pauses."""
+    """The time limit of one question of the game, with all its requests and pauses, in seconds."""
     max_retries: Annotated[int, Field(ge=0, le=10)] = 3
     user_agent: Annotated[
         str, Field(min_length=1, max_length=200), AfterValidator(_fits_a_header)
@@ -79,19 +85,19 @@ class Site:
 
     @property
     def host(self) -> str:
-        """Host and port, as errors name the wiki."""
+        """The host and port of the wiki, by which error messages name it."""
         return urlsplit(self.api).netloc
 
 
 Wikis = Mapping[str, Mapping[str, Any]]
-"""The wikis in the settings: their fields, by the key of the knowledge base."""
+"""The wikis in the settings. The key of the knowledge base leads to the wiki's fields."""
 
 _NOT_SAID: Final = frozenset({"key", "password"})
 _FIELDS: Final = tuple(name for name in strict_model(Site).model_fields if name not in _NOT_SAID)
 
 
 def read_wikis(given: Any, *, where: str) -> Wikis:
-    """Return the wikis in a setting.
+    """Return the checked wikis of a setting.
 
     Raises:
         FormatError: a field is wrong; the text names it and its wiki.
@@ -104,7 +110,7 @@ def read_wikis(given: Any, *, where: str) -> Wikis:
 
 
 def site_of(key: str, fields: Mapping[str, Any], *, password: SecretText) -> Site:
-    """Return the site of a knowledge base, from its fields in `read_wikis`."""
+    """Return the site of a knowledge base, from its fields in the result of `read_wikis`."""
     return Site(key=key, password=password, **fields)
 
 
@@ -132,7 +138,7 @@ def _read_wiki(key: Any, fields: Any, *, where: str) -> Mapping[str, Any]:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """Return the problem of one field. A value is never shown, because it might be a password."""
+    """Return the problem of one field. The value is never shown, because it might be a password."""
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         return f".{place}: is missing: the wiki's address, which ends in api.php"

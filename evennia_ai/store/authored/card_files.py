@@ -1,4 +1,7 @@
-"""Files of cards that are read, made or edited. Everything here works on values, in any thread."""
+"""Read, make and edit the files of cards.
+
+All functions work on values only, so any thread may call them.
+"""
 
 import json
 from collections.abc import Callable
@@ -12,7 +15,7 @@ from evennia_ai.store.authored.files import AuthoredFile, json_file
 
 
 def card_file(content: bytes, found: CardImport) -> AuthoredFile:
-    """Return the file with these bytes, from which `found` was read."""
+    """Return the card file with these bytes. `found` was read from them."""
     is_json = found.carrier == "json"
     source = (
         decode_utf8(content, where="card")
@@ -23,14 +26,14 @@ def card_file(content: bytes, found: CardImport) -> AuthoredFile:
 
 
 def new_card_file(card: Card, *, modified_at: int, limits: CardLimits) -> AuthoredFile:
-    """Return the JSON file of a card that is made in the game."""
+    """Return a new JSON file for a card that a builder makes in the game."""
     return json_file(dump_card(card, "json", modified_at=modified_at, limits=limits).decode())
 
 
 def edited_card_file(
     file: AuthoredFile, change: Callable[[Card], Card], *, modified_at: int, limits: CardLimits
 ) -> tuple[Card, Card, AuthoredFile | None]:
-    """Change a card and write its file in the same format.
+    """Change a card with `change`, and write its file in the same format.
 
     Returns:
         The card before the change, the card after it, and the file, or None if nothing changed.

@@ -1,4 +1,4 @@
-"""Character cards: imports, edits by builders, and the NPCs that play them."""
+"""Store character cards: imports, edits by builders, and which NPC plays which card."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,26 +23,26 @@ from evennia_ai.store.core.snapshots import Snapshots, changing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCard:
-    """A card: the JSON text in its file, and what the text may do."""
+    """A stored card: the JSON text of its file, and the grants that limit what the text may do."""
 
     name: str
     source: str = field(compare=False)
     sha256: str
-    """The hash of the file."""
+    """The hash of the card's file."""
     revision: int
     grants: Grants
     carrier: str = "json"
-    """The format of the file: json, png, apng or charx."""
+    """The format of the card's file: json, png, apng or charx."""
 
 
 class CardKind(ImportedKind[StoredCard]):
-    """Cards. Each NPC plays at most one."""
+    """The kind "card". Each NPC plays at most one card."""
 
     name = "card"
     state = "cards"
     table = models.Card
     scopes = ("npc",)
-    most_waiting = 5_000  # enough to import a whole folder at once
+    most_waiting = 5_000  # Enough to import a whole folder of cards at once.
 
     def to_row(self, value: StoredCard) -> dict[str, Any]:
         return {"file": self.file_of(value), "grants": grants_text(value.grants)}
@@ -90,10 +90,13 @@ class CardKind(ImportedKind[StoredCard]):
         scope: Scope = GAME,
         keeps_greetings: bool = False,
     ) -> StoredCard:
-        """Save a card. If its file changes, the greetings that builders chose from it are unset.
+        """Save a card.
+
+        If its file changes, the greetings that builders chose are unset.
 
         Args:
-            keeps_greetings: Each greeting has the same number in the new file, so the choices stay.
+            keeps_greetings: True if each greeting has the same number in the new file. Then the
+                choices stay.
         """
         old = self.current(key)
         if old is not None and old.sha256 != value.sha256 and not keeps_greetings:
@@ -112,7 +115,7 @@ def import_card(name: str, file: AuthoredFile, *, by: Actor) -> int | None:
         FormatError: the text of the card is not a strict JSON object, or it is too long.
     """
     with changing(CARDS.state, f"importing card '{name}'", by=by):
-        return CARDS.import_file(name, _stored(name, file, grants=NO_GRANTS), by=by)
+        return CARDS.import_file(name, _store_card_file(name, file, grants=NO_GRANTS), by=by)
 
 
 def save_card(
@@ -127,12 +130,12 @@ def save_card(
     """
     file = json_file(source) if isinstance(source, str) else source
     with changing(CARDS.state, f"saving card '{name}'", by=by):
-        card = _stored(name, file, grants=NO_GRANTS)
+        card = _store_card_file(name, file, grants=NO_GRANTS)
         return CARDS.approve_at_once(name, card, grants=grants, by=by)
 
 
 def create_card(name: str, file: AuthoredFile, *, by: Actor) -> StoredCard:
-    """Store a card that a builder wrote in the game. It has all grants.
+    """Store a card that a builder wrote in the game. The card gets all grants.
 
     Raises:
         StoreError: a card with this name exists.
@@ -141,7 +144,7 @@ def create_card(name: str, file: AuthoredFile, *, by: Actor) -> StoredCard:
     with changing(CARDS.state, f"creating card '{name}'", by=by):
         if CARDS.current(checked_name(name, what="card")) is not None:
             raise StoreError(f"a card '{name}' already exists; card/set changes it")
-        card = _stored(name, file, grants=ALL_GRANTS)
+        card = _store_card_file(name, file, grants=ALL_GRANTS)
         return CARDS.save(name, card, action="created", by=by)
 
 
@@ -152,10 +155,10 @@ def edit_card(
 
     Args:
         card: The card that the builder edited.
-        keeps_greetings: Each greeting has the same number in the new file.
+        keeps_greetings: True if each greeting has the same number in the new file.
 
     Raises:
-        EditConflictError: the card has another file by now.
+        EditConflictError: the card was changed meanwhile and has another file now.
         FormatError: the text of the card is not a strict JSON object, or it is too long.
     """
     name = card.name
@@ -164,12 +167,12 @@ def edit_card(
         if now is None or now.sha256 != card.sha256:
             newest, by_whom = CARDS.newest_number(name), CARDS.last_changed_by(name)
             raise EditConflictError(CARDS.called(name), card.revision, newest, by_whom)
-        edited = _stored(name, file, grants=now.grants)
+        edited = _store_card_file(name, file, grants=now.grants)
         return CARDS.save(name, edited, action="updated", by=by, keeps_greetings=keeps_greetings)
 
 
-def _stored(name: str, file: AuthoredFile, *, grants: Grants) -> StoredCard:
-    """Store the file of a card, and return the card, which is not saved yet."""
+def _store_card_file(name: str, file: AuthoredFile, *, grants: Grants) -> StoredCard:
+    """Store the file of a card, and return the card. The caller must save the card."""
     digest = check_file(
         file,
         what=CARDS.called(name),
@@ -188,7 +191,10 @@ def _stored(name: str, file: AuthoredFile, *, grants: Grants) -> StoredCard:
 
 
 card_or_none: Final = Snapshots(CARDS.state, CARDS.current)
-"""The card with this name, or None. The same object until it is changed."""
+"""Return the card with this name, or None.
+
+Every call returns the same object until the card is changed.
+"""
 
 
 def get_card(name: str) -> StoredCard:
@@ -206,7 +212,7 @@ class CardAssignment:
 
     card: str
     greeting: int | None
-    """The index of the greeting with which it opens conversations, or None."""
+    """The index of the greeting with which the NPC opens conversations, or None."""
     assigned_by: str
 
 
@@ -234,18 +240,21 @@ def set_greeting(
 
 
 def card_of(npc_ref: str) -> StoredCard | None:
-    """Return the card that an NPC plays. The same object until it is changed."""
+    """Return the card that an NPC plays, or None.
+
+    Every call returns the same object until the card is changed.
+    """
     found = assignment_of(npc_ref)
     return None if found is None else card_or_none(found.card)
 
 
 def players_of(card_name: str) -> tuple[str, ...]:
-    """Return the references of the NPCs that play a card."""
+    """Return the references of the NPCs that play this card."""
     return tuple(scope.ref for scope in CARDS.assigned_to(card_name))
 
 
 def greeters_of(card_name: str) -> tuple[str, ...]:
-    """Return the references of the NPCs that play a card and open with one of its greetings."""
+    """Return the references of the NPCs that play this card and have a chosen greeting."""
     rows = models.Assignment.objects.filter(kind=CARDS.name, key=card_name, greeting__isnull=False)
     return tuple(rows.order_by("scope_ref").values_list("scope_ref", flat=True))
 
@@ -268,4 +277,7 @@ def _load_assigned_each(npc_refs: Sequence[str]) -> Mapping[str, CardAssignment 
 
 
 assignment_of: Final = Snapshots(CARDS.state, _load_assigned, load_each=_load_assigned_each)
-"""The card that an NPC plays, or None. The same object until it is changed."""
+"""Return the assignment of the card that an NPC plays, or None.
+
+Every call returns the same object until it is changed.
+"""

@@ -1,7 +1,7 @@
 """Components: the registry and the changes that builders make to it.
 
 The rules of the registry (free keys and IDs, the limits of static components) are pure. A change is
-applied to the registry's values first, and the row is written if they accept it.
+first applied to the registry's values. The row is written only if the rules accept it.
 """
 
 from collections.abc import Mapping
@@ -28,17 +28,17 @@ from evennia_ai.store.core.snapshots import Snapshot, changing
 VALUE_FIELDS: Final = tuple(
     f.name for f in fields(PromptComponent) if f.name not in ("scope", "revision")
 )
-"""The fields of a component that a revision keeps."""
+"""The fields of a component that a revision stores."""
 _FIXED: Final = ("key", "is_static", "revision")
-"""The fields that no change may set."""
-# Columns whose names differ from the fields.
+"""The fields that no change may set after the component was created."""
+# Columns whose names differ from the fields of the value.
 _COLUMNS: Final = {"id": "registry_id"}
 _TEXTS: Final = ("name", "description", "content")
 _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 
 class ComponentKind(Kind[PromptComponent]):
-    """Components. A static component is there even without a row."""
+    """The kind "component". A static component exists even without a row."""
 
     name = "component"
     state = "components"
@@ -82,9 +82,9 @@ class ComponentKind(Kind[PromptComponent]):
         by: Actor,
     ) -> None:
         if old is not None and new is not None:
-            _changed(_load(), old, self.to_json(new))
+            _changed_component(_load(), old, self.to_json(new))
         elif new is not None:
-            _created(_load(), new)
+            _new_component(_load(), new)
         elif old is not None:
             _load().removed(old.key, scope=old.scope)
 
@@ -107,7 +107,7 @@ def create(component: PromptComponent, *, by: Actor) -> PromptComponent:
     key, scope = component.key, component.scope
     doing = f"creating {COMPONENTS.called(key, scope)}"
     with changing(COMPONENTS.state, doing, by=by):
-        new = _created(_load(), component)
+        new = _new_component(_load(), component)
         return COMPONENTS.save(key, new, action="created", by=by, scope=scope)
 
 
@@ -119,7 +119,7 @@ def update(
     seen_revision: int | None = None,
     **fields: Any,
 ) -> PromptComponent:
-    """Set fields of a component, and leave its other fields as they are.
+    """Set fields of a component. Its other fields stay as they are.
 
     Args:
         wanted: The key or the registry ID.
@@ -127,7 +127,7 @@ def update(
         fields: Fields of `PromptComponent`.
 
     Returns:
-        The component. If nothing is different, no revision is made.
+        The component. If the values are not new, no revision is made.
 
     Raises:
         UnknownComponentError: the scope has no such component.
@@ -136,29 +136,37 @@ def update(
     """
     refused = [name for name in _FIXED if name in fields]
     if refused:
-        raise ComponentValueError(refused[0], fields[refused[0]], "left as it is")
+        raise ComponentValueError(
+            refused[0], fields[refused[0]], "no value, because this field cannot be changed"
+        )
     doing = f"changing component '{wanted}'"
     with changing(COMPONENTS.state, doing, by=by):
         known = _load()
         old = known.get(wanted, scope=scope)
         COMPONENTS.refuse_stale(old.key, seen_revision, old, scope=scope)
-        new = _changed(known, old, fields)
+        new = _changed_component(known, old, fields)
         if new == old:
             return old
         return COMPONENTS.save(old.key, new, action="updated", by=by, scope=scope)
 
 
-def _created(known: ComponentRegistry, new: PromptComponent) -> PromptComponent:
-    """Return a new component if the registry and its own text allow it."""
+def _new_component(known: ComponentRegistry, new: PromptComponent) -> PromptComponent:
+    """Return a new component.
+
+    Raises the errors of `create` if the registry or the component's own text does not allow it.
+    """
     known.created(new)
     _check_texts(new)
     return new
 
 
-def _changed(
+def _changed_component(
     known: ComponentRegistry, old: PromptComponent, fields: Mapping[str, Any]
 ) -> PromptComponent:
-    """Return a component with other fields if the registry and its own text allow them."""
+    """Return a component with changed fields.
+
+    Raises the errors of `update` if the registry or the component's own text does not allow it.
+    """
     new = known.updated(old.key, scope=old.scope, **fields).get(old.key, scope=old.scope)
     _check_texts(new)
     return new
@@ -168,21 +176,24 @@ def _check_texts(component: PromptComponent) -> None:
     """Check that a component's texts can be stored and that its content fits its position."""
     for name in _TEXTS:
         if make_storable(text := getattr(component, name)) != text:
-            raise ComponentValueError(name, text, "text without null characters or half pairs")
+            raise ComponentValueError(name, text, "text without null characters or lone surrogates")
     compile_template(component.content, trust=component.trust)
     check_before_history(component)
 
 
 def _load() -> ComponentRegistry:
-    """Return the registry of the rows, with the static components that have no row."""
+    """Build the registry from the rows, with default values for static components without a row."""
     return with_statics([COMPONENTS.from_row(row) for row in models.Component.objects.all()])
 
 
 registry: Final = Snapshot(COMPONENTS.state, _load)
-"""All components of all scopes. The same object until one is changed."""
+"""Return the components of all scopes.
+
+Every call returns the same object until a component is changed.
+"""
 
 
 def shown_outlets() -> frozenset[str]:
-    """Return the names of the lorebook outlets that the game's components show."""
+    """Return the names of the lorebook outlets that the game's components contain."""
     names = (name for c in registry() for name in compile_template(c.content, trust=c.trust).names)
     return frozenset(name.removeprefix(OUTLET) for name in names if name.startswith(OUTLET))

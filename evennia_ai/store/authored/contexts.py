@@ -1,7 +1,7 @@
-"""Contexts: the components that each kind of prompt leaves out.
+"""Contexts: which components each kind of prompt leaves out.
 
-Contexts are built in, so there is no table of them: the newest revision of a context is in force.
-Every turn stores the components that its own prompt left out.
+Contexts are built in, so they have no table of their own. The newest revision of a context has its
+current value. Every turn stores the components that its own prompt left out.
 """
 
 import json
@@ -26,7 +26,7 @@ _revisions: Final = Revisions(models.Revision)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRevision(Change):
-    """One change of a context. The newest one of each context is in force."""
+    """One change of a context. The newest change of each context is the current one."""
 
     off: frozenset[str]
     """The keys of the components that prompts of the context leave out."""
@@ -45,7 +45,7 @@ def context(name: str) -> PromptContext:
 
 
 def switch_off(name: str, keys: Iterable[str], *, by: Actor) -> PromptContext:
-    """Leave exactly the components with these keys out of the prompts of a context.
+    """Set which components the prompts of a context leave out: exactly those with these keys.
 
     Returns:
         The context. If nothing is different, no revision is made.
@@ -79,11 +79,14 @@ def context_revisions(name: str) -> tuple[ContextRevision, ...]:
 
 
 def _load_contexts() -> tuple[PromptContext, ...]:
-    """Return the built-in contexts with what their newest revisions leave out."""
+    """Return the built-in contexts, each with the components that it now leaves out."""
     rows = _revisions.of(kind="context").values_list("key", "value")
     off = {name: frozenset(json.loads(text)) for name, text in rows}
     return tuple(replace(one, off=off.get(one.name, frozenset())) for one in BUILT_IN)
 
 
 contexts: Final = Snapshot(_STATE, _load_contexts)
-"""The contexts, in the order in which they are tried. A read from memory makes no query."""
+"""Return the contexts, in the order in which they are tried.
+
+No query is made if they are in memory.
+"""

@@ -1,4 +1,4 @@
-"""The files of cards, presets and lorebooks. Each is stored once and never changes."""
+"""Store the files of cards, presets and lorebooks. Each file is stored once and never changes."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from evennia_ai.models import SourceFile
 from evennia_ai.store.core.authoring import checked_source
 
 MOST_CHARACTERS: Final = 32_000_000
-"""The total length of the texts that are kept in memory."""
+"""The total number of characters of texts that are cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,10 @@ def check_file(file: AuthoredFile, *, what: str, most: int, setting: str) -> str
 
 
 def store_file(file: AuthoredFile, digest: str) -> None:
-    """Store a checked file unless it is stored already. Call this inside a change's transaction."""
+    """Store a checked file, unless it is stored already.
+
+    Call this inside the transaction of the change.
+    """
     content = b"" if file.carrier == "json" else file.content
     SourceFile.objects.get_or_create(
         sha256=digest,
@@ -60,7 +63,7 @@ def read_file(digest: str) -> AuthoredFile:
     """Return the file with this hash.
 
     Raises:
-        NotStoredError: there is none.
+        NotStoredError: no file has this hash.
     """
     row = SourceFile.objects.filter(sha256=digest).first()
     if row is None:
@@ -74,7 +77,7 @@ def read_text(digest: str) -> str:
     """Return the JSON text of the file with this hash.
 
     Raises:
-        NotStoredError: there is none.
+        NotStoredError: no file has this hash.
     """
     text = _texts.get(digest)
     if text is None:
@@ -86,9 +89,9 @@ def read_text(digest: str) -> str:
 
 
 class _Texts:
-    """A cache of texts by the hashes of their files.
+    """A cache of texts, by the hashes of their files.
 
-    The texts that were put first are removed first.
+    The texts that were added first are removed first.
     """
 
     def __init__(self) -> None:

@@ -1,15 +1,15 @@
 """The life cycle of everything that people write.
 
-Components, notes, cards, presets and lorebooks are kinds. A kind declares its values, its table of
-what is in force, and its own rules. Everything that all kinds can do is written here once:
+Components, notes, cards, presets and lorebooks are kinds. Each kind declares its values, its table
+of current values, and its own rules. What several kinds can do is written here once:
 
-- `Kind`: save, list revisions, go back to a revision, remove. Every change makes a revision, and a
-  revision stays when the thing is removed. A change by somebody who looked at an older revision is
-  refused, so nothing is overwritten unseen.
-- `FileKind`: keep a file, and count in the scopes to which it is assigned. These are cards, presets
-  and lorebooks.
-- `ImportedKind`: wait as an import, be approved with grants, be rejected. These are cards and
-  presets.
+- `Kind`: save, list revisions, go back to a revision, remove. Every change makes a revision.
+  Revisions stay when the thing is removed. A builder who saw only an older revision cannot change
+  the thing, so nobody overwrites what they have not seen.
+- `FileKind`: in addition, a thing has a file and is used in the scopes to which it is assigned.
+  These are cards, presets and lorebooks.
+- `ImportedKind`: in addition, a thing waits as an import until a builder approves it with grants or
+  rejects it. These are cards and presets.
 
 Personas have no revisions: a player who takes a text back takes it back for good. Pages of
 knowledge bases have names, aliases and redirects of a wiki, and their own tables.
@@ -52,14 +52,15 @@ Action = Literal[
     "revoked",
 ]
 NOT_IN_FORCE: Final = frozenset({"imported", "rejected", "removed"})
-"""The actions after which the value of the revision is not in force."""
-_ANSWERS: Final = ("approved", "rejected", "removed")  # each ends the wait of all imports before it
+"""The actions after which the value of a revision is not the current value."""
+# Each of these actions answers all imports that waited before it.
+_ANSWERS: Final = ("approved", "rejected", "removed")
 
 _revisions: Final = Revisions(models.Revision)
 
 
 class Stored(Protocol):
-    """A value with the number of its revision."""
+    """A value together with the number of its revision."""
 
     @property
     def revision(self) -> int: ...
@@ -70,32 +71,32 @@ V = TypeVar("V", bound=Stored)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision(Change, Generic[V]):
-    """One change of a thing, or one import that waits."""
+    """One change of a thing, or one import that waits for approval."""
 
     scope: Scope
     key: str
     action: Action
     value: V
-    """The thing after the change, or before a removal.
+    """The thing after the change. For a removal, the thing before it.
 
-    The text of its file is left out: see `Kind.then`.
+    The text of a file is not loaded; `Kind.then` loads it.
     """
 
     @property
     def is_in_force(self) -> bool:
-        """True if the change put its value in force."""
+        """True if the change made its value the current one."""
         return self.action not in NOT_IN_FORCE
 
     @property
     def after(self) -> V | None:
-        """The value that the change put in force, or None."""
+        """The value that the change made the current one, or None."""
         return self.value if self.is_in_force else None
 
 
 def with_values_before(
     revisions: Iterable[Revision[V]],
 ) -> Iterator[tuple[Revision[V] | None, Revision[V]]]:
-    """Pair each revision of one thing, oldest first, with the revision in force before it."""
+    """Yield each revision of one thing, oldest first, with the revision that it replaced."""
     before: Revision[V] | None = None
     for revision in revisions:
         yield before, revision
@@ -106,39 +107,40 @@ def with_values_before(
 
 
 class Kind(ABC, Generic[V]):
-    """One kind of thing that people write.
+    """A kind of thing that people write.
 
-    A thing has a scope and a key in it. Kinds that only have names use the scope of the game.
+    A thing is identified by its scope and a key. Kinds whose things have only names use the scope
+    of the game.
     """
 
     name: ClassVar[str]
     """The word for one thing of this kind, such as "note"."""
     state: ClassVar[str]
-    """The name of the number in the table of state revisions that each change raises."""
+    """The name of this kind's number in the table of state revisions. Each change raises it."""
     table: ClassVar[type[Model]]
-    """What is in force."""
+    """The table of current values."""
     identity: ClassVar[tuple[str, ...]] = ("scope_kind", "scope_ref", "key")
-    """The columns of `table` that identify a row. The last one has the key."""
+    """The columns of `table` that identify a row. The last one contains the key."""
     columns: ClassVar[Mapping[str, str]] = {}
     """The columns of `table` whose names differ from the fields in `to_json`."""
 
-    # What a kind declares.
+    # What each kind must declare.
 
     @abstractmethod
     def from_row(self, row: Any) -> V:
-        """Return the value of a row of `table`."""
+        """Return the value that a row of `table` contains."""
 
     @abstractmethod
     def to_json(self, value: V) -> dict[str, Any]:
-        """Return the fields that a revision keeps. `table` has a column for each."""
+        """Return the fields that a revision stores. `table` has a column for each."""
 
     @abstractmethod
     def from_json(self, fields: Mapping[str, Any], row: models.Revision) -> V:
-        """Return the value of a revision. `fields` are from `to_json`."""
+        """Return the value that a revision stores. `fields` are from `to_json`."""
 
     @abstractmethod
     def refresh(self, key: str, scope: Scope) -> None:
-        """Note in the snapshots that the current transaction changed a thing."""
+        """Mark the snapshots of a thing as changed by the current transaction."""
 
     def check(self, old: V | None, new: V | None, *, doing: str, by: Actor) -> None:
         """Check that a change is allowed, and that `by` has the right to make it.
@@ -148,29 +150,32 @@ class Kind(ABC, Generic[V]):
         Args:
             old: The thing before the change, or None if it is new.
             new: The thing after the change, or None if it is removed.
-            doing: Names the change in errors.
+            doing: A description of the change for error messages.
         """
 
     def before_removal(self, key: str) -> None:
-        """Prepare a removal, inside its transaction."""
+        """Prepare the removal of a thing, inside the transaction of the removal."""
 
     def restored(self, then: V, now: V | None, *, key: str) -> V:
-        """Return the value that a revert puts in force. `then` is the value of the revision."""
+        """Return the value to save when somebody reverts to a revision.
+
+        `then` is the value of that revision.
+        """
         return then
 
-    # What all kinds can do.
+    # What all kinds have in common.
 
     def called(self, key: str, scope: Scope = GAME) -> str:
-        """Return the name of a thing in messages, such as "note 'scene' of npc:12"."""
+        """Return the name of a thing for messages, such as "note 'scene' of npc:12"."""
         return f"{self.name} '{key}'" + ("" if scope == GAME else f" of {scope}")
 
     def current(self, key: str, scope: Scope = GAME) -> V | None:
-        """Return the value in force as the table has it now, or None."""
+        """Return the current value, read from the table, or None."""
         row = self._rows().filter(**self._row_key(key, scope)).first()
         return None if row is None else self.from_row(row)
 
     def list_keys(self, scope: Scope = GAME) -> tuple[str, ...]:
-        """Return the keys or names of all things in force in a scope, sorted ignoring case."""
+        """Return the keys or names of all current things in a scope, sorted in any case."""
         *_, column = self.identity
         place = self._row_key("", scope)
         del place[column]
@@ -178,10 +183,10 @@ class Kind(ABC, Generic[V]):
         return tuple(sorted(found, key=lambda one: (one.casefold(), one)))
 
     def existing(self, key: str, scope: Scope = GAME) -> V:
-        """Return the value in force as the table has it now.
+        """Return the current value, read from the table.
 
         Raises:
-            NotStoredError: there is no such thing.
+            NotStoredError: the thing does not exist.
         """
         value = self.current(key, scope)
         if value is None:
@@ -189,7 +194,9 @@ class Kind(ABC, Generic[V]):
         return value
 
     def save(self, key: str, value: V, *, action: Action, by: Actor, scope: Scope = GAME) -> V:
-        """Put a value in force and write its revision. Call this inside the change's transaction.
+        """Save a value as the current one, and write its revision.
+
+        Call this inside the transaction of the change.
 
         Returns:
             The value with the number of its revision.
@@ -202,29 +209,29 @@ class Kind(ABC, Generic[V]):
         return replace(value, revision=number)  # type: ignore[type-var]
 
     def revisions(self, key: str, *, scope: Scope = GAME) -> tuple[Revision[V], ...]:
-        """Return all revisions of a thing, oldest first, also of one that was removed."""
+        """Return all revisions of a thing, oldest first, also if it was removed."""
         return tuple(map(self._revision, self._revision_rows(key, scope)))
 
     def revision(self, key: str, number: int, *, scope: Scope = GAME) -> Revision[V]:
         """Return one revision of a thing.
 
         Raises:
-            NotStoredError: there is no such number.
+            NotStoredError: the thing has no revision with this number.
         """
         rows = self._revision_rows(key, scope)
         return self._revision(_revisions.numbered(rows, number, what=self.called(key, scope)))
 
     def revision_before(self, key: str, number: int, *, scope: Scope = GAME) -> Revision[V] | None:
-        """Return the revision that was in force before this one, or None."""
+        """Return the revision that was current before this one, or None."""
         pairs = with_values_before(self.revisions(key, scope=scope))
         return next((before for before, one in pairs if one.number == number), None)
 
     def then(self, key: str, number: int, *, scope: Scope = GAME) -> V:
-        """Return the complete value that a revision put in force.
+        """Return the complete value that a revision made the current one.
 
         Raises:
-            NotStoredError: there is no such number, or the revision removed the thing.
-            StoreError: the value of this revision was never in force.
+            NotStoredError: the thing has no revision with this number, or the revision removed it.
+            StoreError: the revision is an import that was not approved.
         """
         revision = self.revision(key, number, scope=scope)
         if revision.action == "removed":
@@ -239,26 +246,27 @@ class Kind(ABC, Generic[V]):
         return self.whole(revision.value)
 
     def whole(self, value: V) -> V:
-        """Return the value of a revision, with the text that `Revision.value` leaves out."""
+        """Return the value of a revision, including the text that `Revision.value` lacks."""
         return value
 
     def newest_number(self, key: str, scope: Scope = GAME) -> int:
-        """Return the newest revision number of a thing, removals and imports included, or 0."""
+        """Return the newest revision number of a thing, counting removals and imports, or 0."""
         return _revisions.newest_number(**self._named(key, scope))
 
     def last_changed_by(self, key: str, scope: Scope = GAME) -> str:
-        """Return the name of the person who made the newest revision of a thing."""
+        """Return the name of the person who made a thing's newest revision."""
         return _revisions.last_changed_by(**self._named(key, scope))
 
     def refuse_stale(
         self, key: str, seen: int | None, now: V | None, *, scope: Scope = GAME
     ) -> None:
-        """Refuse a change if its author saw another revision than the one in force.
+        """Refuse a change if its author saw another revision than the current one.
 
         Args:
-            seen: The revision that the author saw. 0 or the number of the removal means that there
-                was no such thing. None: the author looked at no revision.
-            now: The thing in force.
+            seen: The revision that the author saw. 0, or the number of the removal, means that the
+                thing did not exist. None means that the author looked at no revision, and nothing
+                is checked.
+            now: The current thing.
 
         Raises:
             EditConflictError: the author saw another revision; the message names the person who
@@ -282,12 +290,13 @@ class Kind(ABC, Generic[V]):
         scope: Scope = GAME,
         seen_revision: int | None = None,
     ) -> V:
-        """Put the value of an earlier revision in force again, as a change of its own.
+        """Save the value of an earlier revision again, as a new change.
 
-        A thing that was removed comes back. Nothing is written if the value is in force already.
+        A thing that was removed comes back. Nothing is written if the value is the current one
+        already.
 
         Returns:
-            The value in force.
+            The current value.
 
         Raises:
             NotStoredError, StoreError: see `then`.
@@ -325,11 +334,11 @@ class Kind(ABC, Generic[V]):
             self.refresh(key, scope)
 
     def to_row(self, value: V) -> dict[str, Any]:
-        """Return the columns of a row, without its identity and its revision."""
+        """Return a value as columns of a row, without its identity and its revision."""
         return {self.columns.get(name, name): said for name, said in self.to_json(value).items()}
 
     def file_of(self, value: V) -> models.SourceFile | None:
-        """Return the row of the file that a value is read from, or None."""
+        """Return the row of the file that a value was read from, or None."""
         return None
 
     def _row_key(self, key: str, scope: Scope) -> dict[str, str]:
@@ -371,12 +380,12 @@ class Kind(ABC, Generic[V]):
         )
 
     def is_same(self, one: V, other: V) -> bool:
-        """True if two values differ in their revisions only."""
+        """True if two values are equal apart from their revision numbers."""
         return self.to_json(one) == self.to_json(other)
 
 
 def _without_texts(rows: Any) -> Any:
-    """Join the files of rows, without their texts, which may have megabytes."""
+    """Join the rows' files to a query, without the files' texts, which may have megabytes."""
     return rows.select_related("file").defer("file__content", "file__source")
 
 
@@ -393,17 +402,17 @@ F = TypeVar("F", bound=HasFile)
 
 
 class FileKind(Kind[F]):
-    """A kind whose things have names, are read from files, and count where they are assigned."""
+    """A kind whose things have names and files, and are used where they are assigned."""
 
     identity = ("name",)
 
     scopes: ClassVar[Sequence[str]]
-    """The kinds of scopes to which a thing can be assigned, besides the game."""
+    """The kinds of scopes to which a thing can be assigned, in addition to the game."""
     is_alone: ClassVar[bool] = True
-    """True if a scope has at most one thing of this kind. A new one replaces the old one."""
+    """True if a scope can have only one thing of this kind. Assigning another one replaces it."""
 
     def refresh_assigned(self, scope: Scope | None) -> None:
-        """Note in the snapshots that assignments changed, of one scope or of any (None)."""
+        """Mark the snapshots of assignments as changed: of one scope, or of all scopes (None)."""
         raise NotImplementedError
 
     def file_of(self, value: F) -> models.SourceFile:
@@ -416,11 +425,11 @@ class FileKind(Kind[F]):
         return _without_texts(super()._rows())
 
     def current_each(self, names: Iterable[str]) -> dict[str, F]:
-        """Return the things in force that have one of these names, by name."""
+        """Return the current things that have one of these names, by name."""
         return {row.name: self.from_row(row) for row in self._rows().filter(name__in=names)}
 
     def revision_file(self, name: str, number: int) -> AuthoredFile:
-        """Return the file of a revision, whether it was in force or not.
+        """Return the file of a revision, even if it was never the current one.
 
         Raises:
             NotStoredError: there is no such number.
@@ -437,8 +446,8 @@ class FileKind(Kind[F]):
             The thing.
 
         Raises:
-            NotStoredError: there is no such thing.
-            ComponentValueError: it cannot be assigned to this scope.
+            NotStoredError: no thing has this name.
+            ComponentValueError: things of this kind cannot be assigned to this scope.
             NotPermittedError: `by` may not do this.
         """
         self.check_scope(scope)
@@ -460,10 +469,12 @@ class FileKind(Kind[F]):
         return thing
 
     def unassign(self, scope: Scope, name: str | None = None, *, by: Actor) -> bool:
-        """Unassign a thing from a scope, or every thing of this kind if no name is given.
+        """Remove the assignment of a thing to a scope.
+
+        Without a name, remove all assignments of this kind.
 
         Returns:
-            True if there was one.
+            True if something was assigned.
         """
         doing = f"taking the {self.name} from {scope}"
         with changing(self.state, doing, by=by):
@@ -487,15 +498,18 @@ class FileKind(Kind[F]):
         return tuple(sorted(scopes, key=lambda scope: (order.index(scope.kind), scope.ref)))
 
     def check_scope(self, scope: Scope) -> None:
-        """Check that a thing can be assigned to a scope.
+        """Check that things of this kind can be assigned to a scope.
 
         Raises:
-            ComponentValueError: it cannot.
+            ComponentValueError: they cannot.
         """
         check_scope(scope, kinds=self.scopes)
 
     def before_removal(self, key: str) -> None:
-        """Unassign the thing. A kind of which a scope has only one refuses its removal instead."""
+        """Remove the assignments of a thing before the thing is removed.
+
+        If a scope can have only one thing of this kind, an assigned thing cannot be removed.
+        """
         scopes = self.assigned_to(key)
         if scopes and self.is_alone:
             where = ", ".join(map(str, scopes[:10]))
@@ -515,9 +529,10 @@ class Grantable(HasFile, Protocol):
 
 G = TypeVar("G", bound=Grantable)
 
-# Commands write revision 3 of Oren as "Oren/3", so no thing may have such a name.
+# Commands write revision 3 of Oren as "Oren/3", so a name must not end like that.
 _NUMBERED: Final = re.compile(r"/ ?[0-9]{1,9}\Z")
-# Invisible characters that Python counts as printable: with them, two names look the same.
+# Invisible characters that Python counts as printable. With them, different names could look the
+# same.
 _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]")
 _TYPEABLE: Final = (
     "1 to 200 printable characters, no = and no / at its start, and no / before a number at its end"
@@ -525,15 +540,15 @@ _TYPEABLE: Final = (
 
 
 class ImportedKind(FileKind[G]):
-    """A kind whose things come from files of strangers.
+    """A kind whose things come from files that strangers made.
 
-    An import is a revision that changes nothing. It waits under its name until a builder approves
-    it, grant by grant. An approval, a rejection or a removal answers all earlier imports of the
-    name. A new file does not inherit the grants of the file before.
+    An import is a revision that does not change the current value. It waits under its name until a
+    builder approves it and chooses its grants. An approval, a rejection or a removal answers all
+    earlier imports with that name. A new file does not inherit the grants of the file before.
     """
 
     most_waiting: ClassVar[int]
-    """The most imports that may wait in the whole game."""
+    """The most imports of all names that may wait at once."""
 
     def import_file(self, name: str, value: G, *, by: Actor) -> int | None:
         """Store a value as an import that waits under a name. Its file is stored already.
@@ -541,8 +556,8 @@ class ImportedKind(FileKind[G]):
         Call this inside the change's transaction.
 
         Returns:
-            The number of the import. A file that waits already keeps its number. None if the file
-                is in force and nothing waits.
+            The number of the import. If the same file waits already, it keeps its number. None if
+                the file is the current one and nothing waits.
 
         Raises:
             StoreError: too many imports wait.
@@ -557,7 +572,9 @@ class ImportedKind(FileKind[G]):
         return number
 
     def approve_at_once(self, name: str, value: G, *, grants: Grants, by: Actor) -> G:
-        """Import a value and approve it. This is for the code of a game, which knows its files.
+        """Import a value and approve it at once.
+
+        This is for the code of a game, which knows its files.
 
         Call this inside the change's transaction. The same file with the same grants changes
         nothing.
@@ -577,7 +594,9 @@ class ImportedKind(FileKind[G]):
         by: Actor,
         newest_seen: int | None = None,
     ) -> G:
-        """Put an import in force with these grants. It answers all imports that wait.
+        """Approve an import with these grants.
+
+        It becomes the current value and answers all waiting imports.
 
         Args:
             newest_seen: The newest revision that the builder knew.
@@ -585,7 +604,8 @@ class ImportedKind(FileKind[G]):
         Raises:
             NotStoredError: there is no such revision.
             StoreError: the revision is not an import that waits.
-            EditConflictError: another import came after `newest_seen`; nobody has read it.
+            EditConflictError: another import came after `newest_seen`, which the builder has not
+                read.
         """
         doing = f"approving {self.called(name)}"
         with changing(self.state, doing, by=by):
@@ -606,7 +626,8 @@ class ImportedKind(FileKind[G]):
             How many imports waited.
 
         Raises:
-            EditConflictError: another import came after `newest_seen`; nobody has read it.
+            EditConflictError: another import came after `newest_seen`, which the builder has not
+                read.
         """
         with changing(self.state, f"rejecting imports of {self.called(name)}", by=by):
             self.refuse_unread(name, newest_seen)
@@ -616,7 +637,7 @@ class ImportedKind(FileKind[G]):
         return len(imports)
 
     def grant(self, name: str, grants: Grants, *, by: Actor) -> G:
-        """Give a thing in force more grants. Grants that it has change nothing.
+        """Add grants to the current thing. Grants that it has already change nothing.
 
         Raises:
             NotStoredError: there is no such thing.
@@ -624,7 +645,7 @@ class ImportedKind(FileKind[G]):
         return self.set_grants(name, add=grants, by=by)
 
     def revoke(self, name: str, grants: Grants, *, by: Actor) -> G:
-        """Take grants from a thing in force. Grants that it does not have change nothing.
+        """Take grants away from the current thing. Grants that it lacks change nothing.
 
         Raises:
             NotStoredError: there is no such thing.
@@ -634,7 +655,7 @@ class ImportedKind(FileKind[G]):
     def set_grants(
         self, name: str, *, by: Actor, add: Grants = NO_GRANTS, take: Grants = NO_GRANTS
     ) -> G:
-        """Add and remove grants of a thing in force."""
+        """Add grants to the current thing, and take others away."""
         with changing(self.state, f"changing the grants of {self.called(name)}", by=by):
             now = self.existing(name)
             grants = (now.grants | add) - take
@@ -646,40 +667,40 @@ class ImportedKind(FileKind[G]):
             )
 
     def waiting(self, name: str) -> tuple[Revision[G], ...]:
-        """Return the imports of a name that wait for an answer, oldest first."""
+        """Return the imports with this name that wait for an answer, oldest first."""
         rows = _without_texts(self._unanswered().filter(key=name).order_by("number"))
         return tuple(map(self._revision, rows))
 
     def waiting_names(self) -> tuple[str, ...]:
-        """Return the names under which imports wait, in alphabetical order."""
+        """Return the names of all waiting imports, in alphabetical order."""
         return tuple(sorted(set(self._unanswered().values_list("key", flat=True))))
 
     def count_waiting(self) -> int:
-        """Return how many imports of all names wait."""
+        """Return how many imports wait, with any name."""
         return int(self._unanswered().count())
 
     def names_ever(self) -> tuple[str, ...]:
-        """Return all names that things or imports have or had, in alphabetical order."""
+        """Return all names that things or imports have now or had once, in alphabetical order."""
         rows = models.Revision.objects.filter(kind=self.name).order_by("key")
         return tuple(rows.values_list("key", flat=True).distinct())
 
     def is_known(self, name: str, digest: str) -> bool:
-        """True if the file with this hash was ever imported or in force under a name."""
+        """True if the file with this hash was ever imported or current under this name."""
         return self._revision_rows(name, GAME).filter(file__sha256=digest).exists()
 
     def refuse_unread(self, name: str, newest_seen: int | None) -> None:
         """Check that nothing was changed or imported after this revision.
 
         Raises:
-            EditConflictError: something was.
+            EditConflictError: the thing was changed, or something was imported.
         """
         _revisions.refuse_stale(self.called(name), newest_seen, **self._named(name, GAME))
 
     def typeable_name(self, name: str) -> str:
-        """Return a name in one line.
+        """Return a name with its white space reduced to single spaces.
 
         Raises:
-            ComponentValueError: the name cannot be typed in a command.
+            ComponentValueError: nobody could type the name in a command.
         """
         plain = " ".join(name.split())
         fits = plain and plain.isprintable() and len(plain) <= MAX_NAME
@@ -691,7 +712,7 @@ class ImportedKind(FileKind[G]):
     def known_name(self, wanted: str) -> str:
         """Return a known name that equals `wanted` without regard to case, or else `wanted`.
 
-        Names of things in force go before names of imports and of removed things.
+        Names of current things are preferred to names of imports and of removed things.
         """
         for names in (self.list_keys(), self.names_ever()):
             if wanted in names:
@@ -711,7 +732,7 @@ class ImportedKind(FileKind[G]):
         return same[-1] if same else self._record(name, GAME, value, action="imported", by=by)
 
     def _unanswered(self) -> QuerySet:
-        """Return the revisions that are imports without an answer."""
+        """Return those revisions that are imports without an answer."""
         rows: Any = models.Revision.objects.filter(kind=self.name)
         answers = rows.filter(
             key=OuterRef("key"), action__in=_ANSWERS, number__gt=OuterRef("number")
@@ -720,7 +741,10 @@ class ImportedKind(FileKind[G]):
 
 
 def grant_givers(revisions: Iterable[Revision[G]]) -> dict[Grant, Revision[G]]:
-    """Return the revision that gave each grant in force. `revisions` are oldest first."""
+    """Return, for each grant of the current thing, the revision that gave it.
+
+    `revisions` must be oldest first.
+    """
     given = dict[Grant, Revision[G]]()
     for revision in revisions:
         if revision.is_in_force:
@@ -729,10 +753,10 @@ def grant_givers(revisions: Iterable[Revision[G]]) -> dict[Grant, Revision[G]]:
 
 
 def grants_text(grants: Grants) -> str:
-    """Return grants as text, in their order, with spaces between them."""
+    """Return the names of grants as text, in a fixed order, with spaces between them."""
     return " ".join(in_order(grants))
 
 
 def grants_from(text: str) -> Grants:
-    """Return the grants in a text. Unknown words give nothing."""
+    """Return the grants that a text names. Unknown words are ignored."""
     return frozenset(in_order(frozenset(text.split())))  # type: ignore[arg-type]

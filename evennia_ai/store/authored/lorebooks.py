@@ -27,15 +27,18 @@ from evennia_ai.store.core.snapshots import Snapshots, changing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBook:
-    """A lorebook. Books that differ only in their locks are equal: they are parsed alike."""
+    """A stored lorebook.
+
+    Books that differ only in their locks are equal, because parsing them has the same result.
+    """
 
     name: str
     source: str = field(compare=False)
-    """The JSON text. It is not compared: `sha256` tells texts apart."""
+    """The JSON text of the book. It is not compared, because `sha256` identifies the text."""
     sha256: str
     revision: int
     scope: Scope | None = None
-    """The scope whose assignment led to the lorebook. None if it was read by its name."""
+    """The scope to which the book is assigned. None if the book was read by its name."""
     locks: str = field(default="", compare=False)
     """The Evennia lock string of the lorebook, "" for none."""
     entry_locks: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -43,7 +46,7 @@ class StoredBook:
 
 
 class LorebookKind(FileKind[StoredBook]):
-    """Lorebooks. A scope may have several."""
+    """The kind "lorebook". A scope may have several lorebooks."""
 
     name = "lorebook"
     state = "lorebooks"
@@ -93,11 +96,11 @@ class LorebookKind(FileKind[StoredBook]):
     ) -> None:
         """Check that the locks of a lorebook and of its changed entries allow a change.
 
-        A book restored after its removal has the locks that it had at the end.
+        A book that is restored after its removal has the locks that it had when it was removed.
 
         Raises:
             NotPermittedError: a lock forbids the change.
-            NotStoredError: `by` may not see the book.
+            NotStoredError: `by` must not know that the book exists.
         """
         locked = old or new
         assert locked is not None
@@ -113,13 +116,13 @@ class LorebookKind(FileKind[StoredBook]):
             return
         try:
             changed = changed_entry_ids(_content(old), _content(new))
-        except FormatError:  # one text is not a lorebook, so every locked entry may change
+        except FormatError:  # The text is not a lorebook, so every locked entry may have changed.
             changed = frozenset(forbidden)
         locks = [lock for uid, lock in forbidden.items() if uid in changed]
         by.check_locks(doing, f"an entry of lorebook '{locked.name}' that this would change", locks)
 
     def restored(self, then: StoredBook, now: StoredBook | None, *, key: str) -> StoredBook:
-        """Return the text of a revision with the book's current locks, or those at its removal."""
+        """Return the book with the text of a revision and its newest locks."""
         return replace(then, **self._locks(key, then.revision, now))
 
     def then(self, key: str, number: int, *, scope: Scope = GAME) -> StoredBook:
@@ -132,7 +135,7 @@ class LorebookKind(FileKind[StoredBook]):
         if self.current(key) is not None and self._removal_after(key, number) is not None:
             raise NotStoredError(
                 "lorebook in revision",
-                f"{key} {number}: it is of a book that was removed; remove the one that has its"
+                f"{key} {number}: it belongs to a removed book; first remove the book that has its"
                 " name now",
             )
         return then
@@ -156,7 +159,7 @@ class LorebookKind(FileKind[StoredBook]):
         return {"locks": book.locks, "entry_locks": book.entry_locks}
 
     def _removal_after(self, name: str, number: int) -> Revision[StoredBook] | None:
-        """Return the revision that removed the book to which a revision belongs."""
+        """Return the revision that removed the book to which this revision belongs."""
         later = (one for one in self.revisions(name) if one.number > number)
         return next((one for one in later if one.action == "removed"), None)
 
@@ -165,7 +168,7 @@ LOREBOOKS: Final = LorebookKind()
 
 
 class CheckedText(NamedTuple):
-    """The JSON text of a lorebook that was checked, and its hash."""
+    """The JSON text of a lorebook that passed the checks, with its hash."""
 
     source: str
     sha256: str
@@ -188,7 +191,7 @@ def checked_text(name: str, source: str, *, most: int) -> CheckedText:
 def save_book(
     name: str, text: str | CheckedText, *, by: Actor, seen_revision: int | None = None
 ) -> StoredBook:
-    """Store the text of a lorebook, new or in place of its earlier text.
+    """Store the text of a lorebook: a new book, or a new text for an existing one.
 
     Args:
         text: The JSON text. The same text again changes nothing.
@@ -257,15 +260,15 @@ def entry_locks(name: str) -> Mapping[str, str]:
 
 
 def all_locks() -> dict[str, tuple[str, dict[str, str]]]:
-    """Return the lock string of each lorebook and of its entries (by uid), by the book's name."""
+    """Return for each lorebook, by name, its own lock and the locks of its entries by uid."""
     rows = models.Lorebook.objects.values_list("name", "locks", "entry_locks")
     return {name: (locks, json.loads(entries)) for name, locks, entries in rows}
 
 
 def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
-    """Return the lorebooks attached to these scopes, each once, narrowest scope first.
+    """Return the lorebooks that are assigned to these scopes, each once, narrowest scope first.
 
-    Books of one scope have the order in which they were attached.
+    Books of one scope have the order in which they were assigned.
     """
     found: dict[str, StoredBook] = {}
     narrow_first = sorted(set(scopes), key=lambda scope: (ATTACH_RANK[scope.kind], scope.ref))

@@ -1,4 +1,4 @@
-"""Author's notes: what a builder writes for one NPC, at a depth of its history."""
+"""Store author's notes: texts that a builder writes for one NPC at a depth of its history."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -26,7 +26,7 @@ from evennia_ai.store.authored.life_cycle import Kind
 from evennia_ai.store.core.snapshots import Snapshots, changing
 
 NOTE: Final = "note"
-"""The key of the note that a command means if it names none."""
+"""The key of the note that a command changes if no key is given."""
 MOST_NOTES: Final = 100
 """The most notes that one NPC may have."""
 MAX_EVERY: Final = 10**6
@@ -48,24 +48,28 @@ _Text = Annotated[
 class StoredNote:
     """An author's note.
 
-    A new field needs a column in `models.Note` too, and a migration.
+    A new field also needs a column in `models.Note` and a migration.
     """
 
     key: _Key = NOTE
     content: _Text = ""
     depth: Annotated[int, Field(ge=0, le=MAX_DEPTH), Must(f"{_FROM_0}, at most {MAX_DEPTH}")] = 4
-    """The number of messages after it."""
+    """The number of messages after the note."""
     role: Role = "system"
     every: Annotated[
         int, Field(ge=0, le=MAX_EVERY), Must(f"{_FROM_0}, at most {MAX_EVERY}; 0 is never")
     ] = 1
     """The note is in a prompt if this number divides the prompt's number of user messages."""
     mode: NoteMode = "floating"
-    """Whether the note keeps a place in the history (`evennia_ai.engine.prompt.notes`)."""
+    """Whether the note moves or keeps its place in the history (`evennia_ai.engine.prompt.notes`).
+    """
     place: NotePlace = ""
-    """The component next to which the note is placed. Then depth, order and mode have no effect."""
+    """The component next to which the note is placed.
+
+    If set, depth, order and mode have no effect.
+    """
     order: Order = DEFAULT_ORDER
-    """The order among texts at one depth, low values first."""
+    """The order among texts at the same depth, low values first."""
     enabled: bool = True
     revision: int = 0
 
@@ -80,7 +84,7 @@ _FIELDS: Final = tuple(f.name for f in fields(StoredNote) if f.name not in ("key
 
 
 class NoteKind(Kind[StoredNote]):
-    """Author's notes."""
+    """The kind "note"."""
 
     name = "note"
     state = "notes"
@@ -118,14 +122,14 @@ def set_note(
     seen_revision: int | None = None,
     **given: Any,
 ) -> StoredNote:
-    """Set fields of a note, or make it, and leave its other fields as they are.
+    """Create a note, or set some of its fields. Its other fields stay as they are.
 
     Args:
         seen_revision: See `Kind.refuse_stale`.
         given: Fields of `StoredNote`.
 
     Returns:
-        The note. If nothing is different, no revision is made.
+        The note. If the values are not new, no revision is made.
 
     Raises:
         ComponentValueError: a value is not allowed.
@@ -148,7 +152,7 @@ def set_note(
 
 
 def clear_notes(npc_ref: str, key: str | None = None, *, by: Actor) -> int:
-    """Remove the note with this key, or all notes of an NPC.
+    """Remove the note with this key. Without a key, remove all notes of the NPC.
 
     Returns:
         How many notes were removed.
@@ -173,4 +177,7 @@ def _load_each(npc_refs: Sequence[str]) -> Mapping[str, tuple[StoredNote, ...]]:
 
 
 notes_for: Final = Snapshots(NOTES.state, _load, load_each=_load_each)
-"""The notes of an NPC in their order; the same object until one is changed."""
+"""Return the notes of an NPC in their order.
+
+Every call returns the same object until a note is changed.
+"""

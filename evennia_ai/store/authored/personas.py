@@ -1,7 +1,8 @@
-"""Personas of players' characters. Only the player decides about their text.
+"""Store the personas of players' characters.
 
-Earlier texts are not kept. When a player clears a persona, only past prompts still contain it;
-`evennia_ai.store.erasing` removes it from them on request.
+Only the player decides about the text, and earlier texts are not kept. After a player clears a
+persona, only past prompts still contain it. On request, `evennia_ai.store.erasing` removes it from
+them too.
 """
 
 import re
@@ -19,7 +20,7 @@ _CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def set_persona(owner_ref: str, persona: Persona, *, most_characters: int, by: Actor) -> Persona:
-    """Store the persona of a character in place of the earlier one.
+    """Store the persona of a character. It replaces the earlier one.
 
     Raises:
         ComponentValueError: the text is longer than `most_characters` or has control characters, or
@@ -59,7 +60,7 @@ def clear_persona(owner_ref: str, *, by: Actor) -> bool:
 
 
 def erase_persona_text(owner_ref: str, *, by: Actor) -> bool:
-    """Remove a persona when a builder erases a person.
+    """Remove a character's persona because a builder erases the person.
 
     Returns:
         True if there was one.
@@ -98,4 +99,7 @@ def _load(owner_ref: str) -> Persona | None:
 
 
 persona_of: Final = Snapshots(PERSONAS, _load)
-"""The persona of a character, or None. The same object until it is changed."""
+"""Return the persona of a character, or None.
+
+Every call returns the same object until it is changed.
+"""

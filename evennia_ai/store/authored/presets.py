@@ -1,6 +1,6 @@
-"""Presets: imports, the prompts that a builder switched, and the scopes that use them.
+"""Store presets: imports, the prompts that a builder switched on or off, and their assignments.
 
-Of an NPC's scopes, the narrowest that has a preset decides, as with components.
+If several scopes of an NPC have a preset, the narrowest one counts, as with components.
 """
 
 import json
@@ -21,21 +21,24 @@ from evennia_ai.store.core.snapshots import Snapshot, Snapshots, changing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPreset:
-    """A preset: the JSON text of its file, its grants, and its switched prompts."""
+    """A stored preset: the JSON text of its file, its grants, and its switched prompts."""
 
     name: str
     source: str = field(compare=False)
-    """The text without secrets."""
+    """The JSON text of the file, without secrets."""
     sha256: str
     """The hash of the text."""
     revision: int
     grants: Grants
     switches: tuple[tuple[str, bool], ...] = ()
-    """Whether each prompt that a builder switched is on, by its identifier."""
+    """The prompts that a builder switched, by identifier: True for on, False for off."""
 
 
 class PresetKind(ImportedKind[StoredPreset]):
-    """Presets. Each scope has at most one. Switches of an earlier file are not carried over."""
+    """The kind "preset". Each scope has at most one preset.
+
+    When the file is replaced, its switched prompts are reset.
+    """
 
     name = "preset"
     state = "presets"
@@ -111,7 +114,7 @@ def switch(preset: StoredPreset, switches: Mapping[str, bool], *, by: Actor) -> 
     """Switch prompts of a preset on or off, by their identifiers.
 
     Raises:
-        EditConflictError: `preset` is no longer in force.
+        EditConflictError: the preset was changed or removed meanwhile.
     """
     name = preset.name
     with changing(PRESETS.state, f"switching prompts of {PRESETS.called(name)}", by=by):
@@ -130,7 +133,10 @@ def _in_order(switches: Mapping[str, bool]) -> tuple[tuple[str, bool], ...]:
 
 
 preset_or_none: Final = Snapshots(PRESETS.state, PRESETS.current)
-"""The preset with this name, or None. The same object until it is changed."""
+"""Return the preset with this name, or None.
+
+Every call returns the same object until it is changed.
+"""
 
 
 def get_preset(name: str) -> StoredPreset:
@@ -145,7 +151,7 @@ def get_preset(name: str) -> StoredPreset:
 def preset_for(scopes: Iterable[Scope]) -> StoredPreset | None:
     """Return the preset of the narrowest of these scopes that has one, or None.
 
-    Makes no query if everything is in memory.
+    No query is made if everything is in memory.
     """
     known = assignments()
     found = [scope for scope in scopes if scope in known] if known else []
@@ -162,4 +168,7 @@ def _load_assignments() -> Mapping[Scope, str]:
 
 
 assignments: Final = Snapshot(PRESETS.state, _load_assignments)
-"""The name of the preset of each scope that has one. The same object until it is changed."""
+"""Return the name of the preset of each scope that has one.
+
+Every call returns the same object until an assignment is changed.
+"""

@@ -1,8 +1,10 @@
-"""Checks of authored input, and the revisions that record every change of it.
+"""Check what people write, and store the revisions that record every change of it.
 
-Commands decide whether a text is a valid lock and what it allows. `evennia_ai.formats.cards` and
-`evennia_ai.engine.lorebook` interpret cards and lorebooks. Each change is a row with a number,
-starting at 1. The rows stay when the thing is removed, so that a number always means the same text.
+Whether a text is a valid lock, and what it allows, is decided by commands. Cards and lorebooks are
+interpreted by `evennia_ai.formats.cards` and `evennia_ai.engine.lorebook`.
+
+Each change is a row with a number, counted from 1. The rows stay when the thing is removed, so a
+number always means the same text.
 """
 
 import json
@@ -29,10 +31,10 @@ MAX_LOCKS: Final = 2000
 
 
 def checked_name(name: str, *, what: str) -> str:
-    """Return `name` if it can name a card or a lorebook.
+    """Return `name` if it is allowed as the name of a card or a lorebook.
 
     Raises:
-        ComponentValueError: it cannot.
+        ComponentValueError: it is not allowed.
     """
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise ComponentValueError(f"name of the {what}", name, "1 to 200 printable characters")
@@ -54,7 +56,7 @@ def check_scope(scope: Scope, *, kinds: Sequence[str]) -> None:
     """Check that a scope is the game, or has one of `kinds` and a reference.
 
     Raises:
-        ComponentValueError: it is another scope.
+        ComponentValueError: the scope is of another kind or has no reference.
     """
     is_named = scope.kind in kinds and 0 < len(scope.ref) <= 255 and scope.ref.isprintable()
     if not is_named and scope != GAME:
@@ -63,11 +65,11 @@ def check_scope(scope: Scope, *, kinds: Sequence[str]) -> None:
 
 
 def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
-    """Return the hash of a JSON object given as text.
+    """Check a JSON object given as text, and return its hash.
 
     Args:
         most: The highest number of characters.
-        setting: The name of the setting that allows `most`.
+        setting: The name of the setting that limits the length.
 
     Raises:
         FormatError: `text` is too long, or is not a strict JSON object.
@@ -77,65 +79,65 @@ def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
             "size", f"{what} has {len(text)} characters and the limit is {most} ({setting})"
         )
     if make_storable(text) != text:
-        raise FormatError("encoding", f"{what} holds null characters or half pairs")
+        raise FormatError("encoding", f"{what} has null characters or lone surrogates")
     try:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise FormatError("json", f"{what} is no JSON: {error.msg} ({place})") from error
+        raise FormatError("json", f"{what} is not JSON: {error.msg} ({place})") from error
     except (RecursionError, ValueError) as error:
-        raise FormatError("json", f"{what} is no strict JSON: {error}") from error
+        raise FormatError("json", f"{what} is not strict JSON: {error}") from error
     if not isinstance(value, dict):
         raise FormatError("json", f"{what} must be a JSON object")
     return sha256(text.encode()).hexdigest()
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON value")
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change of an authored thing."""
+    """One change of a thing that people write."""
 
     number: int
     action: str
-    """The kind of change, in a word that each kind defines."""
+    """The kind of change, as one word such as "updated"."""
     changed_by: str
     changed_at: float
-    """In epoch seconds."""
+    """The time of the change, in seconds since 1970."""
 
 
 class Revisions:
-    """The revisions of one kind of authored thing, in their table."""
+    """The revisions of one kind of thing, in one table."""
 
     def __init__(self, table: type[Model]) -> None:
         self._table: Final[Any] = table
 
     def of(self, **key: Any) -> QuerySet:
-        """Return the revisions of one thing, oldest first, also after its removal."""
+        """Return the revisions of one thing, oldest first, also if it was removed."""
         return self._table.objects.filter(**key).order_by("number")
 
     def newest_number(self, **key: Any) -> int:
-        """Return the newest revision number of a thing, including removals, or 0."""
+        """Return the number of a thing's newest revision, counting removals; 0 without any."""
         return self.of(**key).aggregate(newest=Max("number"))["newest"] or 0
 
     def next_number(self, *, least: int = 0, **key: Any) -> int:
-        """Return the number of the next revision, which is above `least`."""
+        """Return the number of the next revision. It is higher than `least`."""
         return 1 + max(self.newest_number(**key), least)
 
     def last_changed_by(self, **key: Any) -> str:
-        """Return the name of the person who made the newest change."""
+        """Return the name of the person who made the newest change of a thing."""
         newest = self.of(**key).order_by("-number").values_list("changed_by", flat=True).first()
         return "somebody" if newest is None else newest
 
     def refuse_stale(self, what: str, seen: int | None, **key: Any) -> None:
         """Check that a thing was not changed since its revision `seen`.
 
-        A removal counts as a change. If `seen` is None, nothing is checked.
+        A removal is a change too. If `seen` is None, nothing is checked.
 
         Raises:
-            EditConflictError: it was changed.
+            EditConflictError: the thing was changed; the message names the person.
         """
         newest = self.newest_number(**key)
         if seen is not None and seen != newest:
@@ -154,12 +156,15 @@ class Revisions:
         return row
 
     def write(self, number: int, *, action: str, by: Actor, **columns: Any) -> int:
-        """Store one revision in the transaction of the change, and return its number."""
+        """Store one revision inside the transaction of the change, and return its number."""
         self.write_all([{"number": number, "action": action, **columns}], by=by)
         return number
 
     def write_all(self, changes: Iterable[Mapping[str, Any]], *, by: Actor) -> None:
-        """Store revisions of several things. Each is given as columns, with number and action."""
+        """Store revisions of several things.
+
+        Each revision is given as its columns, including the number and the action.
+        """
         now = time.time()
         self._table.objects.bulk_create(
             [self._table(changed_by=by.name, changed_at=now, **columns) for columns in changes],

@@ -1,8 +1,8 @@
-"""Fast inserts of plain values, many rows per statement, for tables that every turn writes.
+"""Insert many rows of plain values in one statement, for tables that every turn writes.
 
-Django's instances cost more here than the database does: each builds a model object, a query and a
-compiler, and sends signals without receivers. Authored things are still written with Django's
-instances.
+Inserting Django's model instances would take longer in Python than in the database: each one builds
+a model object, a query and a compiler, and sends signals that nobody receives. Things that people
+write are still inserted as model instances.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,17 @@ from typing import Any, Final
 from django.db import connection, models
 
 _ROWS_AT_ONCE: Final = 50
-"""Rows per statement. SQLite takes 32,766 values per statement, older builds 999."""
+"""The most rows per statement.
+
+SQLite accepts 32,766 values per statement, older builds only 999.
+"""
 
 
 class Insert:
-    """A prepared INSERT into one table. Each row has one value per column, in order."""
+    """A prepared INSERT statement for one table.
+
+    Each row has one value per column, in the order of the columns.
+    """
 
     def __init__(self, table: type[models.Model], columns: Sequence[str]) -> None:
         named = ", ".join(f'"{column}"' for column in columns)
@@ -41,7 +47,7 @@ class Insert:
     def if_new(self, row: Sequence[Any]) -> int | None:
         """Insert a row and return its id, or None if a unique constraint refuses it.
 
-        The transaction stays usable in both cases, without a savepoint.
+        The transaction stays usable in both cases, and no savepoint is needed.
         """
         with connection.cursor() as cursor:
             cursor.execute(self._if_new, row)

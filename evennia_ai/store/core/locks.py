@@ -1,11 +1,10 @@
-"""How long a statement waits for a database lock that another process holds.
+"""Limit how long a statement waits for a database lock that another process holds.
 
-While the game's own thread waits, the game answers nobody. So its statements wait for a moment
-only; then they are refused, and the caller reports this or tries again.
-
-Other threads, such as the writer or a worker, try again until the lock is released. Each statement
-waits one second, because PostgreSQL has no limit by default and a statement that waits for ever
-reports nothing. A refused statement rolls back its transaction, so nothing is written twice.
+While the game's main thread waits, the game answers no player. So its statements wait only for a
+moment; then the database refuses them, and the caller reports this or tries again. Other threads,
+such as the writer or a worker, try again until the lock is released. Each of their statements waits
+one second, because PostgreSQL has no limit by default, and a statement that waits for ever reports
+nothing. A refused statement rolls back its transaction, so nothing is written twice.
 """
 
 import sqlite3
@@ -18,20 +17,20 @@ from django.db import connection, connections
 from django.db.backends.signals import connection_created
 
 GAME_MILLISECONDS: Final = 100
-"""How long a statement of the game's own thread waits."""
+"""How long a statement of the game's main thread waits for a lock."""
 
 RETRYING_MILLISECONDS: Final = 1_000
-"""How long a statement waits in a thread that tries again."""
+"""How long a statement waits for a lock in a thread that tries again."""
 
 LOCKED_SECONDS: Final = 0.05
-"""The pause between two tries, in addition to the database's own wait."""
+"""The pause between two tries, in addition to the time that the statement itself waits."""
 
 _SQLITE_SECONDS: Final = 5.0
-"""The default wait of Python's sqlite3."""
+"""The default time that Python's sqlite3 waits for a lock."""
 
 _SQLITE_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _POSTGRES_LOCKED: Final = ("55P03", "40P01")
-"""PostgreSQL's states lock_not_available and deadlock_detected (its manual, appendix A)."""
+"""PostgreSQL's error codes lock_not_available and deadlock_detected (its manual, appendix A)."""
 
 _SET_WAIT: Final = {"sqlite": "PRAGMA busy_timeout = ", "postgresql": "SET lock_timeout = "}
 
@@ -40,18 +39,18 @@ _thread: Final = local()
 
 
 def mark_game_thread() -> None:
-    """Mark this thread as the game's own: its statements wait only for a moment."""
+    """Mark this thread as the game's main thread, whose statements wait only for a moment."""
     _games.add(get_ident())
 
 
 def unmark_game_thread() -> None:
-    """Remove the mark of `mark_game_thread`, because the server stops."""
+    """Undo `mark_game_thread` when the server stops."""
     _games.discard(get_ident())
 
 
 @contextmanager
 def short_lock_wait() -> Iterator[None]:
-    """In the game's own thread, let a transaction wait only for a moment for a lock."""
+    """In the game's main thread, let a transaction's statements wait only a moment for locks."""
     if get_ident() not in _games or connection.in_atomic_block:
         yield
         return
@@ -63,9 +62,11 @@ def short_lock_wait() -> Iterator[None]:
 
 
 def notice_locks() -> None:
-    """Limit this thread's statements to one second of waiting; the caller tries them again.
+    """Let this thread's statements wait at most one second for a lock.
 
-    The limit holds for the thread's open connections and for those it opens later.
+    The caller must try again.
+
+    This applies to the thread's open connections and to those that it opens later.
     """
     if getattr(_thread, "notices_locks", False):
         return
@@ -87,9 +88,9 @@ def is_lock(error: BaseException | None) -> bool:
 
 
 class LockedOut:
-    """The threads that wait for a lock of another process.
+    """The threads that wait for another process to release a lock.
 
-    It logs when the first thread begins to wait and when the last one continues.
+    It logs when the first thread begins to wait, and when the last one continues.
     """
 
     def __init__(self, log: Callable[[str], object]) -> None:
@@ -98,18 +99,18 @@ class LockedOut:
         self._changing: Final = Lock()
 
     def __bool__(self) -> bool:
-        """True while a thread waits."""
+        """True while any thread waits."""
         return bool(self._waiting)
 
     def waits(self) -> None:
-        """Add this thread to those that wait."""
+        """Add this thread to the waiting ones."""
         with self._changing:
             if not self._waiting:
                 self._log("evennia_ai: another process has locked the database; we wait")
             self._waiting.add(get_ident())
 
     def goes_on(self) -> None:
-        """Remove this thread from those that wait."""
+        """Remove this thread from the waiting ones."""
         with self._changing:
             if self._waiting == {get_ident()}:
                 self._log("evennia_ai: the database is not locked any more")
@@ -123,7 +124,7 @@ def _wait(database: Any, milliseconds: int) -> None:
 
 
 def _usual_milliseconds() -> int:
-    """Return the wait that the settings give. On PostgreSQL 0 means no limit."""
+    """Return how long statements wait by the game's settings. On PostgreSQL, 0 means no limit."""
     if connection.vendor != "sqlite":
         return 0
     options = connection.settings_dict.get("OPTIONS", {})
@@ -131,7 +132,7 @@ def _usual_milliseconds() -> int:
 
 
 def _limit_wait(connection: Any, **_: Any) -> None:
-    """Limit the wait on a connection that Django has just opened in this thread."""
+    """Set the time limit on a connection that Django has just opened in this thread."""
     if getattr(_thread, "notices_locks", False):
         _wait(connection, RETRYING_MILLISECONDS)
 

@@ -1,12 +1,12 @@
-"""Read-only database work in a thread, limited in time.
+"""Read from the database in a thread, within a time limit.
 
-Django gives each thread its own connection. Here it may only read, for a limited time. SQLite is
-interrupted between two steps of its program and its wait for locks is limited. PostgreSQL ends the
-statement itself.
+Django gives each thread its own connection. In this module, the connection may only read, for a
+limited time. SQLite is interrupted while it runs a statement, and its wait for locks is limited.
+PostgreSQL ends the statement itself.
 
-Without a server, as in tests and on the command line, the work may run inside a transaction of the
-caller. Then the connection is left as it is: the caller limits the transaction, and Django's
-clean-up would close the connection because autocommit is off.
+In tests and on the command line, the work may run inside a transaction of the caller. Then the
+connection is left as it is: the caller limits the transaction, and Django's clean-up would close
+the connection because autocommit is off.
 """
 
 import time
@@ -21,11 +21,11 @@ from evennia_ai.engine.errors import StoreError
 T = TypeVar("T")
 
 _STEPS: Final = 1_000
-"""Steps of SQLite's program between two looks at the clock; about 0.01 to 0.1 ms."""
+"""How many steps of its program SQLite runs between two looks at the clock: 0.01 to 0.1 ms."""
 
 
 class ReadingTooLongError(StoreError):
-    """A read took longer than its limit."""
+    """A read took longer than allowed."""
 
 
 def read_limited(work: Callable[[], T], *, limit_seconds: float) -> T:
@@ -34,7 +34,7 @@ def read_limited(work: Callable[[], T], *, limit_seconds: float) -> T:
     Inside a transaction `work` runs without limits.
 
     Raises:
-        ReadingTooLongError: it took longer than `limit_seconds` and was stopped.
+        ReadingTooLongError: the work took longer than `limit_seconds` and was stopped.
     """
     if connection.in_atomic_block:
         return work()
@@ -48,10 +48,10 @@ def read_limited(work: Callable[[], T], *, limit_seconds: float) -> T:
 
 @contextmanager
 def limit_to_reading(database: Any, *, seconds: float) -> Iterator[None]:
-    """Allow a connection only reads, for a limited time.
+    """Let a connection only read, and only for a limited time.
 
     Raises:
-        ReadingTooLongError: the limit passed.
+        ReadingTooLongError: the time is over.
     """
     until = time.monotonic() + seconds
     bound = _BOUNDS.get(database.vendor, _unbound)
@@ -67,7 +67,7 @@ def limit_to_reading(database: Any, *, seconds: float) -> Iterator[None]:
 
 
 def is_of_database(error: BaseException | None) -> bool:
-    """True if an error or one of its causes means that the database is away, busy or unable."""
+    """True if an error, or one of its causes, means that the database is absent, busy or broken."""
     while error is not None and not isinstance(error, (OperationalError, InterfaceError)):
         error = error.__cause__
     return error is not None
@@ -107,13 +107,13 @@ _BOUNDS: Final = {"sqlite": _bound_sqlite, "postgresql": _bound_postgresql}
 
 
 def rows_of(query: str, *, of: Sequence[Any] = (), among: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return the rows of a raw query; no rows if `among` is empty.
+    """Return the rows of a raw query. No rows if `among` is empty.
 
     PostgreSQL returns bytes as bytes here (`postgresql/binary.py`).
 
     Args:
-        query: SQL whose `{}` is the list of placeholders for `among`.
-        of: The values of the placeholders before it.
+        query: SQL that has `{}` where the list of placeholders for `among` goes.
+        of: The values of the placeholders before that list.
     """
     if not among:
         return []
@@ -126,6 +126,7 @@ def rows_of(query: str, *, of: Sequence[Any] = (), among: Sequence[Any]) -> list
 def _cursor() -> Any:
     if connection.vendor != "postgresql":
         return connection.cursor()
-    from evennia_ai.store.core.postgresql.binary import binary_cursor  # it needs psycopg
+    # Imported here because it needs psycopg.
+    from evennia_ai.store.core.postgresql.binary import binary_cursor
 
     return binary_cursor(connection)

@@ -1,12 +1,12 @@
-"""Snapshots: immutable values made from rows, kept in memory and replaced by one assignment.
+"""Snapshots: immutable values made from rows, cached in memory and replaced by one assignment.
 
-A transaction sees its own writes at once. Others see them after the commit, and nobody sees them
-after a rollback. Django has no hook for a rollback, but it discards the callbacks that were to run
-on commit. So a write is valid while its own callback is still in that list.
+A transaction sees its own writes at once. Other readers see them after the commit, and nobody sees
+them after a rollback. Django has no hook for a rollback, but it discards the callbacks that were to
+run on commit. So a write counts while its own callback is still in that list.
 
-Each kind of authored thing has one number in the database. A write raises it first, in its own
-transaction. That row is the lock that makes writers take turns, and the number shows other
-processes that their snapshots are old.
+Each kind of thing has one number in the database. A write raises this number first, in its own
+transaction. The row of the number is the lock that makes writers take turns. The number also shows
+other processes that their snapshots are outdated.
 """
 
 from collections import OrderedDict
@@ -37,19 +37,24 @@ _everything: "WeakSet[Snapshots[Any, Any]]" = WeakSet()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound(Generic[V]):
-    """A limit for the values that are kept of one kind. At least the newest is kept."""
+    """A limit on how many values of one kind are cached. The newest value is always cached."""
 
     weight: Callable[[V], int]
     most: Callable[[], int]
-    """The highest total weight."""
+    """The highest total weight of the cached values."""
     let_go: Callable[[V], None]
-    """Called with a value that is no longer kept, or never was. Its readers may still use it."""
+    """Called with a value that leaves the cache or never entered it.
+
+    Readers may still use the value.
+    """
     is_spent: Callable[[V], bool] = lambda _: False
-    """True if the value was let go before, so that it is not kept again."""
+    """True if the value has left the cache before, so that it is not cached again."""
 
 
 class _Kept(OrderedDict[K, V]):
-    """Values by key. With a bound, the values that were put first are removed first.
+    """The cached values by key.
+
+    With a bound, the values that were added first are removed first.
 
     Another thread may read during a `put`: it finds the old value or the new one.
     """
@@ -82,18 +87,18 @@ class _Kept(OrderedDict[K, V]):
             self.let_go(gone)
 
     def let_go_all(self) -> None:
-        """Report all values as no longer kept."""
+        """Call the bound's `let_go` with all values."""
         for value in self.values():
             self.let_go(value)
 
     def let_go(self, value: V) -> None:
-        """Report a value as no longer kept, if there is a bound."""
+        """Call the bound's `let_go` with a value, if there is a bound."""
         if self._bound is not None:
             self._bound.let_go(value)
 
 
 class Snapshots(Generic[K, V]):
-    """Values by key. `load` makes each one when it is first read."""
+    """A cache of values by key. `load` makes each value when it is first read."""
 
     def __init__(
         self,
@@ -106,10 +111,10 @@ class Snapshots(Generic[K, V]):
         """Create an empty set of snapshots.
 
         Args:
-            name: The kind of authored thing, as in the table of state revisions.
-            load: Makes the value of one key.
-            load_each: Makes the values of several keys at once.
-            bound: The limit for the values that are kept.
+            name: The kind of thing, as in the table of state revisions.
+            load: Returns the value of one key.
+            load_each: Returns the values of several keys at once.
+            bound: The limit on cached values, or None for no limit.
         """
         self.name = name
         self._load = load
@@ -121,10 +126,10 @@ class Snapshots(Generic[K, V]):
         _everything.add(self)
 
     def __call__(self, key: K) -> V:
-        """Return the value of `key`, without a query if it is in memory.
+        """Return the value of `key`. No query is made if the value is in memory.
 
         Raises:
-            StoreError: it cannot be loaded.
+            StoreError: the value cannot be loaded.
         """
         write = self._newest_write(key)
         if write is not None:
@@ -140,7 +145,7 @@ class Snapshots(Generic[K, V]):
         """Load the values of those keys that are not in memory, all at once.
 
         Raises:
-            StoreError: they cannot be loaded.
+            StoreError: the values cannot be loaded.
         """
         assert self._load_each is not None
         missing = [key for key in keys if self._current(key) is _ABSENT]
@@ -167,15 +172,15 @@ class Snapshots(Generic[K, V]):
         return self._kept.weight
 
     def get_committed(self, key: K) -> V | None:
-        """Return the committed value of `key` if it is in memory."""
+        """Return the committed value of `key` if it is in memory, else None."""
         return self._kept.get(key)
 
     def note_change(self, key: K) -> None:
-        """Note that the current transaction changed the rows of `key`."""
+        """Note that the current transaction has changed the rows of `key`."""
         _Write(self, key).announce()
 
     def note_value(self, key: K, value: V) -> None:
-        """Note that the current transaction changed the rows of `key`, which now mean `value`."""
+        """Note that the current transaction has changed the rows of `key` to mean `value`."""
         _Write(self, key, base=self._current(key), value=value).announce()
 
     def note_any_change(self) -> None:
@@ -183,7 +188,7 @@ class Snapshots(Generic[K, V]):
         _Write(self, None).announce()
 
     def drop(self, key: K) -> None:
-        """Drop one value. The next read loads it again."""
+        """Drop the value of one key. The next read loads it again."""
         with self._lock:
             self._generation += 1
             self._kept.take_out(key)
@@ -213,9 +218,10 @@ class Snapshots(Generic[K, V]):
         generation = self._generation
         value = self._loaded(key)
         with self._lock:
-            # After a drop in between, the loaded value may be outdated: return it, do not keep it.
+            # If a value was dropped while this one was loaded, this one may be outdated. It is
+            # returned and not cached.
             if generation == self._generation:
-                if key in self._kept:  # another thread loaded it meanwhile
+                if key in self._kept:  # Another thread loaded the value meanwhile.
                     self._kept.let_go(value)
                     return self._kept[key]
                 self._kept.put(key, value)
@@ -241,12 +247,12 @@ class Snapshots(Generic[K, V]):
                     yield callback
 
     def _commit(self, write: "_Write[K, V]") -> None:
-        """Apply a committed write for all readers.
+        """Apply a committed write, so that all readers see it.
 
         Its value is kept only if it was made from the value in memory. Otherwise the value is
         dropped, and the next read loads the rows.
         """
-        # A test may run the callbacks by hand while the transaction is open: that is no commit.
+        # A test may run the callbacks while the transaction is still open. That is not a commit.
         real = not transaction.get_connection().in_atomic_block
         with self._lock:
             self._generation += 1
@@ -262,24 +268,24 @@ class Snapshots(Generic[K, V]):
 
 
 class Snapshot(Snapshots[None, V]):
-    """The snapshot of a kind that has a single value."""
+    """A cache for a kind that has a single value."""
 
     def __init__(self, name: str, load: Callable[[], V]) -> None:
         super().__init__(name, lambda _: load())
 
     def __call__(self, key: None = None) -> V:
-        """Return the value, without a query if it is in memory.
+        """Return the value. No query is made if the value is in memory.
 
         Raises:
-            StoreError: it cannot be loaded.
+            StoreError: the value cannot be loaded.
         """
         return super().__call__(key)
 
 
 class _Write(Generic[K, V]):
-    """A write of one key, or of any key if None, and the values its transaction sees.
+    """A write of one key, or of any key (None), with the values that its transaction sees.
 
-    Runs on commit.
+    Django calls it after the commit.
     """
 
     __slots__ = ("base", "key", "snapshots", "values")
@@ -301,7 +307,7 @@ class _Write(Generic[K, V]):
         transaction.on_commit(self)
 
     def continues(self, kept: object) -> bool:
-        """True if the written value was made from the value that is kept."""
+        """True if the written value was made from the cached one."""
         return self.base is kept and self.key in self.values
 
     def __call__(self) -> None:
@@ -309,12 +315,12 @@ class _Write(Generic[K, V]):
 
 
 def of_kind(name: str) -> list[Snapshots[Any, Any]]:
-    """Return all snapshots made from this kind of authored thing."""
+    """Return all snapshots that are made from this kind of thing."""
     return [snapshots for snapshots in _everything if snapshots.name == name]
 
 
 def forget_everything() -> None:
-    """Drop all snapshots of this process, for a manual reload and for tests."""
+    """Drop all snapshots of this process, for a manual reload and in tests."""
     _seen.clear()
     for snapshots in list(_everything):
         snapshots.drop_all()
@@ -323,11 +329,11 @@ def forget_everything() -> None:
 PERSONAS: Final = "personas"
 MEMORIES: Final = "memories"
 KNOWLEDGE: Final = "knowledge"
-# Only a reset raises this number. A turn's own change concerns no other process.
+# Only a reset raises this number, because a turn's own change concerns no other process.
 LORE_STATES: Final = "lore_states"
 
 _seen: dict[str, int] = {}
-"""For each kind, the state revision up to which this process knows all changes."""
+"""For each kind: the state revision up to which this process knows all changes."""
 
 
 _has_savepoints: Final = ContextVar("evennia_ai_has_savepoints", default=True)
@@ -337,8 +343,8 @@ _has_savepoints: Final = ContextVar("evennia_ai_has_savepoints", default=True)
 def all_or_nothing() -> Iterator[None]:
     """Open a transaction in which `one_transaction` sets no savepoint.
 
-    This saves two statements per write. After a failed write the whole transaction is unusable: the
-    caller must not catch the error and continue.
+    This saves two statements per write. After a failed write the whole transaction is unusable, so
+    the caller must not catch the error and continue.
     """
     before = _has_savepoints.set(False)
     try:
@@ -353,7 +359,7 @@ def one_transaction(doing: str) -> Iterator[None]:
     """Open a transaction.
 
     Raises:
-        StoreError: the database refused it, and nothing was written.
+        StoreError: the database refused the transaction, and nothing was written.
     """
     try:
         with short_lock_wait(), transaction.atomic(savepoint=_has_savepoints.get()):
@@ -364,10 +370,10 @@ def one_transaction(doing: str) -> Iterator[None]:
 
 @contextmanager
 def one_change(doing: str, *, by: Actor) -> Iterator[None]:
-    """Open a transaction for a change by `by`, of things without a state revision.
+    """Open a transaction for a change by `by`, of things that have no state revision.
 
-    The right to change is checked last: on SQLite a transaction that reads first may be refused the
-    write.
+    The right to change is checked last, because on SQLite a transaction that reads first may be
+    refused the write.
 
     Raises:
         NotPermittedError: `by` has lost the right to change things; nothing was written.
@@ -381,10 +387,11 @@ def one_change(doing: str, *, by: Actor) -> Iterator[None]:
 def changing(kind: str, doing: str, *, by: Actor) -> Iterator[None]:
     """Open a transaction that writes one kind of authored thing. Writers of one kind take turns.
 
-    Rights are checked inside it, because they cannot change between this check and the write.
+    Rights are checked inside the transaction, so that they cannot change between the check and the
+    write.
 
     Args:
-        doing: Names the change in errors.
+        doing: A description of the change for error messages.
 
     Raises:
         NotPermittedError: `by` has lost the right to change things.
@@ -409,23 +416,24 @@ _RAISE: Final = (
 def _changed_here(kind: str, number: int) -> None:
     """Note that this process made the change with this number.
 
-    If another process made the change before it, the next refresh must still find that one.
+    If another process made the change before it, the next refresh must still notice that change.
     """
     if _seen.get(kind, 0) == number - 1:
         _seen[kind] = number
 
 
 def refresh_if_changed() -> frozenset[str]:
-    """Drop the snapshots that other processes outdated, and return their kinds.
+    """Drop the snapshots that changes of other processes made outdated, and return their kinds.
 
-    Makes one query. Call it from a timer, never in a turn.
+    This makes one query. Call it from a timer, never in a turn.
     """
     try:
         numbers = dict(StateRevision.objects.values_list("name", "number"))
     except DatabaseError as error:
         raise StoreError(f"the state revisions cannot be read: {reason_of(error)}") from error
     changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind, 0) != number)
-    # Note the numbers before dropping: values loaded from now on are at least as new.
+    # The numbers are noted before anything is dropped. Values that are loaded later are then at
+    # least as new.
     _seen.update(numbers)
     for kind in changed:
         for snapshots in of_kind(kind):
@@ -434,12 +442,15 @@ def refresh_if_changed() -> frozenset[str]:
 
 
 def value_of(kind: Callable[..., V], row: Any, **given: Any) -> V:
-    """Return the value of class `kind` that a row holds. `given` are fields without a column."""
+    """Return the value of class `kind` that a row contains.
+
+    `given` are the fields that have no column.
+    """
     told = {name: getattr(row, name) for name in _names(kind) if name not in given}
     return kind(**told, **given)
 
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a value's constructor. Private fields hold caches."""
+    """Return the names of a value's public fields. Private fields contain caches."""
     return tuple(one.name for one in fields(kind) if one.init and not one.name.startswith("_"))

@@ -1,1 +1,1 @@
-"""Conversations of NPCs: their records, turns and state."""
+"""Store the conversations of NPCs: their records, turns and state."""

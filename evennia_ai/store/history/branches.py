@@ -1,10 +1,12 @@
-"""Branches: copies of a conversation at the end of a turn, in which a builder continues.
+"""Branches: copies of a conversation up to the end of a turn, in which a builder continues it.
 
-A branch belongs to a separate mind: its reference joins those of the NPC and of the builder
-(`12~7`). So its turns have their own numbers, and no query for the words or memories of NPC 12
-finds it. It begins with copies of the messages that the turn's prompt could show, then the result
-of the turn. An opening record follows that says where the copies are from; later records were said
-in the branch. A branch is committed, chained and replayed like every conversation.
+A branch belongs to a mind of its own. The reference of this mind joins those of the NPC and of the
+builder (`12~7`). So its turns have their own numbers, and no query for the words or memories of NPC
+12 finds them.
+
+A branch begins with copies of the messages that the turn's prompt could show, then the result of
+the turn. Then an opening record says where the copies come from; later records were said in the
+branch. A branch is committed, chained and replayed like every conversation.
 """
 
 import json
@@ -46,41 +48,41 @@ from evennia_ai.store.history.windows import (
 
 _MARK: Final = "~"
 BRANCH: Final = "branch"
-"""The value of "of" in the meta of a branch's opening record, which follows the copies."""
-# Keys of a record's meta that refer to places in its own conversation.
+"""The value of "of" in the meta of the opening record, which follows the copies of a branch."""
+# Keys in a record's meta whose values name places in the record's own conversation.
 _OF_ITS_PLACE: Final = frozenset({"before", "compacted_from", "tail", CORRECTS})
 
 
 class BranchError(EvenniaAIError):
-    """No branch can be opened from a turn. The text says why."""
+    """No branch can be opened from this turn. The text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A branch of one builder."""
+    """A branch that a builder opened."""
 
     conversation: ConversationRef
-    """The conversation of the branch."""
+    """The conversation that is the branch."""
     turn: int
-    """The number of the NPC's turn after which the branch continues: the last turn of an answer."""
+    """The number of the NPC's last turn that was copied. It is the last round of an answer."""
     begins: Record
     """The opening record, which follows the copies."""
     event: Record | None
-    """The record that the turn answered. None if there was none or it was erased."""
+    """The record that the last copied turn answered. None if there was none or it was erased."""
 
 
 def branch_ref(npc_ref: str, by_ref: str) -> str:
-    """Return the reference of the mind that has a builder's branches of an NPC."""
+    """Return the reference of the mind that owns a builder's branches of an NPC."""
     return f"{npc_ref}{_MARK}{by_ref}"
 
 
 def npc_of(ref: str) -> str:
-    """Return the reference of the NPC, given the reference of the NPC or of a branch."""
+    """Return the reference of an NPC, given its own reference or that of a branch."""
     return ref.partition(_MARK)[0]
 
 
 def builder_of(ref: str) -> str:
-    """Return the reference of a branch's builder; "" for the NPC itself."""
+    """Return the builder's reference from the reference of a branch; "" for that of an NPC."""
     return ref.partition(_MARK)[2]
 
 
@@ -99,7 +101,7 @@ def newest_branch(npc_ref: str, by_ref: str) -> Branch | None:
 
 
 def branches_of(where: ConversationRef) -> tuple[ConversationRef, ...]:
-    """Return the conversations of branches of this one, including erased branches."""
+    """Return the conversations of all branches of a conversation, erased ones included."""
     rows = models.Conversation.objects.filter(
         npc_ref__startswith=f"{where.npc_ref}{_MARK}",
         kind=where.kind,
@@ -128,7 +130,7 @@ def _branch(row: models.Record) -> Branch:
 
 
 def records_in_branch(branch: Branch) -> tuple[Record, ...]:
-    """Return the records that were said in the branch, oldest first."""
+    """Return the records that were said in a branch after its copies, oldest first."""
     rows = models.Record.objects.filter(conversation_id=branch.conversation.id)
     later = rows.filter(segment=branch.begins.segment, seq__gt=branch.begins.seq)
     return records_from(later.order_by("seq"))
@@ -151,7 +153,7 @@ def open_branch(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
 
     Raises:
         BranchError: there can be no branch.
-        HistoryConflictError: another process wrote to it.
+        HistoryConflictError: another process wrote to the branch.
     """
     last, end = _end_of_answer(turn)
     history, first = _history_after(last, end)
@@ -185,10 +187,10 @@ def open_branch(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
 
 
 def _last_round(turn: StoredTurn) -> StoredTurn:
-    """Return the last turn of the answer that this turn belongs to.
+    """Return the last turn of the answer to which a turn belongs.
 
     Raises:
-        BranchError: it has not ended, or its words were erased.
+        BranchError: the turn has not ended, or its words were erased.
     """
     last = turn
     later = turns.turn_rows(turn.npc_ref).filter(
@@ -207,19 +209,20 @@ def _last_round(turn: StoredTurn) -> StoredTurn:
 
 
 ASKED_NEXT: Final = (" is asked instead", " is asked again")
-"""Ends of the outcome of a failed round after which a model was asked once more."""
+"""How the outcome of a failed round ends if a model was asked once more after it."""
 
 
 def goes_on(turn: StoredTurn) -> bool:
-    """True if another round of the same answer followed, after tools or after a retry."""
+    """True if the answer went on with another round, after tool calls or after a retry."""
     return turn.outcome.startswith("used ") or turn.outcome.endswith(ASKED_NEXT)
 
 
 def _end_of_answer(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
     """Return the last turn of an answer, and the record of that turn's end.
 
-    Every ended turn has an end record, in the order of the turns. The records are counted, because
-    the turn numbers in them are those of the game that a transcript came from.
+    Every ended turn has an end record, in the order of the turns. The right one is found by
+    counting: in an imported transcript, the turn numbers in the records are those of the other
+    game.
     """
     last = _last_round(turn)
     where = last.conversation.id
@@ -242,12 +245,12 @@ def _history_after(turn: StoredTurn, end: models.Record) -> tuple[History, int]:
 def _records(history: History, first: int) -> Iterator[Record]:
     for message in history.between(first, history.stop):
         record = record_of(message)
-        assert record is not None  # the history of a conversation is made from records
+        assert record is not None  # Every message in the history of a conversation has a record.
         yield record
 
 
 def _totals(history: History, first: int) -> MessageTotals:
-    """Return the totals of the messages before the copies."""
+    """Return the totals of the history before the first copied message."""
     left = history.between(history.earlier, first)
     return MessageTotals(
         messages=first,
@@ -278,8 +281,8 @@ def _copies(records: Iterable[Record]) -> Iterator[NewRecord]:
 def _lore_after(turn: StoredTurn, end: models.Record) -> LoreState:
     """Return the state of the lore at the end of a turn.
 
-    The next turn of the conversation began with it. If a builder took something back before that
-    turn, the control record has it.
+    The next turn of the conversation began with it. If a builder undid something before that turn,
+    the record of the undo has the state.
     """
     where = end.conversation_id
     controls = models.Record.objects.filter(conversation_id=where, kind=RecordKind.CONTROL.value)

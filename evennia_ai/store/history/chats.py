@@ -1,9 +1,9 @@
-"""Chats of another program, imported as conversations of an NPC and exported again.
+"""Import chats of another program as conversations of an NPC, and export conversations as chats.
 
 An imported chat is never mixed with what the NPC heard in the game. A chat with a player's
-character becomes their private conversation, if nothing in that counts. A chat with a mere name
-becomes a conversation that nobody continues. In both cases the first record says where the chat is
-from, and the records are chained and verified as usual.
+character becomes their private conversation, if that has no messages that count. A chat with any
+other name becomes a conversation that nobody continues. In both cases the first record says where
+the chat comes from. The records are chained and verified as usual.
 """
 
 import json
@@ -34,7 +34,7 @@ _HASH_CHARACTERS: Final = 16
 
 
 def is_of_name_alone(conversation: ConversationRef) -> bool:
-    """True if the user of an imported chat is not a character of the game."""
+    """True if the user of an imported chat is only a name and no character of the game."""
     return conversation.partner_ref.startswith(_OF_NAME)
 
 
@@ -49,7 +49,7 @@ class ImportedChat:
 
 
 def all_imported() -> Iterator[ImportedChat]:
-    """Yield all imported chats, in the order of their import."""
+    """Yield all imported chats in the order of their import."""
     for row in _sources().order_by("pk").iterator(chunk_size=_CHUNK):
         meta = json.loads(row.meta)
         yield ImportedChat(
@@ -61,9 +61,9 @@ def all_imported() -> Iterator[ImportedChat]:
 
 
 def imported_chat(npc_ref: str, chat: Chat) -> ConversationRef | None:
-    """Return the NPC's conversation with the same content as `chat`, whatever the file.
+    """Return the NPC's conversation that has the same content as `chat`, from whatever file.
 
-    None if there is none or it was erased.
+    Return None if there is none or it was erased.
     """
     rows = _sources().filter(
         conversation__npc_ref=npc_ref, meta__contains=f'"{VALUES}":"{values_sha256(chat)}"'
@@ -76,8 +76,8 @@ def import_chat(chat: Chat, source: ChatSource, *, npc_ref: str) -> Conversation
     """Import a chat as a conversation of this NPC, completely or not at all.
 
     Raises:
-        StoreError: it was imported already, or the NPC and the player have a private conversation
-            that counts.
+        StoreError: the chat was imported already, or the NPC and the player have a private
+            conversation with messages.
         HistoryConflictError: another process wrote to the conversation.
     """
     if (known := imported_chat(npc_ref, chat)) is not None:
@@ -99,7 +99,7 @@ def exported_chat(
     """Yield a conversation in parts, in SillyTavern's format for chats.
 
     Args:
-        partner_name: The user's name in a conversation of the game.
+        partner_name: The name that the export gives the player in a conversation of the game.
     """
     header, messages = records_to_chat(
         _records(conversation), npc_name=npc_name, partner_name=partner_name
@@ -108,7 +108,7 @@ def exported_chat(
 
 
 def _sources() -> Any:
-    """Return the records that say where a chat is from."""
+    """Return the records that say where a chat comes from."""
     rows = models.Record.objects.filter(
         kind=RecordKind.SNAPSHOT.value, meta__contains=f'"of":"{OF_CHAT}"'
     )

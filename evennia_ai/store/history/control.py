@@ -1,10 +1,10 @@
-"""Controls: how builders reset, undo, retry and correct a conversation, without erasing records.
+"""Controls: builders reset, undo, retry or correct a conversation without erasing its records.
 
-A control begins a new segment, as a summary does. Its one record says what counts from there on. A
-reset keeps nothing, an undo keeps all but some exchanges, and a correction replaces words. Earlier
-records stay readable, and older turns are replayed from the records that they name. An exchange
-consists of the event that started it, the tool calls and their results, the NPC's words, and what
-the NPC perceived meanwhile without an answer of its own.
+A control begins a new segment, as a summary does. Its one record says which messages prompts show
+from then on. A reset keeps none, an undo keeps all except some exchanges, and a correction replaces
+words. Earlier records stay readable, and older turns are replayed from the records that they name.
+An exchange consists of the event that started it, the tool calls and their results, the NPC's
+words, and what the NPC perceived meanwhile without an answer of its own.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -56,50 +56,50 @@ from evennia_ai.store.history.windows import (
 _ANSWERED_WITH: Final = frozenset({RecordKind.ASSISTANT, RecordKind.TOOL_CALL})
 _PERCEIVED: Final = frozenset({RecordKind.USER, RecordKind.EVENT, RecordKind.REMINDER})
 MOST_QUOTED: Final = 30
-"""How many characters of an utterance a message quotes."""
+"""How many characters of an utterance an error message quotes."""
 NO_TOOLS: Final[Mapping[str, SpeakingTool]] = {}
 _MOST_TURNS: Final = 400
-"""Exchanges are looked for in at most this number of newest turns."""
+"""Exchanges are looked for only among this many newest turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One exchange, or the part of it that still counts."""
+    """One exchange, or the part of it that prompts still show."""
 
     event: Record | None
-    """The event that started it. None if it no longer counts or there was none."""
+    """The event that started the exchange. None if there was none or prompts no longer show it."""
     answer: tuple[Record, ...]
     """The NPC's words, its tool calls and their results, in order."""
     meanwhile: tuple[Record, ...]
-    """What the NPC perceived before its answer was complete, without an answer of its own."""
+    """What the NPC perceived before its answer was complete, and did not answer separately."""
     turns: tuple[int, ...]
     """The numbers of the turns that made the answer, in order."""
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """The records of all parts."""
+        """All records of the exchange: event, meanwhile and answer."""
         first = (self.event,) if self.event is not None else ()
         return (*first, *self.meanwhile, *self.answer)
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools that were called, each once."""
+        """The names of the tools that the NPC called, each once."""
         called = (call for record in self.answer for call in record.meta.get("tool_calls", ()))
         return tuple(dict.fromkeys(str(call["name"]) for call in called))
 
 
 def reset_conversation(conversation: ConversationRef, *, by: Actor) -> Record:
-    """Make everything in a conversation stop counting, and return the record of the reset.
+    """Hide all messages of a conversation from future prompts, and return the record of the reset.
 
     The state of the lore is reset too. Memories, notes and authored things stay.
 
     Raises:
-        StoreError: the NPC is answering, or nothing counts anyway. Nothing was changed.
+        StoreError: the NPC is answering, or no message is left. Nothing was changed.
     """
     if not len(windows(conversation.id).history):
         raise StoreError("nothing in this conversation counts any more; nothing was changed")
     _read_first(conversation)
-    with changing(HISTORY, f"beginning {conversation} anew", by=by):
+    with changing(HISTORY, f"resetting {conversation}", by=by):
         record = _write_control(conversation, "reset", by=by, tail=(), totals=MessageTotals())
         reset_lore(conversation, by=by)
     return record
@@ -108,7 +108,7 @@ def reset_conversation(conversation: ConversationRef, *, by: Actor) -> Record:
 def list_exchanges(
     conversation: ConversationRef, *, waiting: Collection[str] = ()
 ) -> Iterator[Exchange]:
-    """Yield the exchanges of which something counts, newest first.
+    """Yield the exchanges that prompts still show at least partly, newest first.
 
     Args:
         waiting: Ids of records that will get an answer of their own.
@@ -126,9 +126,9 @@ def list_exchanges(
 def undo_exchanges(
     conversation: ConversationRef, count: int, *, by: Actor, waiting: Collection[str] = ()
 ) -> tuple[Exchange, ...]:
-    """Make the newest exchanges stop counting, and return them, newest first.
+    """Hide the newest exchanges from future prompts, and return them, newest first.
 
-    The lore gets the state that it had before them.
+    The lore gets the state that it had before these exchanges.
 
     Args:
         count: The most exchanges to undo.
@@ -138,7 +138,7 @@ def undo_exchanges(
     """
     taken = tuple(islice(list_exchanges(conversation, waiting=waiting), count))
     if not taken:
-        raise StoreError("there is no exchange left that counts; nothing was changed")
+        raise StoreError("there is no exchange left to take back; nothing was changed")
     _withdraw(conversation, "undo", taken, [r for one in taken for r in one.records], by=by)
     return taken
 
@@ -146,10 +146,10 @@ def undo_exchanges(
 def take_back_answer(
     conversation: ConversationRef, exchange: Exchange, *, by: Actor, hint: str = ""
 ) -> Record:
-    """Make the newest exchange's answer stop counting, so that its event is answered again.
+    """Hide the newest exchange's answer from future prompts, so that its event is answered again.
 
     Args:
-        hint: A builder's wish for the next answer. The record keeps it.
+        hint: A builder's wish for the next answer. The record stores it.
 
     Raises:
         StoreError: the NPC is answering. Nothing was changed.
@@ -166,17 +166,17 @@ def correct_utterance(
     which: int | None = None,
     tools: Mapping[str, SpeakingTool] = NO_TOOLS,
 ) -> Record:
-    """Replace words of the NPC from now on, and return the record of the new words.
+    """Replace words of the NPC in future prompts, and return the record of the new words.
 
     If the words were corrected before, this replaces the correction.
 
     Args:
-        which: The number of the utterance, from 1, if the record has several.
-        tools: The tools that speak, by name.
+        which: The number of the utterance in the record, from 1. Needed if the record has several.
+        tools: The tools whose calls contain spoken words, by name.
 
     Raises:
-        StoreError: the record has no words of the NPC, no longer counts, or the NPC is answering.
-            Nothing was changed.
+        StoreError: the record has no words of the NPC, prompts no longer show it, or the NPC is
+            answering. Nothing was changed.
     """
     shown = _shown_records(conversation)
     now = next((one for one in shown if original_place(one) == original_place(record)), None)
@@ -208,10 +208,10 @@ def _why_not_shown(record: Record, shown: Sequence[Record]) -> str:
 
 
 def _pick_utterance(record: Record, said: Sequence[Utterance], which: int | None) -> Utterance:
-    """Return the utterance with this number.
+    """Return the utterance with the number `which`, or the only one.
 
     Raises:
-        StoreError: there is none, or several without a number.
+        StoreError: there is no such utterance, or there are several and `which` is None.
     """
     if not said:
         raise StoreError(
@@ -232,7 +232,7 @@ def _pick_utterance(record: Record, said: Sequence[Utterance], which: int | None
 
 
 def controls_since(record: Record) -> tuple[Record, ...]:
-    """Return the controls of this record's conversation after it, in order."""
+    """Return the controls of the record's conversation that came after the record, in order."""
     rows = models.Record.objects.filter(
         conversation_id=record.conversation, kind=RecordKind.CONTROL.value, pk__gt=int(record.id)
     )
@@ -248,7 +248,7 @@ def _withdraw(
     by: Actor,
     hint: str = "",
 ) -> Record:
-    """Begin a segment without these records, and give the lore its state before `taken`."""
+    """Begin a segment without these records, and restore the lore's state before `taken`."""
     shown = _shown_records(conversation)
     totals = _read_first(conversation)
     gone = {record.id for record in records}
@@ -257,7 +257,7 @@ def _withdraw(
     withdrawn = [record for record in shown if record.id in gone]
     tail = [record for record in shown if record.id not in gone]
     first = _first_turn(conversation, taken)
-    with one_change(f"taking back in {conversation}", by=by):
+    with one_change(f"hiding records of {conversation}", by=by):
         record = _write_control(
             conversation,
             what,
@@ -276,8 +276,8 @@ def _withdraw(
 def _read_first(conversation: ConversationRef) -> MessageTotals:
     """Return the totals of the window, and load the state of the lore.
 
-    Call it before the transaction: on SQLite a transaction that reads first may be refused the
-    write.
+    Call it before the transaction, because on SQLite a transaction that reads first may be refused
+    the write.
     """
     lore_states(conversation.id)
     return windows(conversation.id).end.totals
@@ -296,7 +296,7 @@ def _write_control(
     """Write a control in the current transaction.
 
     Raises:
-        StoreError: a turn is running.
+        StoreError: the NPC is answering.
     """
     first = control_record(
         what,
@@ -318,7 +318,7 @@ def _write_control(
 def _shown_records(conversation: ConversationRef) -> list[Record]:
     """Return the records that the newest segment shows, in the order of prompts.
 
-    They include the summary with which the segment begins, even if the window no longer holds it.
+    This includes the summary with which the segment begins, even if the window has dropped it.
     """
     window = windows(conversation.id)
     shown = [record for message in window.history if (record := record_of(message)) is not None]
@@ -335,7 +335,7 @@ def _exchange(
     *,
     waking: Collection[str],
 ) -> Exchange:
-    """Return the exchange of these turns, which answered one event, as far as it is shown."""
+    """Return the exchange made of these turns, which answered one event, without hidden records."""
     event = next((record for record in shown if record.id == event_id), None)
     woken = _place(event) if event is not None else (0, 0)
     answer = [
@@ -368,29 +368,32 @@ _Place = tuple[int, int]
 
 
 def _place(record: Record) -> _Place:
-    """Return segment and number of the original record, also for a correction."""
+    """Return the segment and the number of a record.
+
+    For a correction, those of the original record.
+    """
     segment, _, seq = original_place(record).partition(".")
     return int(segment), int(seq)
 
 
 class _EndedTurn(NamedTuple):
-    """A turn and the end records before and after it. An NPC has one turn at a time."""
+    """An ended turn between two end records. An NPC has one turn at a time."""
 
     number: int
     event: str
-    """The id of the record that it answered, or ""."""
+    """The id of the record that the turn answered, or ""."""
     after: _Place
-    """The place where the turn before ended."""
+    """The place of the end record of the turn before; later records may belong to this turn."""
     upto: _Place
-    """The place where this turn ended."""
+    """The place of this turn's own end record."""
 
 
 def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
     """Return the newest turns that have ended, newest first.
 
-    Every ended turn has an end record, in the order of the turns. The records are counted, because
-    the turn numbers in them are those of the game that a transcript came from. A turn that was
-    exported before its reply has no end record.
+    Every ended turn has an end record, in the order of the turns. Turns and records are matched by
+    counting: in an imported transcript, the turn numbers in the records are those of the other
+    game. A turn that was exported while it was running has no end record.
     """
     rows = models.Turn.objects.filter(conversation_id=conversation.id).exclude(state="open")
     rows = rows.exclude(outcome=WITHOUT_END).order_by("-number")
@@ -405,7 +408,7 @@ def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
 
 
 def _first_turn(conversation: ConversationRef, taken: Iterable[Exchange]) -> StoredTurn | None:
-    """Return the oldest turn of these exchanges."""
+    """Return the oldest turn of these exchanges, or None."""
     number = min((number for one in taken for number in one.turns), default=0)
     rows = models.Turn.objects.filter(conversation_id=conversation.id, number=number)
     row = rows.select_related("conversation").first()

@@ -1,9 +1,9 @@
-"""Conversations: finding them, appending records, and beginning a segment with a summary.
+"""Find conversations, append records to them, and begin segments with summaries.
 
-The database gives each record number only once, so it detects concurrent appends. The summary at
-the start of a segment and the places of the messages that it keeps are one record. So the step to
-the new segment is one commit: before it prompts show the old segment, after it the new one. The old
-segment stays readable.
+The database gives each record number only once, so it detects concurrent appends. One record
+contains the summary at the start of a segment and the places of the messages that the segment
+keeps. So one commit begins the segment: before it prompts show the old segment, and after it the
+new one. The old segment stays readable.
 """
 
 import json
@@ -49,7 +49,7 @@ from evennia_ai.store.history.windows import (
 )
 
 OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
-"""Kinds of records of words or acts of a person, who is the `speaker` in the meta."""
+"""Kinds of records about words or acts of a person. The meta names this person as `speaker`."""
 
 
 def get_or_open_conversation(
@@ -60,10 +60,12 @@ def get_or_open_conversation(
     place_ref: str = "",
     like: ConversationRef | None = None,
 ) -> ConversationRef:
-    """Return the NPC's conversation in a room or with one partner. Opens it if there is none.
+    """Return the NPC's conversation in a room or with one partner.
+
+    It is opened if it does not exist.
 
     Args:
-        like: A conversation whose age and origin a new one gets.
+        like: A new conversation gets the age and the origin of this one.
     """
     room = kind == "room"
     if bool(partner_ref) == room or bool(place_ref) != room:
@@ -78,7 +80,7 @@ def get_or_open_conversation(
 def conversation_in_memory(
     npc_ref: str, *, kind: ConversationKind, partner_ref: str = "", place_ref: str = ""
 ) -> ConversationRef | None:
-    """Return a conversation if it is in memory, without a query."""
+    """Return a conversation if it is in memory, else None. No query is made."""
     return _conversations.get_committed((npc_ref, kind, partner_ref, place_ref))
 
 
@@ -89,7 +91,7 @@ def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
 
 
 def newest_rooms(npc_ref: str, *, most: int) -> tuple[ConversationRef, ...]:
-    """Return the NPC's room conversations by their newest records, newest first."""
+    """Return the NPC's conversations in rooms, the one with the newest record first."""
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_ROOMS, [npc_ref, most])
         rows = cursor.fetchall()
@@ -114,7 +116,7 @@ _NEWEST_ROOMS: Final = f"""SELECT {", ".join(_REF)} FROM (
 def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
     """Return the people who spoke or acted in the NPC's newest records, newest first, each once.
 
-    All conversations count. Erased records name nobody.
+    Records of all conversations are read. Erased records name nobody.
     """
     rows = models.Record.objects.filter(conversation__npc_ref=npc_ref).order_by("-pk")
     metas = rows.filter(kind__in=OF_SOMEBODY).values_list("meta", flat=True)[:most_records]
@@ -146,7 +148,7 @@ def npc_refs() -> tuple[str, ...]:
 
 
 def append_records(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
-    """Commit new records after the newest one, all or none, and return them.
+    """Append new records to a conversation and commit them, all or none. Return the records.
 
     Raises:
         HistoryConflictError: another writer was first.
@@ -154,7 +156,7 @@ def append_records(conversation: ConversationRef, new: Sequence[NewRecord]) -> t
     """
     if not new:
         return ()
-    # Read before the transaction: on SQLite a read inside it first may make the write fail.
+    # Read before the transaction, because on SQLite a read inside it may make the write fail.
     windows(conversation.id)
     with one_transaction(f"appending to {conversation}"):
         return append_in_transaction(conversation, new)
@@ -163,9 +165,9 @@ def append_records(conversation: ConversationRef, new: Sequence[NewRecord]) -> t
 def append_in_transaction(
     conversation: ConversationRef, new: Sequence[NewRecord]
 ) -> tuple[Record, ...]:
-    """Append records in the current transaction (see `append_records`).
+    """Append records inside the current transaction (see `append_records`).
 
-    If it fails, roll back.
+    If an error is raised, the transaction must be rolled back.
     """
     if not new:
         return ()
@@ -179,12 +181,12 @@ def append_in_transaction(
 def append_each(
     new: Sequence[tuple[ConversationRef, NewRecord]],
 ) -> list[tuple[History, Record]]:
-    """Commit one record to each of several conversations in one statement, all or none.
+    """Append one record to each of several conversations in one statement, all or none.
 
-    Each conversation occurs once, and its window is in memory.
+    Each conversation occurs once, and its window must be in memory.
 
     Returns:
-        For each conversation, its history before, and the record.
+        For each conversation, the history before the record, and the record.
 
     Raises:
         HistoryConflictError: another writer was first in one of them.
@@ -201,14 +203,14 @@ def append_each(
 
 
 def is_counted(record: Record) -> bool:
-    """True if a record still counts: no builder has taken it back."""
+    """True if prompts may still show a record, because no builder has undone it."""
     window = windows(record.conversation)
     is_older = record.segment < window.controlled_from
     return not is_older or any(message.record == record.id for message in window.history)
 
 
 def write_record(conversation: ConversationRef, end: End, new: NewRecord) -> tuple[Record, End]:
-    """Write a record after `end` in the current transaction, without updating the window.
+    """Write a record after `end` inside the current transaction, without updating the window.
 
     Returns:
         The record, and the new end of the conversation.
@@ -238,7 +240,7 @@ def _insert_records(where: Sequence[ConversationRef], rows: Sequence[NewRow]) ->
 
 
 def origin_of(conversation: ConversationRef) -> str:
-    """Return the client of the first person who spoke in a conversation, as far as known."""
+    """Return the client of the first person who spoke in a conversation, or "" if it is unknown."""
     known = _conversations(_key(conversation))
     return known.origin if known is not None else ""
 
@@ -256,7 +258,7 @@ def set_origin(conversation: ConversationRef, client: str) -> None:
 
 
 def note_written(conversation: ConversationRef) -> None:
-    """Note that the current transaction wrote rows of a conversation in another way."""
+    """Note that the current transaction wrote rows of a conversation without these functions."""
     _conversations.note_change(_key(conversation))
     windows.note_change(conversation.id)
 
@@ -271,7 +273,7 @@ def _open(key: _Key, like: ConversationRef | None) -> ConversationRef:
     opened_at, origin = (like.opened_at, like.origin) if like else (time.time(), "")
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
         number = _insert.if_new([*key, origin, opened_at])
-        if number is None:  # another process opened it meanwhile
+        if number is None:  # Another process opened the conversation meanwhile.
             _conversations.drop(key)
             opened = _load_conversation(key)
             assert opened is not None
@@ -304,8 +306,8 @@ def begin_segment(
 ) -> Record:
     """Commit a summary as the start of a new segment, and return its record.
 
-    The messages from `first_kept` on are kept, including those that came meanwhile. In case of an
-    error nothing was written.
+    The new segment keeps the messages from `first_kept` on, including those that arrived meanwhile.
+    If an error is raised, nothing was written.
 
     Args:
         summarised: The history that was summarised.
@@ -337,12 +339,13 @@ def begin_segment(
 def begin_segment_with(
     conversation: ConversationRef, window: Window, first: NewRecord, *, tail: Sequence[Record]
 ) -> Record:
-    """Begin a segment in the current transaction and return its first record.
+    """Begin a segment inside the current transaction, and return its first record.
 
-    It keeps `tail`. The commit releases the other messages of the old window.
+    The segment keeps the messages of `tail`. After the commit, the other messages of the old window
+    are released.
 
     Args:
-        window: The newest window.
+        window: The newest window of the conversation.
 
     Raises:
         HistoryConflictError: another process wrote to the conversation.
@@ -366,7 +369,7 @@ def begin_segment_with(
             first_reply=None if is_anew else window.first_reply,
         )
     windows.note_value(conversation.id, began)
-    # Only after the commit: the new window is made from messages of the old one.
+    # Only after the commit, because the new window is made from messages of the old one.
     transaction.on_commit(partial(release_window, window, kept={kept.id for kept in tail}))
     refuse_other_writers(conversation, window.end)
     return record
@@ -375,7 +378,8 @@ def begin_segment_with(
 def opening_summary(conversation_id: int, segment: int) -> Record | None:
     """Return the summary with which a segment begins, or None.
 
-    A segment that a control began starts with the first record that the control kept.
+    A segment that a control began starts with the first record that the control kept. That may be a
+    summary.
     """
     rows = models.Record.objects.filter(conversation_id=conversation_id, segment=segment)
     row = rows.order_by("seq").first() if segment > 1 else None
@@ -395,12 +399,12 @@ def records_in(conversation: ConversationRef, segment: int) -> Iterator[Record]:
 
 
 def refuse_other_writers(conversation: ConversationRef, end: End) -> None:
-    """Check that no other process wrote to the segment that has just ended.
+    """Check that no other process has written to the segment that has just ended.
 
-    Call it after our own write, when no other process can write.
+    Call it after our own write, when no other process can write any more.
 
     Raises:
-        HistoryConflictError: another process wrote.
+        HistoryConflictError: another process wrote to the segment.
     """
     rows = models.Record.objects.filter(conversation_id=conversation.id, segment=end.segment)
     if rows.filter(seq__gt=end.seq).exists():
@@ -422,12 +426,12 @@ def _check_cut(conversation: ConversationRef, now: History, first_kept: int) -> 
 
 
 def _first_place(conversation: ConversationRef, now: History) -> str:
-    """Return the place of the first record of the segment, even if the window starts later."""
+    """Return the place of the segment's first record, even if the window no longer contains it."""
     rows = models.Record.objects.filter(conversation_id=conversation.id, segment=now.segment)
     return record_from(rows.order_by("seq")[0]).place
 
 
 def _record(message: Message) -> Record:
     record = record_of(message)
-    assert record is not None  # every message of a window has a record
+    assert record is not None  # Every message of a window has a record.
     return record

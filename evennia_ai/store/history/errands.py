@@ -1,6 +1,7 @@
-"""Errands: long tool calls and their results, which survive a stop of the server.
+"""Store errands: long tool calls and their results, which survive a stop of the server.
 
-The result is stored here and not in the event that reports the end: the NPC asks for it.
+The event that reports the end of an errand does not contain the result. The NPC asks for the
+result, which is stored here.
 """
 
 import json
@@ -23,18 +24,18 @@ LOST: Final = "The server stopped before it ended; nobody knows how much of it w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """A tool call that takes long."""
+    """A tool call that takes longer than a turn."""
 
     id: int
     npc_ref: str
     number: int
     conversation: ConversationRef
     turn: int
-    """The number of the turn in which it began."""
+    """The number of the turn in which the errand began."""
     call: ToolCall
     state: ErrandState
     result: str
-    """The result; "" while the errand is open."""
+    """The result; "" while the errand is running."""
 
 
 def begin_errand(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand:
@@ -62,7 +63,7 @@ def end_errand(errand: Errand, result: str, *, state: ErrandState) -> bool:
     """Store the result of an errand.
 
     Returns:
-        False if the errand had ended already; then it stays as it is.
+        False if the errand had ended already. Then nothing is changed.
     """
     with one_transaction(f"ending errand {errand.number} of NPC {errand.npc_ref}"):
         return bool(
@@ -76,7 +77,7 @@ def get_errand(npc_ref: str, number: int) -> Errand:
     """Return one errand of an NPC.
 
     Raises:
-        NotStoredError: it has none with this number.
+        NotStoredError: the NPC has no errand with this number.
     """
     row = _rows().filter(npc_ref=npc_ref, number=number).first()
     if row is None:
@@ -85,7 +86,7 @@ def get_errand(npc_ref: str, number: int) -> Errand:
 
 
 def open_errands(*, begun_before: float) -> tuple[Errand, ...]:
-    """Return the errands that an earlier process left open."""
+    """Return the errands that an earlier process of the game left unfinished."""
     with one_transaction("looking for lost errands"):
         rows = _rows().filter(state="open", begun_at__lt=begun_before).order_by("pk")
         return tuple(map(_errand_from, rows))

@@ -1,8 +1,8 @@
 """Requests to summarisers, observers and deciders, committed before a model is asked.
 
 The messages of each request are records, like those of a turn, and so is the answer. The newest of
-these records also hold the state: how earlier tries went and where the next one begins. So a reload
-loses nothing, and no further table is needed.
+these records also contain the state: how earlier tries ended, and where the next one begins. So a
+reload of the server loses nothing, and no separate table is needed.
 """
 
 import json
@@ -33,15 +33,15 @@ from evennia_ai.store.history.windows import HISTORY, missing_texts, stored_text
 _CONSOLIDATION: Final = "consolidation"
 _DECISION: Final = "decision"
 Place = tuple[int, int]
-"""Segment and number of a record."""
+"""The place of a record: the number of its segment and its number in the segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A committed request."""
+    """A committed request to a model."""
 
     record: Record
-    """The record of the request."""
+    """The record of the request itself."""
     messages: tuple[Message, ...]
     """The messages to send, made from records."""
 
@@ -54,12 +54,12 @@ class Compacted:
     summary: Record | None
     """The newest summary."""
     attempt: SummaryAttempt
-    """The newest try to compact."""
+    """The newest attempt to compact the conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consolidated:
-    """The record up to which memories were made, and the breaker after the newest try."""
+    """How far memories were made from a conversation, and the state of the breaker after that."""
 
     upto: Place = (0, 0)
     breaker: Breaker = field(default_factory=Breaker)
@@ -73,7 +73,7 @@ class Observed:
     reply: str = ""
     model: str = ""
     memories: tuple[str, ...] = ()
-    """The origins of the memories that were made or merged."""
+    """The origins of the memories that were created or merged."""
     refused: int = 0
     state: Consolidated
 
@@ -92,10 +92,10 @@ def ask_for_summary(
 ) -> ModelRequest:
     """Commit a request for a summary.
 
-    In case of an error nothing was committed, so call no model.
+    If an error is raised, nothing was committed, so do not call a model.
 
     Args:
-        messages: How many messages of `segment` are summarised.
+        messages: The number of messages of `segment` that the summary covers.
 
     Raises:
         HistoryConflictError: the conversation has another segment by now, and may have been erased.
@@ -112,18 +112,21 @@ def ask_for_summary(
 
 
 def commit_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
-    """Commit the result of a try to compact."""
+    """Commit the result of an attempt to compact a conversation."""
     conversations.append_records(conversation, [attempt])
 
 
 def newest_attempt(conversation: ConversationRef) -> SummaryAttempt:
-    """Return the newest try to compact a conversation; a successful one if there was none."""
+    """Return the newest attempt to compact a conversation.
+
+    If there was none, return a successful one.
+    """
     record = _newest(conversation, RecordKind.USAGE)
     return (parse_attempt(record) if record is not None else None) or NO_ATTEMPT
 
 
 def compacted_of(npc_ref: str) -> tuple[Compacted, ...]:
-    """Return the conversations of an NPC that were compacted or tried, in order of opening."""
+    """Return the conversations of an NPC that were compacted, successfully or not, oldest first."""
     found = []
     for known in conversations_of(npc_ref):
         summary, attempt = _newest(known, RecordKind.SUMMARY), newest_attempt(known)
@@ -149,9 +152,9 @@ def ask_to_observe(
     segment: int,
     schema: Mapping[str, Any] | None,
 ) -> ModelRequest:
-    """Commit a request for what to remember of messages of `segment`.
+    """Commit a request to find what an NPC should remember from messages of `segment`.
 
-    In case of an error nothing was committed, so call no model.
+    If an error is raised, nothing was committed, so do not call a model.
 
     Raises:
         HistoryConflictError: the conversation has another segment by now, and may have been erased.
@@ -187,7 +190,7 @@ def commit_observation(
         "opened_at": state.breaker.opened_at,
     }
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=observed.reply, meta=meta)
-    with one_transaction(f"telling what was remembered of {conversation}"):
+    with one_transaction(f"storing what was remembered from {conversation}"):
         conversations.append_records(conversation, [told])
         consolidated.note_value(conversation.id, state)
 
@@ -211,7 +214,7 @@ def unobserved_rooms(person_ref: str, *, npc_ref: str | None = None) -> tuple[Co
 def mark_observed(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
     """Mark a person's words in rooms as observed, so that NPCs learn nothing from them.
 
-    Observations that are running in the game or in workers are refused when they end.
+    Observations that are running now, in the game or in workers, are refused when they end.
 
     Returns:
         The numbers of the conversations that were marked.
@@ -226,10 +229,10 @@ def mark_observed(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, 
 
 
 def refuse_observed(conversation_id: int, *, since: tuple[int, int]) -> None:
-    """Check in the tables that a conversation was not observed after this place.
+    """Check in the database that a conversation was not observed after this place.
 
     Raises:
-        StaleError: it was.
+        StaleError: it was observed.
     """
     upto = _load_consolidated(conversation_id).upto
     if upto != since:
@@ -252,7 +255,10 @@ def _load_consolidated(conversation_id: int) -> Consolidated:
 
 
 consolidated: Final = Snapshots(HISTORY, _load_consolidated)
-"""How far a conversation was observed, by its number. A read from memory makes no query."""
+"""Return how far a conversation was observed, by its number.
+
+No query is made if the value is in memory.
+"""
 
 
 # Decisions
@@ -268,10 +274,12 @@ def ask_to_decide(
     model: str,
     schema: Mapping[str, Any] | None,
 ) -> ModelRequest:
-    """Commit a question about `event`: some texts, records of the history by their ids, more texts.
+    """Commit a question about `event` to a decider.
+
+    It consists of texts, records of the history by their ids, and more texts.
 
     Raises:
-        StoreError: nothing was committed, or a record was erased. Call no model.
+        StoreError: nothing was committed, or a record was erased. Do not call a model.
     """
     if event.segment < windows(conversation.id).remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
@@ -294,13 +302,13 @@ def ask_to_decide(
 def commit_decision(
     conversation: ConversationRef, asked: ModelRequest, *, outcome: str, reply: str
 ) -> None:
-    """Commit the result of a question, with the model's reply if there was one."""
+    """Commit the result of a question to a decider, with the model's reply if there was one."""
     meta = {"of": _DECISION, "asked": asked.record.place, "outcome": outcome}
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=reply, meta=meta)
     conversations.append_records(conversation, [told])
 
 
-# Shared by all requests
+# Functions that all kinds of requests share
 
 
 def _commit_request(
@@ -312,10 +320,10 @@ def _commit_request(
     history: Sequence[Handle] = (),
     at: int = 0,
 ) -> ModelRequest:
-    """Commit the texts of a request and the record that they are sent.
+    """Commit the texts of a request, and the record of the request.
 
     Args:
-        history: Records that go into the request before the text with index `at`.
+        history: Records that are sent before the text with the index `at`.
     """
     made = [make_text(message) for message in request]
     stored = dict(stored_texts(conversation, made))
@@ -331,7 +339,7 @@ def _commit_request(
 def _request_record(
     sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: Any
 ) -> NewRecord:
-    """Return the record of a request, with the places of the records that were sent."""
+    """Return the record of a request. It contains the places of the records that were sent."""
     meta["prompt"] = [handle.record.place for handle in sent]
     if schema is not None:
         meta["schema"] = dict(schema)
@@ -341,10 +349,10 @@ def _request_record(
 def refuse_another_segment(conversation: ConversationRef, segment: int) -> None:
     """Check that a conversation is still in this segment.
 
-    After an erasure it is not, and then a model's words about it must not be kept.
+    After an erasure it is in another one, and then a model's words about it must not be stored.
 
     Raises:
-        HistoryConflictError: it has another segment.
+        HistoryConflictError: the conversation is in another segment.
     """
     if windows(conversation.id).end.segment != segment:
         raise HistoryConflictError(str(conversation))

@@ -1,8 +1,8 @@
-"""Past turns: read back with the histories that they were composed from, and listed by page.
+"""Read past turns: with the histories that they were composed from, and as pages of a list.
 
-Turns are read one by one, so a walk through a hundred thousand turns holds one in memory. Most
+Turns are read one by one, so a walk through a hundred thousand turns keeps one in memory. Most
 walks go forward: the records of a segment are read once, and dropped when no later turn shows them.
-This module also finds recent events without a turn, which a process leaves when it stops.
+This module also finds recent events without a turn, which remain when a process stops.
 """
 
 import json
@@ -47,7 +47,7 @@ _ACTS: Final = tuple(
     )
 )
 MOST_LOOKED_AT: Final = 2000
-"""Recent words and arrivals are looked for in at most this number of newest records."""
+"""How many of the newest records are searched for recent words and arrivals."""
 
 
 def replay_stored_turn(turn: StoredTurn) -> Replay:
@@ -77,7 +77,7 @@ def turn_before(turn: StoredTurn) -> StoredTurn | None:
 def acts_of(turn: StoredTurn) -> tuple[Record, ...]:
     """Return the NPC's words, tool calls and results in a turn, in order.
 
-    Empty while the model works.
+    The result is empty while the model is still working.
     """
     rows = models.Record.objects.filter(
         conversation_id=turn.conversation.id,
@@ -99,7 +99,10 @@ def count_of_turns(npc_ref: str) -> int:
 
 
 def turns_in_order(npc_ref: str, *, newest: int | None = None) -> Iterator[StoredTurn]:
-    """Yield the turns of an NPC, oldest first. With `newest`, only that many of the newest."""
+    """Yield the turns of an NPC, oldest first.
+
+    If `newest` is given, only this many of the newest turns.
+    """
     rows = turn_rows(npc_ref)
     if newest is not None:
         numbers = rows.order_by("-number").values_list("number", flat=True)
@@ -122,7 +125,10 @@ def npc_refs() -> tuple[str, ...]:
 
 
 class PastHistories:
-    """A reader of the histories of past turns. Fast if used in the order of the turns."""
+    """A reader of the histories of past turns.
+
+    It is fast if it is used in the order of the turns.
+    """
 
     def __init__(self) -> None:
         self._open: OrderedDict[tuple[int, int], _Segment] = OrderedDict()
@@ -130,14 +136,14 @@ class PastHistories:
     def history(
         self, conversation_id: int, told: Mapping[str, Any], *, event: str, newest_record: int
     ) -> History:
-        """Return the history that `told` describes, in the form of a manifest's inputs.
+        """Return the history that a manifest's inputs describe (`told`).
 
         Args:
             event: The id of the record that the turn answered.
             newest_record: The number of the newest record at that time.
 
         Raises:
-            ReplayError: a record of it is missing or erased.
+            ReplayError: a record of the history is missing or erased.
         """
         segment = self._segment(conversation_id, told["segment"])
         messages = segment.messages(told, event=event, newest_record=newest_record)
@@ -169,7 +175,7 @@ class PastHistories:
 
 
 class _Segment:
-    """The records of one segment from some number on, as far as they were needed."""
+    """The records of one segment from some number on, as far as they have been read."""
 
     def __init__(self, conversation_id: int, number: int) -> None:
         self._conversation_id = conversation_id
@@ -179,7 +185,7 @@ class _Segment:
         self._tail: Mapping[str, Record] = {}
 
     def __del__(self) -> None:
-        """Release the records: a record and its message refer to each other."""
+        """Release the records, because a record and its message refer to each other."""
         release_records(self._records)
         release_records(self._tail.values())
 
@@ -204,7 +210,10 @@ class _Segment:
         return [message for message in history if message.record not in left_out]
 
     def _start(self, first: str) -> int:
-        """Return the number of the first record needed; 1 if the segment keeps older records."""
+        """Return the number of the first record to read.
+
+        It is 1 if the segment begins by keeping older records.
+        """
         record = self.record(first)
         place = record.meta.get("before") if is_staying(record) else None
         segment, _, seq = (place or record.place).partition(".")
@@ -247,9 +256,9 @@ def unanswered_words(*, since: float, before: float) -> list[tuple[ConversationR
     """Return what people said between two times and no NPC answered, in order.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the records cannot be read.
     """
-    with one_transaction("looking for what nobody answered"):
+    with one_transaction("looking for unanswered words"):
         newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
         said = [
             pk
@@ -270,7 +279,7 @@ def arrivals_since(*, since: float) -> list[tuple[ConversationRef, Record]]:
     Raises:
         StoreError: they cannot be read.
     """
-    with one_transaction("looking for who came"):
+    with one_transaction("looking for arrivals"):
         newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
         seen = [
             pk
@@ -283,9 +292,9 @@ def arrivals_since(*, since: float) -> list[tuple[ConversationRef, Record]]:
 
 
 def _came_to_nothing(turn: models.Turn) -> bool:
-    """True if a stop of the server ended the turn before its NPC did anything.
+    """True if the server stopped during a turn before the NPC had done anything.
 
-    An NPC has one turn at a time, so records between begin and end belong to this turn.
+    An NPC has one turn at a time, so the records between begin and end belong to this turn.
     """
     if turn.state != "interrupted":
         return False
@@ -299,7 +308,7 @@ def _came_to_nothing(turn: models.Turn) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLine:
-    """A turn in one line of a list."""
+    """One turn as a line of a list."""
 
     npc_ref: str
     number: int
@@ -307,30 +316,33 @@ class TurnLine:
     outcome: str
     model: str
     tokens: int
-    """The tokens of its prompt by our own count."""
+    """The tokens of the turn's prompt, by our own count."""
     created_at: float
     ended_at: float | None
-    """None while it is running."""
+    """The end of the turn; None while it is running."""
     event: str = ""
-    """The name of the event that it answers; "" if it is not known."""
+    """The name of the event that the turn answers; "" if it is unknown."""
     speaker: str = ""
-    """The name of the person behind the event; "" if it is not known."""
+    """The name of the person who caused the event; "" if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPage:
-    """One page of an NPC's turns, newest first."""
+    """One page of the list of an NPC's turns, newest first."""
 
     turns: tuple[TurnLine, ...]
     since: float
-    """Things after this time belong on this page; 0 on the oldest page."""
+    """Things after this time belong on this page. It is 0 on the oldest page."""
     until: float
-    """Things before this time belong on this page; infinite on page 1."""
+    """Things before this time belong on this page. It is infinite on page 1."""
     has_older: bool
 
 
 def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
-    """Return the newest turn of each of these NPCs that had one, with two queries."""
+    """Return the newest turn of each of these NPCs, with two queries.
+
+    NPCs without turns are left out.
+    """
     mine = models.Turn.objects.filter(npc_ref=OuterRef("npc_ref")).order_by("-number")
     spoke = models.Conversation.objects.filter(npc_ref__in=list(npc_refs)).order_by()
     newest = spoke.annotate(newest=Subquery(mine.values("pk")[:1])).values_list("newest", flat=True)
@@ -340,12 +352,12 @@ def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
 
 
 def had_turn(npc_ref: Any) -> Exists:
-    """Return a query condition: the NPC had a turn. `npc_ref` is an expression for a column."""
+    """Return a query condition: the NPC in the column `npc_ref` has had a turn."""
     return Exists(models.Turn.objects.filter(npc_ref=npc_ref))
 
 
 def refs_since(since: float, *, most: int) -> frozenset[str]:
-    """Return the NPCs that had a turn since a time. Only the newest `most` turns are examined."""
+    """Return the NPCs that have had a turn since a time, by the newest `most` turns of all NPCs."""
     rows = models.Turn.objects.order_by("-pk").values_list("npc_ref", "created_at")[:most]
     return frozenset(ref for ref, created_at in rows if created_at >= since)
 
@@ -364,7 +376,7 @@ def newest_of_all(count: int) -> tuple[TurnLine, ...]:
 
 
 def turn_page(npc_ref: str, number: int, *, size: int) -> TurnPage:
-    """Return the page with this number, from 1 on, with the events that the turns answer."""
+    """Return one page of an NPC's turns, with the events that they answer. Pages count from 1."""
     rows = models.Turn.objects.filter(npc_ref=npc_ref).defer("manifest")
     first = (number - 1) * size
     found = list(
@@ -401,13 +413,13 @@ class RecordPage:
     number: int
     records: tuple[Record, ...]
     conversations: Mapping[int, ConversationRef]
-    """The conversations of the NPC, by id."""
+    """The conversations of the NPC, by number."""
     has_older: bool
     """True if there is a next page."""
 
 
 def record_page(npc_ref: str, number: int, *, size: int) -> RecordPage:
-    """Return the page with this number, from 1 on; empty if there are fewer records.
+    """Return one page of an NPC's records; empty if there are fewer records. Pages count from 1.
 
     Texts of prompts are left out, because the turns that used them show them.
     """

@@ -1,4 +1,4 @@
-"""Find and erase stored texts of prompts that show something to be erased.
+"""Find and erase stored texts of prompts that contain something to be erased.
 
 The rest of the conversation stays. A record of the erasure says what was erased.
 """
@@ -18,15 +18,15 @@ from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.history.windows import windows
 
 OF_MEMORIES: Final = "memories"
-"""The value of "of" in the meta of an erasure's record, if it erased only texts of memories."""
+"""The value of "of" in the meta of an erasure's record, if only texts of memories were erased."""
 OF_ROOMS: Final = "rooms"
 OF_PERSONA: Final = "persona"
-# Kinds of records that may hold such a text: texts of prompts, and results of observations.
+# Kinds of records that may contain such a text: texts of prompts, and results of observations.
 _KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.RUN_END)
 
 
 def with_origins(origins: Iterable[str]) -> Q:
-    """Return a condition for records whose meta has one of these origins."""
+    """Return a query condition for records whose meta names one of these origins."""
     shown = Q()
     for origin in origins:
         shown |= Q(meta__contains=f'"{origin}"')
@@ -34,7 +34,7 @@ def with_origins(origins: Iterable[str]) -> Q:
 
 
 def conversations_showing(shown: Q) -> list[ConversationRef]:
-    """Return the conversations with texts of prompts that meet a condition."""
+    """Return the conversations with texts of prompts that fulfil a condition."""
     rows = models.Record.objects.filter(kind__in=[kind.value for kind in _KINDS])
     found = rows.filter(shown).values("conversation_id")
     return [ref_of(row) for row in models.Conversation.objects.filter(pk__in=found)]
@@ -48,10 +48,10 @@ def erase_texts(
     by: Actor,
     seals: Mapping[str, str] | None = None,
 ) -> None:
-    """Erase the texts of prompts that meet one of the conditions, and append a record of it.
+    """Erase the texts of prompts that fulfil one of the conditions, and append a record of it.
 
     Args:
-        shown: The conditions.
+        shown: The conditions for texts to erase.
         seals: New seals of turns that lost words in the same erasure, by number.
     """
     rows = models.Record.objects.filter(

@@ -1,7 +1,7 @@
-"""Rows of conversations and records: from values to rows and back.
+"""Convert conversations and records to database rows and back.
 
 The end of a conversation is a separate value, so new records are numbered and chained without a
-query. `verifying` checks whether rows are unchanged.
+query. `verifying` checks whether rows were changed.
 """
 
 import json
@@ -43,7 +43,7 @@ class ConversationRef:
     partner_ref: str
     place_ref: str
     origin: str
-    """The client of the first person who spoke in it; "" while unknown."""
+    """The client of the first person who spoke in the conversation; "" while unknown."""
     opened_at: float
 
     def __str__(self) -> str:
@@ -52,13 +52,13 @@ class ConversationRef:
 
 
 def ref_of(row: models.Conversation) -> ConversationRef:
-    """Return the value of a row."""
+    """Return the `ConversationRef` of a row."""
     return value_of(ConversationRef, row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The end of a conversation: where the next record goes."""
+    """The end of a conversation, after which the next record goes."""
 
     segment: int = 1
     seq: int = 0
@@ -66,15 +66,18 @@ class End:
     sha256: str = ""
     """The hash of the newest record."""
     totals: MessageTotals = field(default_factory=MessageTotals)
-    """The totals of the history up to there."""
+    """The totals of the history up to the newest record."""
 
     def next_segment(self) -> "End":
-        """Return the end to which the next segment is appended. The chain of hashes continues."""
+        """Return the end after which the first record of the next segment goes.
+
+        The chain of hashes continues across segments.
+        """
         return End(segment=self.segment + 1, sha256=self.sha256, totals=self.totals)
 
 
 class NewRow(NamedTuple):
-    """A record's row before it is written. The fields are the columns of the table."""
+    """The columns of a record's row before it is written."""
 
     conversation_id: int
     segment: int
@@ -84,7 +87,7 @@ class NewRow(NamedTuple):
     name: str
     body: str
     meta: str
-    """Canonical JSON."""
+    """The meta as canonical JSON."""
     content_sha256: str
     sha256: str
     messages: int
@@ -94,7 +97,7 @@ class NewRow(NamedTuple):
 
 
 def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list[NewRow]:
-    """Return new records as rows that follow `end`."""
+    """Return new records as rows, numbered and chained after `end`."""
     rows = []
     now = time.time()
     digest, totals = end.sha256, end.totals
@@ -123,7 +126,10 @@ def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list
 
 
 def row_of(record: Record, totals: MessageTotals) -> NewRow:
-    """Return a record without an id as a row. `totals` are those of the history up to it."""
+    """Return a record that has no id yet as a row.
+
+    `totals` are those of the history up to and including this record.
+    """
     return NewRow(
         conversation_id=record.conversation,
         segment=record.segment,
@@ -155,7 +161,7 @@ def insert_records(rows: Sequence[NewRow]) -> tuple[Record, ...]:
 
 
 def _record_of(pk: int, row: models.Record | NewRow) -> Record:
-    """Return the record that a reader of this row gets."""
+    """Return the record that a reader of this row will get."""
     return Record(
         id=str(pk),
         conversation=row.conversation_id,
@@ -173,7 +179,7 @@ def _record_of(pk: int, row: models.Record | NewRow) -> Record:
 
 
 def end_of(row: models.Record | NewRow) -> End:
-    """Return the end of a conversation whose newest record has this row."""
+    """Return the end of a conversation whose newest record is this row."""
     return End(segment=row.segment, seq=row.seq, sha256=row.sha256, totals=totals_of(row))
 
 
@@ -188,13 +194,16 @@ def records_from(rows: Iterable[Any]) -> tuple[Record, ...]:
 
 
 SHARED_METAS: Final = 4_096
-"""How many metas are cached, so that equal rows share one object."""
+"""How many metas are cached. Rows with equal metas then share one object."""
 
 _NO_META: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def _meta_in(text: str) -> Mapping[str, Any]:
-    """Return the meta in a row. Equal metas share one object, because many NPCs hear one line."""
+    """Return the meta of a row.
+
+    Rows with equal metas share one object, because many NPCs hear the same line.
+    """
     if text == "{}":
         return _NO_META
     return _known_meta(text) if len(text) <= SHARED_CHARACTERS else _meta(text)
@@ -221,14 +230,14 @@ def records(ids: Iterable[str]) -> tuple[Record, ...]:
 def records_of(
     conversation: ConversationRef, *, limit_records: int | None = None
 ) -> tuple[Record, ...]:
-    """Return the newest records of a conversation, oldest first. Without a limit, all."""
+    """Return the newest records of a conversation, oldest first. Without a limit, return all."""
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     newest = list(rows.order_by("-segment", "-seq")[:limit_records])
     return records_from(reversed(newest))
 
 
 def tool_called(conversation_id: int, call_id: str) -> str:
-    """Return the name of the tool of a call; "" if the conversation has no such call."""
+    """Return the name of the tool that a call used; "" if the conversation has no such call."""
     rows = models.Record.objects.filter(
         conversation_id=conversation_id, kind=RecordKind.TOOL_CALL, meta__contains=call_id
     )

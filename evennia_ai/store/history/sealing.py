@@ -1,4 +1,4 @@
-"""Seals of stored turns: make portable turns from rows, and check rows against their seals."""
+"""Seals of stored turns: convert rows into portable turns, and check rows against their seals."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -19,14 +19,14 @@ _HOLDERS = (RecordKind.RUN_END, RecordKind.ERASURE, RecordKind.SNAPSHOT)
 
 
 def portable_turn(row: models.Turn, places: Mapping[str, str] | None = None) -> PortableTurn:
-    """Return the turn of a row, with the places of records instead of their ids.
+    """Return a turn's row as a portable turn, in which places of records replace their ids.
 
     Args:
-        row: The row, as the database has it now.
-        places: The place of each record of the conversation, by id. Without it they are looked up.
+        row: The row of the turn, as the database has it now.
+        places: The places of all records of the conversation, by id. If None, they are read.
 
     Raises:
-        ReplayError: The manifest cannot be read, or names a record that is not there.
+        ReplayError: the manifest cannot be read, or it names a record that does not exist.
     """
     return _portable(row, _manifest_in(row), places)
 
@@ -53,7 +53,7 @@ def seal_of_new_turn(
 
 
 def seal_problem(row: models.Turn, seals: Seals, places: Mapping[str, str] | None = None) -> str:
-    """Say what is wrong with the row of a turn, "" if it says what its seal covers."""
+    """Return what differs between a turn's row and its seal, or ""."""
     try:
         manifest = _manifest_in(row)
         turn = _portable(row, manifest, places)
@@ -70,7 +70,7 @@ def seal_problem(row: models.Turn, seals: Seals, places: Mapping[str, str] | Non
 
 
 def problem_of_turn(turn_id: int) -> str:
-    """Say what is wrong with one stored turn, "" if it says what its seal covers.
+    """Return what is wrong with one stored turn, or "" if it matches its seal.
 
     The seal is looked up in the records of the turn's conversation. The chain of these records is
     not checked: `verify` does that.

@@ -1,7 +1,7 @@
-"""Segments as they were at a certain record, for jobs that work next to the running game.
+"""Read segments as they were at a certain record, for jobs that run while the game continues.
 
-The game writes meanwhile, so nothing is cached here. A record's place and hash identify a state:
-the same place and hash give the same history.
+The game writes meanwhile, so nothing is cached here. The place and the hash of a record identify a
+state: equal place and hash mean an equal history.
 """
 
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from evennia_ai.store.history.windows import history_upto, windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The newest record of a conversation at the time of a request."""
+    """The newest record of a conversation at the time when a job was requested."""
 
     conversation: int
     segment: int
     seq: int
     sha256: str
-    """The record's hash in the chain, which covers all records before it."""
+    """The record's hash in the chain. It covers all earlier records too."""
 
     @property
     def place(self) -> str:
-        """Segment and number of the record, such as "2.14"."""
+        """The segment and the number of the record, such as "2.14"."""
         return f"{self.segment}.{self.seq}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastSegment:
-    """A segment at the time of a certain record."""
+    """A segment as it was at a certain record."""
 
     history: History
     opening: Record | None
@@ -48,7 +48,7 @@ def head_of(conversation: ConversationRef) -> Head:
 
 
 def segment_at(head: Head, *, cut: int) -> PastSegment:
-    """Return the newest messages of the segment up to `head`, and all from the index `cut` on.
+    """Return the newest messages of a segment up to `head`, and all messages from index `cut` on.
 
     Raises:
         StaleError: the conversation has another segment by now, or the record is missing.
@@ -56,28 +56,29 @@ def segment_at(head: Head, *, cut: int) -> PastSegment:
     row = _row(head)
     opening = opening_summary(head.conversation, head.segment)
     if opening is not None:
-        release_records([opening])  # breaks a reference cycle, see `history_upto`
+        release_records([opening])  # This breaks a reference cycle; see `history_upto`.
     return PastSegment(history=history_upto(row, cut=cut), opening=opening)
 
 
 def refuse_gone(head: Head) -> None:
     """Check that a conversation is still in the segment of `head` and has that record.
 
-    Call it before storing the result of a job: the conversation may have been erased meanwhile.
+    Call it before the result of a job is stored, because the conversation may have been erased
+    meanwhile.
 
     Raises:
-        StaleError: it has another segment by now, or the record is missing.
+        StaleError: the conversation has another segment by now, or the record is missing.
     """
     _row(head)
 
 
 def refuse_moved(conversation: ConversationRef, head: Head) -> None:
-    """Check that neither the tables nor this process have left the segment of `head`.
+    """Check that the conversation is still in the segment of `head`, in the database and in memory.
 
-    After an erasure they have, and then a model's words about it must not be kept.
+    After an erasure it is not, and then a model's words about it must not be stored.
 
     Raises:
-        StaleError: one of them has another segment, or the record is missing.
+        StaleError: there is another segment, or the record is missing.
     """
     refuse_gone(head)
     if windows(conversation.id).end.segment != head.segment:

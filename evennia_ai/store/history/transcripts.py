@@ -1,6 +1,6 @@
 """Transcripts: export a whole conversation from a database, and import it into another.
 
-Both work line by line, so memory use grows only with the ids of the records.
+Both work line by line, so only the ids of the records are kept in memory.
 `evennia_ai.engine.history.transcripts` defines the lines.
 """
 
@@ -44,17 +44,19 @@ from evennia_ai.store.history.windows import lore_states, remember_lore
 
 _CHUNK: Final = 500
 WITHOUT_END: Final = "the transcript was made before the reply"
-"""The outcome of a turn that was running when the transcript was made. It has no end record."""
+"""The outcome of a turn that was running when the transcript was written. It has no end record."""
 
 
 def export_lines(conversation: ConversationRef) -> Iterator[str]:
-    """Yield the conversation as lines without line ends, reading rows as needed.
+    """Yield the lines of a conversation's transcript, without line ends.
+
+    Rows are read as needed.
 
     The game may continue meanwhile. A turn that begins after the first line is left out. A turn
-    that ends after its records were read is written as a running one.
+    that ends after its records were read is written as still running.
 
     Raises:
-        ReplayError: a turn is not what was written; `verify` says more.
+        ReplayError: a turn was changed after it was written; `verify` says more.
     """
     turns_of = models.Turn.objects.filter(conversation_id=conversation.id)
     newest_turn = turns_of.aggregate(newest=Max("pk"))["newest"] or 0
@@ -82,20 +84,20 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
 def import_lines(lines: Iterable[str | bytes], *, npc_ref: str, by: Actor) -> ConversationRef:
     """Import a conversation for an NPC. Its history is the same, byte for byte.
 
-    Its turns get numbers after those that the NPC has. In case of an error nothing was written.
+    Its turns get numbers after those that the NPC has. If an error is raised, nothing was written.
 
     Args:
         lines: Text, or bytes in UTF-8.
 
     Raises:
         FormatError: a line is wrong or the chain of the records is broken.
-        StoreError: the NPC has such a conversation already.
+        StoreError: the NPC already has a conversation with this partner or in this room.
     """
     reader, source = TranscriptReader(), iter(lines)
     header = reader.header(next(source, ""))
     first_number = turns.next_number(npc_ref)
     with one_change(f"importing a conversation of NPC {npc_ref}", by=by):
-        conversation = _opened(header, npc_ref)
+        conversation = _new_conversation(header, npc_ref)
         taken = _Taken(conversation, reader)
         for line in source:
             if taken.is_ended:
@@ -109,7 +111,7 @@ def import_lines(lines: Iterable[str | bytes], *, npc_ref: str, by: Actor) -> Co
 
 
 class _Taken:
-    """The state of a running import."""
+    """The state of an import while it runs."""
 
     def __init__(self, conversation: ConversationRef, reader: TranscriptReader) -> None:
         self.is_ended = False
@@ -194,7 +196,7 @@ class _Taken:
         )
 
 
-def _opened(header: Header, npc_ref: str) -> ConversationRef:
+def _new_conversation(header: Header, npc_ref: str) -> ConversationRef:
     row = models.Conversation(
         npc_ref=npc_ref,
         kind=header.kind,

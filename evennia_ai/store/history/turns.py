@@ -1,9 +1,11 @@
-"""Turns: a prompt is committed before the model is called, a reply with the end of its turn.
+"""Turns: a prompt is committed before the model is called, and its reply with the end of the turn.
 
-One transaction before the call commits the texts of the prompt that are not records yet, and the
-manifest, which names every message by its record. The messages to send are made from these records
-only. A turn that was open when the server stopped is marked interrupted at the next start. It is
-never run again, and its open tool calls are closed.
+One transaction before the call commits the manifest, and those texts of the prompt that are not
+records yet. The manifest names every message by its record. The messages to send are made from
+these records only.
+
+A turn that was open when the server stopped is marked as interrupted at the next start. It is never
+run again, and its open tool calls are closed.
 """
 
 import time
@@ -81,10 +83,10 @@ class StoredTurn:
     id: int
     npc_ref: str
     number: int
-    """Counts the NPC's own turns from 1, over all its conversations."""
+    """The number of the turn, counted for each NPC from 1 over all its conversations."""
     conversation: ConversationRef
     event_record: str | None
-    """The id of the record that it answers; None for a turn without an event."""
+    """The id of the record that the turn answers; None for a turn without an event."""
     state: TurnState
     manifest: TurnManifest
     created_at: float
@@ -96,7 +98,10 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BegunTurn:
-    """A turn that was just committed, with the messages to send, made from its records."""
+    """A turn that was just committed, with the messages to send.
+
+    These are made from its records.
+    """
 
     turn: StoredTurn
     messages: tuple[Message, ...]
@@ -108,11 +113,11 @@ def _load_next(npc_ref: str) -> int:
 
 
 next_number: Final = Snapshots(HISTORY, _load_next)
-"""The number of an NPC's next turn."""
+"""Return the number of an NPC's next turn."""
 
 
 def note_turns_written(npc_ref: str) -> None:
-    """Note that the current transaction wrote turns of the NPC without `begin_turn`."""
+    """Note that the current transaction wrote turns of the NPC without calling `begin_turn`."""
     next_number.note_change(npc_ref)
 
 
@@ -131,20 +136,21 @@ def begin_turn(
     """Commit a prompt before it is sent. Then call the model with the returned messages.
 
     Args:
-        sent: The prompt for the cache account of the next one; None without an account.
+        sent: The prompt as it is sent, with which the next prompt is compared to estimate the
+            cached part. None if that is not needed.
         event: The record that the turn answers. It was committed when it was heard.
-        lore: The new state of the lore; None if it is unchanged.
+        lore: The state of the lore after this prompt; None if it is unchanged.
         client: The client of the people whom the turn answers. It becomes the conversation's origin
             if there is none.
         composed_in: The segment whose history the prompt shows; None for the newest.
 
     Raises:
-        StoreError: nothing was committed, so call no model.
-        HistoryConflictError: another process wrote first, or a builder's control came after
-            `composed_in`.
+        StoreError: nothing was committed, so do not call a model.
+        HistoryConflictError: another process wrote first, or a builder undid something after the
+            prompt was composed.
     """
     npc_ref = conversation.npc_ref
-    # Read before the transaction: on SQLite a read inside it first may make the write fail.
+    # Read before the transaction, because on SQLite a read inside it may make the write fail.
     number, window = next_number(npc_ref), windows(conversation.id)
     known = lore_states(conversation.id)
     is_first = bool(client) and not conversations.origin_of(conversation)
@@ -180,7 +186,7 @@ def begin_turn(
 
 @contextmanager
 def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None]:
-    """After a write by another process, drop what is in memory about the NPC's turns."""
+    """Drop the cached turns of an NPC after another process wrote some."""
     try:
         yield
     except HistoryConflictError:
@@ -190,10 +196,10 @@ def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None
 
 
 def _checked_messages(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
-    """Return the messages made from the records.
+    """Return the messages made from the records, after comparing them with the composed prompt.
 
     Raises:
-        StoreError: they differ from the composed prompt, so nothing may be sent.
+        StoreError: they differ, so nothing may be sent.
     """
     messages = sent_messages(handles)
     if messages_sha256(messages) != manifest.sha256:
@@ -214,7 +220,7 @@ def finish_turn(
     """Commit the reply's records and the end of the turn together, and return the records.
 
     Args:
-        call: The call of the model.
+        call: The model call that gave the reply.
 
     Raises:
         TurnClosedError: the turn has ended already, so the reply is not written.
@@ -241,9 +247,9 @@ def interrupt_turn(
 
 
 def close_interrupted(*, begun_before: float | None = None) -> int:
-    """Mark turns that an earlier process left open, and return how many.
+    """Mark turns as interrupted that an earlier process left open, and return their number.
 
-    Call it before the first turn of this process, or with the time of its start.
+    Call it before the first turn of this process, or pass the time of the process's start.
 
     Raises:
         StoreError: some turns may still be open.
@@ -259,21 +265,21 @@ def close_interrupted(*, begun_before: float | None = None) -> int:
 
 
 def add_records(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
-    """Commit records of a turn that continues, and return them.
+    """Commit more records of a running turn, and return them.
 
     Raises:
         TurnClosedError: the turn has ended meanwhile, for example because its conversation was
             erased.
     """
-    # Read before the transaction: on SQLite a read inside it first may make the write fail.
+    # Read before the transaction, because on SQLite a read inside it may make the write fail.
     windows(turn.conversation.id)
-    with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
+    with one_transaction(f"adding to turn {turn.number} of NPC {turn.npc_ref}"):
         _set_state(turn, state="open")
         return conversations.append_in_transaction(turn.conversation, new)
 
 
 def commit_spoken(turn: StoredTurn, text: str) -> None:
-    """Commit that the NPC says the first part of a reply before the rest has arrived."""
+    """Commit the first part of a reply, which the NPC says before the rest has arrived."""
     said = NewRecord(
         kind=RecordKind.SPOKEN, role="assistant", body=text, meta={"turn": turn.number}
     )
@@ -290,7 +296,7 @@ def get_turn(npc_ref: str, number: int) -> StoredTurn:
     """Return one turn of an NPC.
 
     Raises:
-        NotStoredError: it had no turn with this number.
+        NotStoredError: the NPC has had no turn with this number.
     """
     row = turn_rows(npc_ref).filter(number=number).first()
     if row is None:
@@ -306,9 +312,12 @@ def _end_turn(
     outcome: str,
     call: NewCall | None = None,
 ) -> tuple[Record, ...]:
-    """Commit the end of a turn with its seal. Without a reply, first close what is left open.
+    """Commit the end of a turn with its seal.
 
-    The seal is made from the row, because an erasure may have changed the manifest meanwhile.
+    If there is no reply, open tool calls and speech are closed first.
+
+    The seal is made from the row in the database, because an erasure may have changed the manifest
+    meanwhile.
     """
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
@@ -347,7 +356,7 @@ _WHERE_OPEN: Final = " WHERE id = %s AND state = 'open'"
 
 
 def _set_state(turn: StoredTurn, **values: Any) -> None:
-    """Change the row of an open turn.
+    """Change the row of a running turn.
 
     Raises:
         TurnClosedError: the turn has ended.
@@ -363,7 +372,7 @@ def _set_state(turn: StoredTurn, **values: Any) -> None:
 
 
 class _NewRow(NamedTuple):
-    """A turn's row before it is written. The fields are the columns of the table."""
+    """The columns of a turn's row before it is written."""
 
     npc_ref: str
     number: int
@@ -390,7 +399,10 @@ def _insert_turn(
     *,
     sent: Sequence[Record],
 ) -> StoredTurn:
-    """Write a turn in the current transaction, and return it. If it fails, roll back."""
+    """Write a turn inside the current transaction, and return it.
+
+    If an error is raised, the transaction must be rolled back.
+    """
     row = _NewRow(
         npc_ref=conversation.npc_ref,
         number=number,
@@ -423,21 +435,24 @@ def _insert_turn(
 
 
 def turn_rows(npc_ref: str) -> Any:
-    """Return the rows of an NPC's turns with their conversations. Only the store uses it."""
+    """Return the rows of an NPC's turns, joined with their conversations.
+
+    Only for use in the store.
+    """
     return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
 
 
 def ends_of_turns(conversation_id: int) -> Any:
-    """Return the rows of records that end turns. Only the store uses it.
+    """Return the rows of records that end turns. Only for use in the store.
 
-    Other requests, such as observations, end with records of the same kind, but without a turn.
+    Other requests, such as observations, end with records of the same kind that name no turn.
     """
     ends = models.Record.objects.filter(kind=RecordKind.RUN_END.value, meta__contains='"turn":')
     return ends.filter(conversation_id=conversation_id)
 
 
 def turn_from(row: models.Turn) -> StoredTurn:
-    """Return the turn of a row that was read with its conversation."""
+    """Return the turn of a row that was read together with its conversation."""
     return value_of(
         StoredTurn,
         row,

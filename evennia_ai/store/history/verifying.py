@@ -1,9 +1,9 @@
-"""Check that the rows of a conversation are what was written.
+"""Check that the rows of a conversation were not changed after they were written.
 
 Every record's hash covers the record before it, through all segments. Erased records keep their
 place in the chain, and a later record reports the erasure. Each ended turn has a seal in the chain
-(`evennia_ai.engine.history.turn.seals`), and each seal has its turn. A person who can write to the
-database can remove the newest records or compute all hashes again; a chain cannot show that.
+(`evennia_ai.engine.history.turn.seals`), and each seal has its turn. A chain has limits: somebody
+who can write to the database could remove the newest records, or compute all hashes again.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ _CHUNK_OF_TURNS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """The first record or turn of a conversation that is not what was written."""
+    """The first record or turn of a conversation that was changed after it was written."""
 
     problem: str
-    """What is wrong."""
+    """What is wrong with the record or turn."""
     id: str = ""
-    """The id of the record. For a turn, that of the record with its seal, or ""."""
+    """The id of the record. For a turn, the id of the record with its seal, or ""."""
     place: str = ""
-    """The segment and number of this record."""
+    """The segment and the number of this record."""
     turn: int | None = None
-    """The number of the turn; None for a record."""
+    """The number of the turn; None if a record is wrong."""
 
     def __str__(self) -> str:
         if self.turn is not None:
@@ -39,11 +39,12 @@ class Broken:
 
 
 def verify(conversation: ConversationRef) -> Broken | None:
-    """Return the first problem of a conversation; None if its records and turns are unchanged."""
+    """Return the first problem of a conversation, or None if nothing was changed."""
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     seals, places = Seals(), dict[str, str]()
     before, expected = "", (1, 1)
-    untold: Record | None = None  # the first erased record without a later record of an erasure
+    # The first erased record for which no later record reports an erasure.
+    untold: Record | None = None
     for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
         place = f"{row.segment}.{row.seq}"
         if (row.segment, row.seq) not in (expected, (expected[0] + 1, 1)):
@@ -79,14 +80,14 @@ def _broken_turn(
     for row in rows.select_related("conversation").order_by("number").iterator(_CHUNK_OF_TURNS):
         numbers.add(row.number)
         if problem := seal_problem(row, seals, places):
-            return _broken(seals, row.number, problem)
+            return _broken_record(seals, row.number, problem)
     gone = seals.first_without_turn(numbers)
     if gone is None:
         return None
-    return _broken(seals, gone, "a record holds its seal, but the turn is missing")
+    return _broken_record(seals, gone, "a record holds its seal, but the turn is missing")
 
 
-def _broken(seals: Seals, number: int, problem: str) -> Broken:
+def _broken_record(seals: Seals, number: int, problem: str) -> Broken:
     record = seals.sealing_record(number)
     if record is None:
         return Broken(turn=number, problem=problem)

@@ -1,10 +1,12 @@
-"""Windows: the part of each conversation in memory: newest messages, end, texts, lore.
+"""Keep the newest messages of each conversation in memory, with its end, texts and lore.
 
-A window grows with every commit, so a warm turn reads no rows. The cost of opening one does not
-depend on the length of the conversation: rows are read from the end, and every row has the totals
-of the history up to it. A rendered text of a prompt is stored once per segment and referred to
-again. A process that does not know it finds it by the hash of its content. The state of the lore is
-written only with a turn whose prompt was sent, so previews change nothing.
+A window grows with every commit, so a turn needs to read no rows once the window is loaded. The
+cost of loading a window does not depend on the length of the conversation. Rows are read from the
+end, and every row has the totals of the history up to it.
+
+A rendered text of a prompt is stored once per segment and referred to again. A process that does
+not know a text finds it by the hash of its content. The state of the lore is written only with a
+turn whose prompt was sent, so previews change nothing.
 """
 
 import json
@@ -51,18 +53,19 @@ from evennia_ai.store.history.record_rows import (
 
 WINDOW_MESSAGES: Final = 400
 SPARE_MESSAGES: Final = 100
-"""How many messages a window may hold beyond its minimum before it is trimmed."""
+"""How many messages more than its minimum a window may have before it is trimmed."""
 EMPTY_WEIGHT: Final = 4
 MOST_KNOWN: Final = 64
-"""How many texts of a conversation are kept in memory, the last used ones."""
+"""How many texts of a conversation are kept in memory. The texts that were used last are kept."""
 GREETING: Final = "greeting"
-"""The key in a record's meta for the index of the greeting that the NPC said."""
+"""The key in a record's meta for the number of the greeting that the NPC said."""
 HEARD_BY: Final = "heard_by"
 """The key in a greeting's meta for the references of the people who heard it."""
 HISTORY: Final = "history"
-"""The kind of stored thing from which all snapshots of the history are made."""
+"""The kind of thing from which all snapshots of the history are made."""
 
-# The rows of a history. The substring search is safe: quotes in JSON strings are escaped.
+# Selects the rows of the history. Searching for a part of the meta is safe, because quotes inside
+# JSON strings are escaped.
 _SHOWN: Final = Q(kind__in=[kind.value for kind in (*CONVERSATION, RecordKind.CONTROL)]) | Q(
     kind=RecordKind.CONTEXT_BLOCK.value, meta__contains='"stays":true'
 )
@@ -71,38 +74,41 @@ _OPENERS: Final = (RecordKind.ERASURE.value, RecordKind.CONTROL.value)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The newest messages of a conversation, and where its next record goes."""
+    """The newest messages of a conversation in memory, and where its next record goes."""
 
     history: History
-    """The messages that a prompt may show: at least the newest 400, and all since the last cut.
+    """The messages that a prompt may contain: at least the newest 400, and all since the last cut.
 
     Only the thread that composes may use it.
     """
     end: End
     cut: int = 0
-    """Where the newest turn of this segment cut the history; 0 if there was none."""
+    """The index at which the newest turn of this segment cut the history; 0 without a cut."""
     has_turn: bool = False
-    """True if there was a turn in this segment."""
+    """True if this segment has had a turn."""
     anchors: Anchors = field(default_factory=dict)
-    """Where the newest turn of this segment anchored its notes."""
+    """The places to which the newest turn of this segment anchored its author's notes."""
     first_reply: Mapping[str, Any] | None = None
-    """The meta of the NPC's first reply; None if there was none."""
+    """The meta of the NPC's first reply in the conversation; None if there was none."""
     remembered_from: int = 1
     """The segment that the last erasure began; 1 if nothing was erased."""
     controlled_from: int = 0
-    """The segment that the last control began; 0 if there was none."""
+    """The segment that a builder's last control (reset, undo, correction) began; 0 without any."""
     begun_from: int = 1
-    """The segment of the last control that left no reply of the NPC, or 1."""
+    """The segment of the last control that left no reply of the NPC, or 1 without any."""
     texts: Mapping[TextKey, Record] | None = None
-    """The texts in prompts of this segment, last used at the end. None: not loaded."""
+    """The texts in prompts of this segment, the last used at the end.
+
+    None if they are not loaded.
+    """
     sent: Sent | None = None
-    """The prompt that was sent last; None if this process did not send it."""
+    """The prompt that was sent last; None if this process has not sent it."""
     sent_texts: int = 0
-    """How many of its messages are texts that are not part of the history."""
+    """How many messages of the last prompt are texts outside the history."""
 
     @property
     def greeting(self) -> int | None:
-        """The index of the greeting with which the NPC began, or None."""
+        """The number of the greeting with which the NPC began the conversation, or None."""
         found = (self.first_reply or {}).get(GREETING)
         return found if isinstance(found, int) else None
 
@@ -125,7 +131,7 @@ def empty_window() -> Window:
 
 
 def extended_window(window: Window, records: Sequence[Record], *, end: End) -> Window:
-    """Return the window after these records were written, with the new end."""
+    """Return the window after these records were written, with its new end."""
     return replace(
         window,
         history=_trim(
@@ -141,12 +147,15 @@ def _first_reply(new: Sequence[Record]) -> Mapping[str, Any] | None:
 
 
 def _first_shown(stop: int, cut: int | None) -> int:
-    """Return the index of the first message in the window of a history that ends at `stop`."""
+    """Return the index of the first message that the window of a history ending at `stop` shows."""
     return max(0, min(stop - WINDOW_MESSAGES, stop if cut is None else cut))
 
 
 def _trim(history: History, *, cut: int | None) -> History:
-    """Return the history without messages that no prompt shows. Trims only now and then."""
+    """Return the history without messages that no prompt shows any more.
+
+    It is trimmed only now and then, because trimming takes time.
+    """
     first = max(history.earlier, _first_shown(history.stop, cut))
     if first - history.earlier < SPARE_MESSAGES:
         return history
@@ -185,7 +194,8 @@ def _load(conversation_id: int) -> Window:
 def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anchors]:
     """Return the cut and the anchors of the newest turn in this segment.
 
-    The cut of an earlier segment would remove the summary with which this one begins.
+    Those of an earlier segment must not be used: its cut would remove the summary with which this
+    segment begins.
     """
     turns = models.Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
     newest = turns.values_list("cut", "manifest").first()
@@ -199,10 +209,10 @@ def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anc
 
 
 def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
-    """Return the newest messages of a segment: a full window, and all since the cut.
+    """Return the newest messages of a segment: as many as a window needs, and all since the cut.
 
-    Texts that stay are moved, and texts of dropped messages are removed. If too few messages
-    remain, more rows are read.
+    Texts that stay in place are moved, and texts of dropped messages are removed. If too few
+    messages remain, more rows are read.
     """
     totals = totals_of(last)
     wanted = totals.messages - _first_shown(totals.messages, cut)
@@ -221,8 +231,9 @@ def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
 def history_upto(row: models.Record, *, cut: int | None) -> History:
     """Return the history at the time of this row: its newest messages, and all since the cut.
 
-    No window holds it, so its records are released at once. Otherwise messages and records refer to
-    each other, and hundreds of them stay in memory until the garbage collector runs.
+    No window contains this history, so its records are released at once. Otherwise hundreds of
+    messages and records, which refer to each other, would stay in memory until the garbage
+    collector runs.
     """
     rows = models.Record.objects.filter(
         conversation_id=row.conversation_id, segment=row.segment, seq__lte=row.seq
@@ -233,13 +244,13 @@ def history_upto(row: models.Record, *, cut: int | None) -> History:
 
 
 def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
-    """Return the earlier records that the segment's first record keeps."""
+    """Return the earlier records that the first record of the segment keeps."""
     places = [place for record in first for place in record.meta.get("tail", ())]
     return records_at(first[0].conversation, places) if places else {}
 
 
 def _load_openers(rows: Any, newest: int) -> tuple[int, int, int]:
-    """Return the newest segments begun by an erasure, by a control, and by a reset."""
+    """Return the newest segments that an erasure, a control and a reset began."""
     remembered_from, controlled_from, begun_from = 1, 0, 1
     if newest == 1:
         return remembered_from, controlled_from, begun_from
@@ -261,7 +272,7 @@ def _load_first_reply(rows: Any, begun_from: int) -> Mapping[str, Any]:
 
 
 def _weight(window: Window) -> int:
-    """Return the weight in messages. Other contents count as a few messages."""
+    """Return the size of a window, in messages. Its other contents count as a few messages."""
     return len(window.history) + _sent_beside(window) + len(window.texts or ()) + EMPTY_WEIGHT
 
 
@@ -275,13 +286,16 @@ def _sent_beside(window: Window) -> int:
 
 
 def release_window(window: Window, *, kept: Collection[str] = ()) -> None:
-    """Release the messages and texts of an old window, except the records with these ids."""
+    """Release the messages and texts of an old window, except records with these ids.
+
+    This breaks the reference cycles between records and messages.
+    """
     release_messages(message for message in window.history if message.record not in kept)
     release_records(text for text in (window.texts or {}).values() if text.id not in kept)
 
 
 def _is_spent(window: Window) -> bool:
-    """True if the window was released while another thread still used it."""
+    """True if the window was released while another thread was still using it."""
     oldest = window.history.between(window.history.earlier, window.history.earlier + 1)
     return any(isinstance(message.memo, SpentMemo) for message in oldest)
 
@@ -300,8 +314,8 @@ def stored_texts(
 ) -> Mapping[TextKey, Record]:
     """Return the texts that the conversation's newest segment has stored, by their keys.
 
-    Blocks of facts are looked up only if the window has no texts yet. They are new nearly always,
-    and a second copy does no harm.
+    A block of facts is looked up in the database only if the window has no texts yet. Such a block
+    is nearly always new, and a second copy does no harm.
     """
     window = windows(conversation.id)
     is_cold, known = window.texts is None, window.texts or {}
@@ -316,7 +330,7 @@ def stored_texts(
 
 
 def missing_texts(texts: Iterable[NewText], stored: Mapping[TextKey, Record]) -> list[NewRecord]:
-    """Return the texts that must be stored, each once, in order."""
+    """Return the texts that are not stored yet, each once, in order."""
     return list({text.key: text.new for text in texts if text.key not in stored}.values())
 
 
@@ -328,17 +342,17 @@ def remember_turn(
     anchors: Anchors = NO_ANCHORS,
     sent: Sent | None = None,
 ) -> None:
-    """Update the window in the transaction that writes a turn.
+    """Update the window inside the transaction that writes a turn.
 
     Args:
-        used: The texts of the turn's prompt.
+        used: The texts that the turn's prompt used.
         sent: The prompt as it was sent. The next prompt is compared with it.
     """
     window = windows(conversation.id)
     kept = [
         (key, text)
         for key, text in (window.texts or {}).items()
-        # A block of facts is rarely used again.
+        # A block of facts is rarely used a second time.
         if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK
     ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
@@ -358,7 +372,8 @@ def remember_turn(
 def _texts_looked_up(
     conversation: ConversationRef, segment: int, keys: Sequence[TextKey]
 ) -> dict[TextKey, Record]:
-    # Filtered by segment below: in the query, SQLite would choose the index of places instead.
+    # Filtered by segment here, because with a condition SQLite would choose the slower index of
+    # places.
     rows = models.Record.objects.filter(
         conversation_id=conversation.id,
         content_sha256__in={key.content_sha256 for key in keys},
@@ -383,14 +398,14 @@ def _load_lore(conversation_id: int) -> LoreState:
 
 
 lore_states: Final = Snapshots(LORE_STATES, _load_lore)
-"""The state of the lore, by the number of the conversation.
+"""Return the state of a conversation's lore, by the conversation's number.
 
-The same object until a turn changes it.
+Every call returns the same object until a turn changes it.
 """
 
 
 def remember_lore(conversation: ConversationRef, state: LoreState, *, turn: int) -> None:
-    """Store the state of the lore in the transaction that writes turn `turn`."""
+    """Store the state of the lore inside the transaction that writes the turn with this number."""
     models.LoreState.objects.update_or_create(
         conversation_id=conversation.id,
         defaults={
@@ -403,13 +418,13 @@ def remember_lore(conversation: ConversationRef, state: LoreState, *, turn: int)
 
 
 def reset_lore(conversation: ConversationRef, *, by: Actor) -> bool:
-    """Reset the lore of a conversation.
+    """Reset the state of the lore in a conversation.
 
     A process in which the NPC speaks notices this at its next refresh. Until then its turns use the
     old state.
 
     Returns:
-        True if there was a state.
+        True if there was a state to reset.
     """
     with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}", by=by):
         removed, _ = models.LoreState.objects.filter(conversation_id=conversation.id).delete()
@@ -418,5 +433,5 @@ def reset_lore(conversation: ConversationRef, *, by: Actor) -> bool:
 
 
 def forget_lore(conversation: ConversationRef) -> None:
-    """Drop the state in memory, because another process may have written it."""
+    """Drop the cached state of the lore, because another process may have written a newer one."""
     lore_states.drop(conversation.id)

@@ -1,11 +1,11 @@
-"""The `Backend` for bases whose pages are in the game's own database, which is the default.
+"""The default `Backend`, for knowledge bases whose pages are in the game's own database.
 
-Answers come without waiting for a network; a running game runs searches in threads. Errors are
-raised as `BackendError`, as by other backends.
+No network is needed; a running game runs searches in threads. Errors are raised as `BackendError`,
+as in other backends.
 
-The hint of a restricted base is shown without words that would give away its pages. For this the
-hint is compared with the pages that share most words with it, however large the base is. The page
-that the hint was copied from is among them.
+Words that would reveal pages of a restricted base are removed from its hint. To find such words,
+the hint is compared with the pages that share most words with it. If the hint was copied from a
+page, that page is among them, however large the base is.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -39,7 +39,7 @@ class DatabaseBackend:
         self.key = key
 
     def fetch(self, names: Sequence[PageName]) -> tuple[Page | None, ...]:
-        """Return the pages with these names. Aliases and one redirect are followed."""
+        """Return the pages with these names. Aliases work too, and one redirect is followed."""
         with as_backend_errors():
             return pages.pages_named(self.key, names)
 
@@ -70,13 +70,14 @@ class DatabaseBackend:
         """Write an approved page.
 
         Raises:
-            BackendError: it could not be written, for example because another person changed it.
+            BackendError: the page could not be written, for example because another person changed
+                it.
         """
         with as_backend_errors():
             return pages.save_page(self.key, draft)
 
     def hits(self, found: Found) -> tuple[Hit, ...]:
-        """Return the pages of a search result, each once, also if a redirect to it was found."""
+        """Return the pages of a search result, each once. Redirects are followed."""
         rows = pages.pages_named(self.key, [name for name, _ in found.names])
         hits: dict[PageName, Hit] = {}
         for page, (_, score) in zip(rows, found.names, strict=True):
@@ -88,7 +89,7 @@ class DatabaseBackend:
 
 @contextmanager
 def as_backend_errors() -> Iterator[None]:
-    """Raise errors of the store as `BackendError`."""
+    """Turn errors of the store inside a `with` block into `BackendError`."""
     try:
         yield
     except BackendError:
@@ -101,13 +102,17 @@ def _load(key: str) -> str:
     info = base_or_none(key)
     if info is None or not info.hint:
         return ""
-    if info.backend != "database":  # reading pages of other backends takes time
+    # Pages of other backends are not compared, because reading them takes time.
+    if info.backend != "database":
         return safe_hint(info.hint)
     return _compared(info)
 
 
 def _compared(info: BaseInfo) -> str:
-    """Return the hint without words that give away pages; "" if the pages cannot be read."""
+    """Return the hint of a base without words that reveal its pages.
+
+    Return "" if the pages cannot be read.
+    """
     try:
         hits = DatabaseBackend(info.key).search(info.hint, limit=MOST_PAGES)
     except EvenniaAIError:
@@ -118,7 +123,7 @@ def _compared(info: BaseInfo) -> str:
 
 
 safe_hint_of: Final = Snapshots(KNOWLEDGE, _load)
-"""The hint of a base that gives away none of its pages; "" for none.
+"""Return the hint of a base without words that reveal its pages; "" for none.
 
-A read from memory makes no query.
+No query is made if the value is in memory.
 """

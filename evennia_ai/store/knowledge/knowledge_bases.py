@@ -1,8 +1,8 @@
 """Knowledge bases: their settings, locks and scopes, and the NPCs that guard them.
 
-A base of another backend has a row here, but no pages. A lock string is stored as it is; the
-commands decide whether it is valid and what it allows. An NPC that a lock once limited guards the
-base permanently: only `release_npc` ends such a hold.
+A base with another backend has a row here, but no pages. A lock string is stored as it is; the
+commands decide whether it is valid and what it allows. If the lock of a base has ever limited an
+NPC, that NPC guards the base permanently. Only `release_npc` ends this.
 """
 
 import json
@@ -31,23 +31,23 @@ from evennia_ai.store.knowledge import page_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """The record that an NPC guards a base permanently."""
+    """A record that an NPC guards a base permanently."""
 
     npc_ref: str
     held_since: float
-    """In epoch seconds."""
+    """The time in seconds since 1970."""
     locks: tuple[str, ...]
     """The locks that bases with this key had when they were removed."""
 
 
 def list_holds(key: str) -> tuple[Hold, ...]:
-    """Return the holds of a base, oldest first."""
+    """Return the NPCs that guard a base permanently, oldest record first."""
     rows = models.KnowledgeHold.objects.filter(base_key=key).order_by("pk")
     return tuple(value_of(Hold, row, locks=tuple(row.locks.splitlines())) for row in rows)
 
 
 def hold_npc(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
-    """Make an NPC guard these bases permanently. A repeated call changes nothing."""
+    """Make an NPC guard these bases permanently. Repeating the call changes nothing."""
     with changing(KNOWLEDGE, f"holding NPC {npc_ref}", by=by):
         for key in keys:
             models.KnowledgeHold.objects.get_or_create(
@@ -57,11 +57,12 @@ def hold_npc(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
 
 
 def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
-    """End an NPC's hold of a base.
+    """Stop an NPC from guarding a base permanently.
 
     Raises:
         NotStoredError: the NPC does not guard the base permanently.
-        NotPermittedError: the lock of the base, or of a removed base with its key, forbids it.
+        NotPermittedError: the lock of the base, or of a removed base with the same key, does not
+            let `by` in.
     """
     doing = f"letting NPC {npc_ref} go"
     with changing(KNOWLEDGE, doing, by=by):
@@ -76,10 +77,10 @@ def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
 
 
 def refuse_locked(row: models.KnowledgeBase, doing: str, *, by: Actor) -> None:
-    """Check that the lock of a base allows seeing and changing it.
+    """Check that the lock of a base lets a person see and change it.
 
     Raises:
-        NotPermittedError: it forbids it.
+        NotPermittedError: the lock forbids it.
     """
     by.check_locks(doing, f"knowledge base '{row.key}'", [row.locks])
 
@@ -91,7 +92,7 @@ def _refuse_stale(row: models.KnowledgeBase, seen_revision: int | None) -> None:
 
 
 def keep_locks_in_holds(key: str, locks: str) -> None:
-    """Store the lock of a base in its holds, in the transaction that removes the base."""
+    """Store a base's lock with the NPCs that guard it, in the transaction that removes the base."""
     for row in models.KnowledgeHold.objects.filter(base_key=key) if locks else ():
         known = row.locks.splitlines()
         one_line = " ".join(locks.split())
@@ -105,7 +106,10 @@ def _load_held(key: str) -> frozenset[str]:
 
 
 held_refs: Final = Snapshots(KNOWLEDGE, _load_held)
-"""The NPCs that guard a base permanently. A read from memory makes no query."""
+"""Return the references of the NPCs that guard a base permanently.
+
+No query is made if they are in memory.
+"""
 
 
 MAX_TOLD: Final = 4000
@@ -115,17 +119,17 @@ MAX_WORDS: Final = 50
 
 _BY_WORDS: Final = "words"
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-# From wide to narrow; the first is the game.
+# The kinds of scopes, from wide to narrow. The first one is the game.
 _SCOPE_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
 
 
 def list_bases() -> tuple[BaseInfo, ...]:
-    """Return all knowledge bases, sorted by key. A read from memory makes no query."""
+    """Return all knowledge bases, sorted by key. No query is made if they are in memory."""
     return tuple(_bases().values())
 
 
 def base_or_none(key: str) -> BaseInfo | None:
-    """Return the knowledge base with this key, or None. A read from memory makes no query."""
+    """Return the knowledge base with this key, or None. No query is made if it is in memory."""
     return _bases().get(key)
 
 
@@ -144,12 +148,12 @@ def get_base(key: str) -> BaseInfo:
 def save_base(info: BaseInfo, *, by: Actor, seen_revision: int | None = None) -> BaseInfo:
     """Store the settings of a base. The same settings again change nothing.
 
-    The store sets page counts and revision itself.
+    The store itself sets the counts of pages and the revision.
 
     Raises:
         ComponentValueError: a value is not allowed.
         EditConflictError: the base was changed after `seen_revision`.
-        NotPermittedError: its lock forbids the change.
+        NotPermittedError: the lock of the base forbids the change.
     """
     check_base(info)
     doing = f"saving knowledge base '{info.key}'"
@@ -184,14 +188,14 @@ def set_restricted(key: str, restricted: bool, *, by: Actor) -> BaseInfo:
 
 
 def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> None:
-    """Remove a base, its pages and its bindings. The revisions of its pages stay.
+    """Remove a base, its pages and its bindings to scopes.
 
-    Waiting drafts are refused, and the vault is emptied.
+    The revisions of its pages stay. Waiting drafts are refused, and the vault is emptied.
 
     Raises:
         NotStoredError: there is no base with this key.
         EditConflictError: it was changed after `seen_revision`.
-        NotPermittedError: its lock, or the lock of a page, forbids it.
+        NotPermittedError: the lock of the base, or of a page, forbids it.
     """
     doing = f"removing knowledge base '{key}'"
     with changing(KNOWLEDGE, doing, by=by):
@@ -203,7 +207,7 @@ def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> Non
         models.KnowledgeDraft.objects.filter(base_key=key, state="waiting").update(
             state="refused", decided_by=by.name, decided_at=time.time()
         )
-        # The lock of a later base with this key must not open this vault.
+        # Emptied because the lock of a later base with the same key must not open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
         keep_locks_in_holds(key, row.locks)
         row.delete()
@@ -211,12 +215,12 @@ def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> Non
 
 
 def no_base(key: str) -> NotStoredError:
-    """Return the error for an unknown key. It lists the keys that exist."""
+    """Return the error for an unknown key of a base. It lists the keys that exist."""
     return NotStoredError("knowledge base", key, tuple(info.key for info in list_bases()))
 
 
 def base_row(key: str) -> models.KnowledgeBase:
-    """Return the row of a base. Only the store uses it.
+    """Return the row of a base. Only for use in the store.
 
     Raises:
         NotStoredError: there is none with this key.
@@ -228,7 +232,7 @@ def base_row(key: str) -> models.KnowledgeBase:
 
 
 def base_id(key: str) -> int:
-    """Return the id of a base's row. Only the store uses it.
+    """Return the id of a base's row. Only for use in the store.
 
     Raises:
         NotStoredError: there is none with this key.
@@ -246,12 +250,12 @@ def languages_of(key: str) -> Languages:
 
 
 def indexed_for(languages: Languages) -> str:
-    """Return these languages as text for the column `indexed_for`."""
+    """Return languages as text for the column `indexed_for`."""
     return " ".join([_BY_WORDS, *languages])
 
 
 def languages_in(indexed_for: str) -> Languages:
-    """Return the languages in a text of the column `indexed_for`."""
+    """Return the languages that a text of the column `indexed_for` names."""
     return tuple(indexed_for.split()[1:])
 
 
@@ -263,7 +267,7 @@ def _indexed(key: str) -> tuple[int, str]:
 
 
 def add_to_counts(row: models.KnowledgeBase, *, pages: int, characters: int) -> None:
-    """Add to the counts of a base in the current transaction. The numbers may be negative."""
+    """Add numbers to the counts of a base inside the current transaction. They may be negative."""
     models.KnowledgeBase.objects.filter(pk=row.pk).update(
         page_count=F("page_count") + pages,
         characters=F("characters") + characters,
@@ -273,7 +277,7 @@ def add_to_counts(row: models.KnowledgeBase, *, pages: int, characters: int) -> 
 
 
 def note_base_written() -> None:
-    """Note that the current transaction changed bases or their bindings."""
+    """Note that the current transaction has changed bases or their bindings to scopes."""
     for kept in snapshots.of_kind(KNOWLEDGE):
         kept.note_any_change()
 
@@ -375,7 +379,7 @@ _ids: Final = snapshots.Snapshot(KNOWLEDGE, _load_ids)
 
 
 def bind_base(key: str, scope: Scope, *, by: Actor) -> None:
-    """Let the NPCs in a scope use a base. A repeated call changes nothing.
+    """Let the NPCs in a scope use a base. Repeating the call changes nothing.
 
     Raises:
         NotStoredError: there is no such base.
@@ -396,7 +400,7 @@ def bind_base(key: str, scope: Scope, *, by: Actor) -> None:
 
 
 def unbind_base(key: str, scope: Scope, *, by: Actor) -> bool:
-    """End the use of a base in a scope.
+    """Stop the NPCs in a scope from using a base.
 
     Returns:
         True if it was bound there.
@@ -422,9 +426,9 @@ def bindings(key: str) -> tuple[Scope, ...]:
 
 
 def bases_for(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
-    """Return the bases that any of these scopes uses, each once, sorted by key.
+    """Return the bases that NPCs in any of these scopes use, each once, sorted by key.
 
-    A read from memory makes no query.
+    No query is made if they are in memory.
     """
     keys = sorted({key for scope in scopes for key in _bound(scope)})
     return tuple(info for key in keys if (info := base_or_none(key)))

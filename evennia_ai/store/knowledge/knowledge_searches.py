@@ -1,8 +1,8 @@
-"""Searches: what NPCs looked up, the results, and the vault.
+"""Store what NPCs searched for and what they found, and the vault.
 
-Of a restricted base, a search stores only hashes of the passages and names such as "Source 1". If
-the base keeps passages, they are in the vault. The base's lock decides who may read them, and every
-reading is recorded.
+A search in a restricted base stores only hashes of the passages, and names such as "Source 1". If
+the base keeps passages, they are in the vault. The lock of the base decides who may read them, and
+every reading is recorded.
 """
 
 import json
@@ -23,7 +23,7 @@ from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked
 NEWEST: Final = 20
 
 MOST_REMEMBERED: Final = 24
-"""A new safe summary is compared with at most this number of earlier ones."""
+"""The most earlier safe summaries with which a new one is compared."""
 
 MOST_REMEMBERED_CHARACTERS: Final = 24_000
 
@@ -40,9 +40,9 @@ class NewSearch:
     restricted: bool
     mode: str
     total: int
-    """How many passages it found."""
+    """The number of passages that the search found."""
     sent: int
-    """How many of them are used."""
+    """The number of passages that were used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +57,12 @@ class StoredSearch(NewSearch):
     result: str
     began_at: float
     ended_at: float | None
-    """None while it has no result."""
+    """The time of the result; None while there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptChunk:
-    """A passage in the vault, with its page and search."""
+    """A passage in the vault, with its page and its search."""
 
     search: int
     base: str
@@ -74,7 +74,7 @@ class KeptChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The record that a person read a vault."""
+    """A record that somebody read the vault of a base."""
 
     by: str
     at: float
@@ -84,7 +84,9 @@ class Reading:
 def begin_search(
     new: NewSearch, chunks: Sequence[PagePassage], *, vaulted: Sequence[PagePassage] = ()
 ) -> int:
-    """Store a search with the passages that are used, and return its number.
+    """Store a search with the passages that are used, before its result is known.
+
+    Return its number.
 
     Args:
         vaulted: The passages that go into the vault.
@@ -92,7 +94,7 @@ def begin_search(
     Raises:
         StoreError: nothing was written.
     """
-    with one_transaction(f"writing down a search of NPC {new.conversation.npc_ref}"):
+    with one_transaction(f"storing a search of NPC {new.conversation.npc_ref}"):
         row = models.KnowledgeSearch.objects.create(
             npc_ref=new.conversation.npc_ref,
             conversation_id=new.conversation.id,
@@ -124,19 +126,19 @@ def begin_search(
 
 
 def end_search(search: int, result: str, *, decision: str = "", reason: str = "") -> None:
-    """Store the result that the NPC got.
+    """Store the result that the NPC got from a search.
 
     Raises:
         StoreError: nothing was written.
     """
-    with one_transaction(f"writing down what came of search {search}"):
+    with one_transaction(f"storing the result of search {search}"):
         models.KnowledgeSearch.objects.filter(pk=search, ended_at=None).update(
             result=make_storable(result), decision=decision, reason=reason, ended_at=time.time()
         )
 
 
 def count_since(conversation: ConversationRef, speaker_ref: str, *, since: float) -> int:
-    """Return how many searches a speaker caused in a conversation after a time in epoch seconds."""
+    """Return how many searches a speaker caused in a conversation since a time."""
     rows = models.KnowledgeSearch.objects.filter(
         conversation_id=conversation.id, speaker_ref=speaker_ref, began_at__gt=since
     )
@@ -160,7 +162,7 @@ def newest_searches(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch,
 
 
 def bases_of(npc_ref: str) -> frozenset[str]:
-    """Return the keys of all bases that an NPC ever searched."""
+    """Return the keys of all bases that an NPC has ever searched."""
     rows = models.KnowledgeSearch.objects.filter(npc_ref=npc_ref).order_by()
     return frozenset(
         key for told in rows.values_list("bases", flat=True).distinct() for key in json.loads(told)
@@ -173,7 +175,7 @@ def searches_of(npc_ref: str) -> tuple[StoredSearch, ...]:
 
 
 def searches_of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
-    """Return the searches of an NPC in turns `first` to `last`, oldest first."""
+    """Return the searches that an NPC made in turns `first` to `last`, oldest first."""
     rows = _rows().filter(npc_ref=npc_ref, turn__gte=first, turn__lte=last).order_by("pk")
     return tuple(map(_search_from, rows))
 
@@ -183,7 +185,7 @@ def open_vault(base: str, *, by: Actor, limit: int = NEWEST) -> tuple[KeptChunk,
 
     Raises:
         StoreError: the reading could not be recorded, so nothing is returned.
-        NotStoredError: there is no such base, or `by` may not see it.
+        NotStoredError: there is no such base, or `by` must not know that it exists.
     """
     with one_change(f"opening the vault of {base}", by=by):
         rows = models.VaultedChunk.objects.filter(base_key=base)
@@ -221,9 +223,9 @@ def erase_searches(conversation_id: int) -> int:
 
 
 def erase_searches_by(speaker_ref: str, *, npc_ref: str | None = None) -> int:
-    """Erase a person's searches and the person's name on them, and return how many there are.
+    """Erase a person's searches and the person's name on them, and return their number.
 
-    Call it inside a transaction.
+    Call this inside a transaction.
     """
     if not speaker_ref:
         return 0
@@ -238,7 +240,7 @@ def _erased(rows: Any) -> int:
 
 
 def _sources(chunks: Sequence[PagePassage], *, restricted: bool) -> list[dict[str, Any]]:
-    """Return the sources of the passages: pages, or only numbers for a restricted base."""
+    """Return the sources of passages: their pages, or only numbers for a restricted base."""
     return [
         {
             "title": f"Source {place}" if restricted else chunk.title,

@@ -1,9 +1,9 @@
-"""Drafts of pages, which wait for a builder's decision, and the lorekeeper's tasks.
+"""Store drafts of pages, which wait for a builder's decision, and the lorekeeper's tasks.
 
-A draft keeps its task and the excerpt that it was written from. So a builder can judge it later,
+A draft keeps its task and the excerpt from which it was written. So a builder can judge it later,
 and its prompt can be made again byte for byte. A draft is not part of the knowledge base. The
-caller writes an approved one, because the base may be on another machine. A task is stored with its
-exact request before its model is called, whatever comes of it.
+caller writes an approved draft to the base, because the base may be on another machine. A task is
+stored with its exact request before its model is called, whatever the result is.
 """
 
 import json
@@ -24,29 +24,29 @@ from evennia_ai.store.knowledge.page_rows import check_page, page_value, written
 DraftState = Literal["waiting", "approved", "refused"]
 
 MOST_WAITING: Final = 500
-"""How many drafts may wait at once in one base."""
+"""The most drafts of one base that may wait at once."""
 MAX_PACKAGE: Final = 4_000_000
-"""The most characters of the excerpt that a draft was written from."""
+"""The longest excerpt from which a draft may be written, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDraft:
-    """A draft with its number, its origin and the decision about it."""
+    """A draft with its number, its origin, and the decision about it."""
 
     number: int
     base: str
     draft: PageDraft
     made_at: float
-    """In epoch seconds."""
+    """When the draft was made, in seconds since 1970."""
     task: str = ""
     context_meta: Mapping[str, Any] = field(default_factory=dict)
     package: str = ""
-    """The text that the author of the draft was shown."""
+    """The excerpt of the base that the author of the draft was shown."""
     state: DraftState = "waiting"
     decided_by: str = ""
-    """The person who decided; "" while it waits."""
+    """The person who approved or refused the draft; "" while it waits."""
     decided_at: float | None = None
-    """In epoch seconds."""
+    """When the draft was approved or refused, in seconds since 1970."""
 
 
 def add_draft(
@@ -85,7 +85,7 @@ def add_draft(
 
 
 def waiting_drafts(base: str = "") -> tuple[StoredDraft, ...]:
-    """Return the drafts that wait, oldest first, of all bases or of one."""
+    """Return the waiting drafts of one base or of all bases, oldest first."""
     rows = models.KnowledgeDraft.objects.filter(state="waiting").order_by("pk")
     return tuple(_value(row) for row in (rows.filter(base_key=base) if base else rows))
 
@@ -101,7 +101,7 @@ def decide_draft(number: int, *, approved: bool, by: Actor) -> StoredDraft:
 
     Raises:
         NotStoredError: there is no draft with this number.
-        StoreError: it was decided already.
+        StoreError: the draft was approved or refused already.
     """
     with one_change(f"deciding draft {number}", by=by):
         decided = models.KnowledgeDraft.objects.filter(pk=number, state="waiting").update(
@@ -146,22 +146,22 @@ def _value(row: models.KnowledgeDraft) -> StoredDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """A task before its model is called."""
+    """A task for the lorekeeper before its model is called."""
 
     asked_by: str
-    """The number of the object whose player gave the task."""
+    """The number of the object with which the player gave the task."""
     base: str
     task: str
     context_meta: Mapping[str, Any]
     request: str
-    """The messages to send, as a stored text."""
+    """The messages to send, as stored text."""
     sha256: str
     """The hash of the messages to send."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTask(NewTask):
-    """A task with its number and its result."""
+    """A task of the lorekeeper with its number and its result."""
 
     number: int
     began_at: float
@@ -169,7 +169,7 @@ class StoredTask(NewTask):
     drafts: tuple[int, ...] = ()
     error: str = ""
     ended_at: float | None = None
-    """None while there is no result."""
+    """The time of the result; None while there is none."""
 
 
 def begin_task(new: NewTask) -> int:
@@ -192,28 +192,28 @@ def begin_task(new: NewTask) -> int:
 
 
 def end_task(number: int, *, text: str, context_meta: Mapping[str, Any]) -> None:
-    """Store the model's answer."""
+    """Store the model's answer to a task."""
     meta = canonical_json(dict(context_meta))
     _write(number, text=make_storable(text), context_meta=meta, ended_at=time.time())
 
 
 def keep_drafts(number: int, drafts: Sequence[int]) -> None:
-    """Store the numbers of the drafts in the answer."""
+    """Store which drafts the answer to a task contained, by their numbers."""
     _write(number, drafts=canonical_json(list(drafts)))
 
 
 def fail_task(number: int, error: str) -> None:
-    """Store why there is no answer."""
+    """Store why a task has no answer."""
     _write(number, error=make_storable(error), ended_at=time.time())
 
 
 def _write(number: int, **columns: Any) -> None:
-    with one_transaction(f"writing down the end of task {number}"):
+    with one_transaction(f"storing the end of task {number}"):
         models.LorekeeperTask.objects.filter(pk=number).update(**columns)
 
 
 def newest_task(asked_by: str) -> StoredTask | None:
-    """Return the last task of the person with this number, or None."""
+    """Return the newest task that the person with this number gave, or None."""
     row = models.LorekeeperTask.objects.filter(asked_by=asked_by).order_by("pk").last()
     return None if row is None else _task(row)
 

@@ -1,9 +1,9 @@
-"""Imports of pages, or of a folder with its base: first a plan, then one transaction.
+"""Import pages, or a folder with its base: first make a plan, then carry it out in one transaction.
 
-Pages that have the imported text already are not touched, so a second import changes nothing. Pages
-of the base that are not in the import are listed; only `remove` removes them. A folder sets the
-fields of its base that differ from the defaults, and leaves the others. So an import can restrict a
-base but never lift a restriction.
+Pages that already have the imported text are not touched, so a second import changes nothing. Pages
+of the base that the import lacks are listed; only `remove` removes them. A folder sets those fields
+of its base that differ from the defaults, and leaves the others. So an import can restrict a base,
+but it can never lift a restriction.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ from evennia_ai.store.knowledge.pages import (
 )
 
 Progress = Callable[[int, int], None]
-"""Called with the number of finished pages and the number of all pages."""
+"""A function that is called with the number of finished pages and the number of all pages."""
 
-# The columns that a plan compares. Texts are not loaded.
+# The columns that a plan compares. Texts of pages are not loaded.
 _COMPARED: Final = ("namespace", "title", "folded", "sha256", "locks", "revision", "characters")
 
 TOLD: Final = (
@@ -50,21 +50,21 @@ TOLD: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPlan:
-    """The effects of an import of pages into a base."""
+    """What an import of pages would do to a base."""
 
     base: str
     new: tuple[Page, ...] = ()
     changed: tuple[Page, ...] = ()
-    """Pages, each with the revision that it would replace."""
+    """The pages that would be changed, each with the revision that it would replace."""
     same: tuple[PageName, ...] = ()
     gone: tuple[PageName, ...] = ()
-    """Pages of the base that are not in the import."""
+    """The pages of the base that are not in the import."""
     gone_revisions: tuple[str, ...] = ()
-    """The revisions of `gone`."""
+    """The revisions of the pages in `gone`."""
 
     @property
     def changes(self) -> int:
-        """How many pages would be written."""
+        """The number of pages that would be written."""
         return len(self.new) + len(self.changed)
 
 
@@ -108,10 +108,10 @@ def import_pages(
     remove: bool = False,
     progress: Progress | None = None,
 ) -> ImportPlan:
-    """Carry out a plan completely or not at all, and return it.
+    """Carry out a plan, completely or not at all, and return it.
 
     Args:
-        remove: Remove the pages in `gone`.
+        remove: True if the pages in `gone` are removed.
 
     Raises:
         PageConflictError: a page was changed after the plan was made.
@@ -162,24 +162,24 @@ def _name(row: Row) -> PageName:
 
 
 def _nobody(done: int, total: int) -> None:
-    """Ignore progress."""
+    """Do nothing with a report of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPlan:
-    """The effects of the import of a folder, on the base and on its pages."""
+    """What an import of a folder would do to a base and its pages."""
 
     info: BaseInfo
     """The base after the import."""
     fields: tuple[str, ...]
-    """The names of its fields that change."""
+    """The names of the base's fields that would change."""
     is_new: bool
-    """True if the base is created."""
+    """True if the import would create the base."""
     pages: ImportPlan
 
     @property
     def changes(self) -> int:
-        """How many pages and fields would be written."""
+        """The number of pages and fields that would be written."""
         return self.pages.changes + len(self.fields) + self.is_new
 
 
@@ -187,7 +187,7 @@ def plan_folder(folder: PageFolder, *, folder_name: str) -> FolderPlan:
     """Return what an import of a folder would do, without writing.
 
     Args:
-        folder_name: The name of the base if the folder gives none.
+        folder_name: The name of the base if the folder does not contain one.
 
     Raises:
         ComponentValueError: a page or the base cannot be stored.
@@ -218,7 +218,7 @@ def import_folder(
     """Carry out a plan completely or not at all.
 
     Args:
-        remove: Remove the pages that the folder no longer has.
+        remove: True if pages that the folder lacks are removed.
 
     Raises:
         PageConflictError: a page was changed after the plan was made.

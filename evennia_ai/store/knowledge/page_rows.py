@@ -1,9 +1,11 @@
-"""Rows of pages: their columns, their revisions, and lookups by name. Only the store uses it.
+"""Rows of pages: their columns, their revisions, and lookups by name. Only for use in the store.
 
 The tables of pages, revisions and drafts share columns. Revisions stay when a page or its base is
-removed; a page that is created again continues the numbers. A name is looked up among titles first,
-then among aliases; then one redirect is followed. A redirect to a missing page is returned itself,
-so the reader sees where it leads.
+removed. A page that is created again continues the numbers of its revisions.
+
+A name is looked up among titles first and then among aliases. Then one redirect is followed. If a
+redirect leads to a missing page, the redirect itself is returned, so that the reader sees where it
+leads.
 """
 
 import json
@@ -30,18 +32,18 @@ from evennia_ai.engine.knowledge.pages.page import (
 from evennia_ai.store.core.authoring import Revisions, check_locks
 
 WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")
-"""The columns that an author writes."""
+"""The columns with what an author writes."""
 
 Named = tuple[str, str]
-"""A namespace and a folded title, by which a page is looked up."""
-# Names per query. Databases limit the number of parameters.
+"""The key by which a page is looked up: its namespace and its folded title."""
+# The most names in one query, because databases limit the number of parameters.
 MOST_NAMES: Final = 500
 REVISIONS: Final = Revisions(models.KnowledgePageRevision)
 Row = models.KnowledgePage
 
 
 def written_columns(page: Page) -> dict[str, Any]:
-    """Return the author's part of a page as columns."""
+    """Return what an author wrote of a page, as columns."""
     return {
         "namespace": page.name.namespace,
         "title": page.name.title,
@@ -63,7 +65,7 @@ def page_columns(page: Page) -> dict[str, Any]:
 
 
 def page_value(row: Any, *, base: str, revision: int | str) -> Page:
-    """Return the page of a row with these columns."""
+    """Return the page that a row with these columns contains."""
     name = PageName(namespace=row.namespace, title=row.title)
     return Page(
         name=name,
@@ -96,10 +98,10 @@ def check_page(page: Page) -> None:
 
 
 def _check_meta(page: Page, text: str) -> None:
-    """Check that metadata are the same after they are stored and read.
+    """Check that metadata does not change when it is stored and read again.
 
     Raises:
-        ComponentValueError: they would differ.
+        ComponentValueError: it would change.
     """
     try:
         same = parse_meta(json.loads(text), page.name) == page.meta
@@ -121,7 +123,7 @@ def named(name: PageName) -> Named:
 
 
 def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
-    """Return the newest revision of each of these names that ever had one."""
+    """Return the newest revision number of each of these names that ever had a revision."""
     found: dict[Named, int] = {}
     for namespace, titles in batches(names):
         rows = models.KnowledgePageRevision.objects.filter(
@@ -133,9 +135,10 @@ def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
 
 
 def batches(names: Iterable[Named]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names by namespace, in batches that fit into a query.
+    """Yield the names of one namespace after the other, in batches that fit into a query.
 
-    The indexes of pages begin with base and namespace. A query without both reads a whole base.
+    The indexes of pages begin with base and namespace. A query without both would read a whole
+    base.
     """
     for namespace, group in groupby(sorted(set(names)), key=itemgetter(0)):
         titles = [folded for _, folded in group]
@@ -153,8 +156,8 @@ def refuse_locked_pages(
 ) -> None:
     """Check that the locks of these pages allow seeing and changing them.
 
-    Without `rows`, all pages of the base are checked. The error names no page, because the reader
-    may not know that the page exists.
+    If `rows` is None, all pages of the base are checked. The error does not name the page, because
+    the person may not be allowed to know that it exists.
 
     Raises:
         NotPermittedError: a lock forbids it.
@@ -174,7 +177,9 @@ def record_changes(
     by: Actor,
     note: str,
 ) -> None:
-    """Store revisions of changed pages, each with its action, in the transaction of the change.
+    """Store revisions of changed pages inside the transaction of the change.
+
+    Each has its action.
 
     For a removal, the revision of the row is that of the removal.
     """
@@ -195,12 +200,13 @@ def record_changes(
 
 
 def record_removal_of_all(base: models.KnowledgeBase, *, by: Actor) -> None:
-    """Store the removal of every page of a base, in the transaction that removes them."""
+    """Store the removal of every page of a base inside the transaction that removes them."""
     rows = models.KnowledgePage.objects.filter(base=base)
     gone = []
     for row in rows.only("namespace", "title", "folded", "revision").iterator():
         row.revision += 1
-        row.locks = base.locks  # a later base with this key must not reveal the pages
+        # The locks are kept, because a later base with the same key must not reveal the pages.
+        row.locks = base.locks
         gone.append((row, "removed"))
     record_changes(base.key, gone, by=by, note="")
 
@@ -224,7 +230,7 @@ def title_row(base_id: int, name: PageName) -> Row | None:
 
 
 def title_rows(base_id: int, names: Iterable[PageName], *columns: str) -> dict[Named, Row]:
-    """Return the rows of the pages with these titles, all columns or only some."""
+    """Return the rows of the pages with these titles, with all columns or some."""
     pages = Row.objects.filter(base_id=base_id).only(*columns)
     return {
         (namespace, row.folded): row
@@ -239,7 +245,7 @@ def rows_named(
     """Return the row of each name's page, or None.
 
     Args:
-        follow: Follow one redirect.
+        follow: True if one redirect is followed.
     """
     found = _titles_and_aliases(base_id, names, columns)
     if not follow:
@@ -260,7 +266,10 @@ def _titles_and_aliases(
 
 
 def _aliased(base_id: int, names: set[Named], columns: Sequence[str]) -> dict[Named, Row]:
-    """Return the pages that have these aliases. The first by title wins a shared alias."""
+    """Return the pages that have these aliases.
+
+    If several pages share an alias, the first by title is returned.
+    """
     aliases = models.KnowledgeAlias.objects.filter(base_id=base_id)
     owners = [
         ((namespace, folded), page)

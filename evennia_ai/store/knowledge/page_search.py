@@ -1,9 +1,9 @@
-"""Full-text search of pages in the game's own database, with postings that we maintain.
+"""Search the texts of pages in the game's own database.
 
-`engine/knowledge/postings.py` defines postings and how pages are ranked. Here they are rows, the
-same on every database. A search reads the postings of its words in one query, and the names of its
-results in another. It covers one base. Words are folded and passed as parameters, so a player's
-text is never part of the SQL.
+The index consists of postings, which this module maintains as rows; `engine/knowledge/postings.py`
+defines them and the ranking of pages. It is the same on every database. A search covers one base.
+It reads the postings of its words in one query, and the names of its results in another. Words are
+folded and passed as parameters, so a player's text is never part of the SQL.
 """
 
 from collections import defaultdict
@@ -43,10 +43,10 @@ from evennia_ai.store.knowledge.knowledge_bases import (
 from evennia_ai.store.knowledge.page_rows import page_value
 
 INDEXED: Final = 10_000
-"""Pages that are indexed at once. Each batch rewrites the postings of common words."""
+"""How many pages are indexed at once. Each batch rewrites the postings of common words."""
 
 MOST_WORDS: Final = 500
-"""Words per query. Databases limit the number of parameters."""
+"""The most words of a query, because databases limit the number of parameters."""
 
 _READ: Final = """
 SELECT field, word, span, pages, packed FROM evennia_ai_knowledgeposting
@@ -67,7 +67,10 @@ WHERE base_id = %s AND field = %s AND word = %s AND span = %s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageChange:
-    """A page before and after a change. None: it did not exist, or it was removed."""
+    """A page before and after a change.
+
+    None means that the page did not exist, or was removed.
+    """
 
     page_id: int
     was: Page | None
@@ -76,26 +79,29 @@ class PageChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of a search."""
+    """The result of a search in one base."""
 
     names: tuple[tuple[PageName, float], ...] = ()
-    """The pages with their scores, best first."""
+    """The names of the pages with their scores, best first."""
     rarities: Mapping[str, float]
-    """The weight of each word and stem: in texts, or in titles if no text has it."""
+    """The weight of each word and stem, by how rare it is.
+
+    Texts are counted, or titles if no text has the word.
+    """
     languages: Languages = ()
-    """The languages whose word forms were looked for."""
+    """The languages whose word forms were searched for."""
 
 
-# The new weights in a span, by term and by the index of the page; 0 removes the page.
+# The new weights in a span of pages, by term and by the index of the page. 0 removes the page.
 _Changed = dict[Term, dict[int, int]]
 
 
 def index_changes(base_pk: int, changes: Iterable[PageChange]) -> None:
-    """Update the index for changed pages, in the transaction of the change.
+    """Update the index for changed pages, inside the transaction of the change.
 
     Many pages at once take far less time than one by one.
     """
-    # The lock on this row makes processes that change pages of one base take turns.
+    # Locks the row, so that processes that change pages of one base take turns.
     rows = models.KnowledgeBase.objects.select_for_update().filter(pk=base_pk)
     languages = languages_in(rows.values_list("indexed_for", flat=True).get())
     spans: dict[int, _Changed] = defaultdict(lambda: defaultdict(dict))
@@ -110,8 +116,8 @@ def index_changes(base_pk: int, changes: Iterable[PageChange]) -> None:
         _write(base_pk, span, changed)
 
 
-def index_anew(languages: Languages) -> None:
-    """Index the pages of those bases whose index covers other languages than these."""
+def reindex_bases(languages: Languages) -> None:
+    """Index all pages of the bases whose index covers other languages than these."""
     wanted = indexed_for(languages)
     for row in models.KnowledgeBase.objects.exclude(indexed_for=wanted):
         with changing(KNOWLEDGE, f"indexing knowledge base '{row.key}'", by=THE_GAME):
@@ -131,7 +137,7 @@ def _as_new(base: str, row: models.KnowledgePage) -> PageChange:
 
 def _write(base_pk: int, span: int, changed: _Changed) -> None:
     kept, gone = [], []
-    stored = _stored(base_pk, span, [*{term.word for term in changed}])
+    stored = _stored_postings(base_pk, span, [*{term.word for term in changed}])
     for term, places in changed.items():
         weights = unpack_weights(stored[term]) if term in stored else {}
         weights.update(places)
@@ -145,7 +151,7 @@ def _write(base_pk: int, span: int, changed: _Changed) -> None:
         cursor.executemany(_REMOVE, gone)
 
 
-def _stored(base_pk: int, span: int, words: Sequence[str]) -> dict[Term, bytes]:
+def _stored_postings(base_pk: int, span: int, words: Sequence[str]) -> dict[Term, bytes]:
     stored: dict[Term, bytes] = {}
     for start in range(0, len(words), MOST_WORDS):
         rows = models.KnowledgePosting.objects.filter(
@@ -184,8 +190,8 @@ def search_pages(
 def _postings(base: str, words: Sequence[str]) -> list[Posting]:
     """Return the postings of the words, and those of all namespaces.
 
-    A folded word is never written like a namespace. Raw SQL is used, because the ORM would take a
-    third of the time of a search.
+    A folded word never looks like the name of a namespace. Raw SQL is used, because Django's ORM
+    would take a third of the time of a search.
     """
     asked = [*words, *NAMESPACES]
     return [

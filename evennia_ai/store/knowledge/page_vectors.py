@@ -1,4 +1,4 @@
-"""Vectors of pages, by which pages are found by their meaning.
+"""Store vectors of pages, by which pages are found by their meaning.
 
 A vector belongs to the text that it was made from. A changed page gets new vectors, and is found by
 its words until then. Other modules call the model, in a thread or in workers.
@@ -17,12 +17,15 @@ from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Namespace, PageNa
 from evennia_ai.engine.knowledge.relevance import split_chunks
 
 LEAST_SIMILAR: Final = 0.3
-"""The lowest cosine of a hit. Below it, page and query mostly have nothing in common."""
+"""The lowest similarity (cosine) of a hit.
+
+Below it, page and query mostly have nothing in common.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A page without current vectors, and its parts for the model."""
+    """A page whose vectors are missing or out of date, with the texts to give the model."""
 
     page_id: int
     sha256: str
@@ -31,17 +34,17 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """A page with a similar meaning, and the index of its most similar part."""
+    """A page that is similar to a query, with the index of its most similar part."""
 
     name: PageName
     place: int
     similarity: float
-    """The cosine of the vectors of that part and of the query."""
+    """The cosine of the angle between the vectors of that part and of the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """All vectors of a base in one matrix, with page and part of each row."""
+    """All vectors of a base as one matrix, with the page and the part of each row."""
 
     newest: int
     count: int
@@ -50,12 +53,12 @@ class _Kept:
 
 
 _kept: dict[tuple[str, str], _Kept] = {}
-# Only one thread loads a matrix at a time, because it is large.
+# Only one thread at a time may load a matrix, because it is large.
 _reading: Final = Lock()
 
 
 def pages_without_vectors(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
-    """Return at most `most` pages of a base without current vectors of this model."""
+    """Return at most `most` pages of a base that have no current vectors of this model."""
     read = models.KnowledgePageVector.objects.filter(
         page=OuterRef("pk"), model=model, sha256=OuterRef("sha256")
     )
@@ -66,7 +69,7 @@ def pages_without_vectors(base: str, model: str, *, most: int) -> tuple[Unread, 
 
 
 def unchanged_pages(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
-    """Return the pages, given by id and hash, that were not changed since."""
+    """Return those of the pages, given by id and hash, that were not changed since."""
     hashes = dict(pages)
     rows = models.KnowledgePage.objects.filter(pk__in=hashes).order_by("pk")
     return tuple(
@@ -77,7 +80,7 @@ def unchanged_pages(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
 
 
 def newest_vector() -> int:
-    """Return the number of the newest vector; 0 if there is none."""
+    """Return the id of the newest vector, or 0 if there is none."""
     numbers = models.KnowledgePageVector.objects.order_by("-pk").values_list("pk", flat=True)
     return numbers.first() or 0
 
@@ -120,12 +123,12 @@ def nearest_pages(
 
 
 def _parts(title: str, body: str) -> tuple[str, ...]:
-    """Return the parts of a page, each below the title, which says what it is about."""
+    """Return the parts of a page. Each begins with the title, which says what the part is about."""
     return tuple(f"{title}\n{part}" for part in split_chunks(body)) or (title,)
 
 
 def _matrix(base: str, model: str) -> _Kept:
-    """Return the vectors of a base. They are read again if the table has changed."""
+    """Return the matrix of a base's vectors. It is loaded again if the table has changed."""
     import numpy as np
 
     rows = models.KnowledgePageVector.objects.filter(page__base__key=base, model=model)

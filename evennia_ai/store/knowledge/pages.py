@@ -1,8 +1,8 @@
-"""Pages of knowledge bases in the game's own database: read, write, rename, link.
+"""Pages of knowledge bases in the game's own database: read, write, rename and link them.
 
-If two builders edit one page, the second gets an error, and nothing is overwritten unseen. A lock
-string is stored as it is; the callers decide whom it lets in. Rows, aliases, links and revisions
-are written in batches, inside a transaction of `changing(KNOWLEDGE, ...)`.
+If two builders edit one page, the second one gets an error, so nobody overwrites what they have not
+seen. A lock string is stored as it is; the callers decide whom it lets in. Rows, aliases, links and
+revisions are written in batches, inside a transaction of `changing(KNOWLEDGE, ...)`.
 """
 
 import json
@@ -57,7 +57,7 @@ _LINK_COLUMNS: Final = ("base_id", "page_id", "kind", "place", "namespace", "tit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWrite:
-    """A page to write, in place of `row` or as a new one."""
+    """A page to write. It replaces `row`, or is new if `row` is None."""
 
     page: Page
     row: Row | None
@@ -65,7 +65,7 @@ class PageWrite:
 
     @property
     def told(self) -> str:
-        """What its revision says was done."""
+        """What the page's revision says about the change."""
         return self.action or ("updated" if self.row else "created")
 
 
@@ -113,7 +113,7 @@ def write_all(
     """Write pages with their revisions, and return their rows.
 
     Args:
-        done: Called after each batch with the number of written pages.
+        done: Called after each batch with the number of pages written so far.
 
     Raises:
         ComponentValueError: a page cannot be stored.
@@ -169,7 +169,7 @@ def _write(
 ) -> list[Row]:
     characters = -sum(change.row.characters for change in changes if change.row)
     numbers = newest_numbers(base.key, (named(change.page.name) for change in changes))
-    rows = [_filled(base, change, numbers) for change in changes]
+    rows = [_filled_row(base, change, numbers) for change in changes]
     new = [row for row in rows if row.pk is None]
     Row.objects.bulk_create(new, batch_size=BATCH)
     old = [change.row for change in changes if change.row]
@@ -186,7 +186,7 @@ def _write(
     return rows
 
 
-def _filled(
+def _filled_row(
     base: models.KnowledgeBase, change: PageWrite, numbers: dict[tuple[str, str], int]
 ) -> Row:
     check_page(change.page)
@@ -217,7 +217,7 @@ def _name_and_link(
 def _insert(model: Any, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows with raw SQL.
 
-    An import may have a million links, and the ORM is ten times slower.
+    An import may have a million links, and Django's ORM is ten times slower.
     """
     quote = connection.ops.quote_name
     names = ", ".join(map(quote, columns))
@@ -232,7 +232,10 @@ _CHANGE: Final = ("number", "action", "changed_by", "changed_at", "note", "sha25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRevision(Change):
-    """One change of a page, without its text: created, updated, removed or renamed."""
+    """One change of a page, without its text.
+
+    The action is created, updated, removed or renamed.
+    """
 
     name: PageName
     note: str
@@ -243,12 +246,13 @@ class PageRevision(Change):
 
 
 def page_or_none(base: str, name: PageName, *, follow: bool = True) -> Page | None:
-    """Return the page with this name, or None. A title wins over an alias.
+    """Return the page with this name, or None.
 
-    A redirect to a missing page is returned itself.
+    A title is preferred to an alias. If a redirect leads to a missing page, the redirect is
+    returned.
 
     Args:
-        follow: Follow one redirect.
+        follow: True if one redirect is followed.
 
     Raises:
         NotStoredError: there is no such base.
@@ -264,19 +268,16 @@ def pages_named(base: str, names: Sequence[PageName]) -> tuple[Page | None, ...]
 
 
 def list_pages(base: str, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
-    """Return the names of pages in a namespace whose titles have a prefix, sorted.
-
-    Case is ignored.
-    """
+    """Return the names of pages in a namespace whose titles have a prefix, in any case. Sorted."""
     rows = Row.objects.filter(base_id=base_id(base), namespace=namespace)
     titles = rows.filter(folded__startswith=prefix.casefold()).values_list("title", flat=True)
     return tuple(PageName(namespace=namespace, title=title) for title in sorted(titles))
 
 
 def linked_pages(base: str, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
-    """Return, for each of these pages, the pages that it links to, in order.
+    """Return, for each of these pages, the names of the pages that it links to, in order.
 
-    Empty for a missing page.
+    The list of a missing page is empty.
     """
     rows = rows_named(base_id(base), names, "namespace", "title", "folded", "meta")
     found: dict[int, list[PageName]] = {row.pk: [] for row in rows if row}
@@ -302,7 +303,10 @@ def pages_linking_to(base: str, name: PageName) -> tuple[PageName, ...]:
 
 
 def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
-    """Return all pages of a base, sorted by name; None if they have too many characters."""
+    """Return all pages of a base, sorted by name.
+
+    Return None if they have more characters than allowed.
+    """
     if base_row(base).characters > most_characters:
         return None
     rows = Row.objects.filter(base_id=base_id(base))
@@ -310,7 +314,7 @@ def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
 
 
 def pages_with_field(base: str, field: str) -> tuple[Page, ...]:
-    """Return the pages of a base that have this free field in their metadata, sorted by name."""
+    """Return the pages of a base whose metadata has this field, sorted by name."""
     rows = Row.objects.filter(base_id=base_id(base), meta__contains=f"{json.dumps(field)}:")
     found = [page for row in rows if field in (page := _value(base, row)).meta.fields]
     return tuple(sorted(found, key=lambda page: page.name))
@@ -347,7 +351,7 @@ def remove_page(base: str, name: PageName, *, was: str, by: Actor) -> None:
 
     Raises:
         PageConflictError: it no longer has the revision `was`.
-        NotStoredError: no page has this title. Aliases and redirects to it do not count.
+        NotStoredError: no page has this title. An alias or a redirect is not enough.
     """
     with changing(KNOWLEDGE, f"removing page '{name}'", by=by):
         known = own_base(base)
@@ -361,7 +365,7 @@ def rename_page(
 ) -> Page:
     """Rename a page and its talk page, and leave a redirect.
 
-    A redirect back to the page may have the new name; it is overwritten.
+    If the new name belongs to a redirect that leads to this page, the redirect is overwritten.
 
     Raises:
         PageConflictError: it no longer has the revision `was`.
@@ -380,7 +384,7 @@ def rename_page(
 
 
 def page_revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
-    """Return all changes of a page, oldest first, also after its removal."""
+    """Return all changes of a page, oldest first, also if it was removed."""
     rows = REVISIONS.of(**key_of(base, name)).values("namespace", "title", *_CHANGE)
     return tuple(
         PageRevision(
@@ -392,14 +396,17 @@ def page_revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
 
 
 def page_at_revision(base: str, name: PageName, number: int) -> Page | None:
-    """Return the page after a change. None if the change removed it or does not exist."""
+    """Return the page as it was after a change.
+
+    Return None if the change removed the page or does not exist.
+    """
     rows = REVISIONS.of(**key_of(base, name)).filter(number=number)
     row = rows.exclude(action="removed").first()
     return page_value(row, base=base, revision=number) if row else None
 
 
 def removed_with_locks() -> bool:
-    """True if a page was removed that had a lock, or whose base had one."""
+    """True if a page with this name was removed that had a lock, or whose base had one."""
     rows = models.KnowledgePageRevision.objects.filter(action="removed")
     return bool(rows.exclude(locks="").exists())
 

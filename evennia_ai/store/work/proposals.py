@@ -1,6 +1,7 @@
-"""Proposals: the results of workers' jobs. A job's name is unique, so it has one result.
+"""Store proposals, which are the results of workers' jobs.
 
-The game handles each proposal once, in the transaction that writes its effects.
+The name of a job is unique, so it has one result. The game handles each proposal once, in the
+transaction that writes its effects.
 """
 
 import json
@@ -18,12 +19,15 @@ from evennia_ai.store.model_calls import NewCall
 
 MOST_AT_ONCE: Final = 32
 ERASED: Final = "erased on request"
-"""Replaces the reason of a job that failed or was set aside, because it may contain words."""
+"""Replaces the reason why a job failed, because a reason may contain words to erase."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The result of a job. If the state is not OFFERED, it has only a `reason`."""
+    """The result of a job that a worker offers.
+
+    If the state is not OFFERED, it has only a `reason`.
+    """
 
     idempotency: str
     kind: str
@@ -43,7 +47,7 @@ def store_offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -
     """Store the result of a job in its own transaction.
 
     If the sources of the job were erased, no word of the result is stored, and the job counts as
-    failed. A lock makes erasures come before or after.
+    failed. A lock ensures that an erasure happens either before or after.
 
     Args:
         refuse_stale: Raises StaleError if the sources were erased.
@@ -71,24 +75,27 @@ def store_offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -
 
 
 def offered_before(moment: float, names: Collection[str]) -> frozenset[str]:
-    """Return the names of those jobs that had a result before a time."""
+    """Return the names of those jobs that already had a result before a time."""
     rows = models.Proposal.objects.filter(idempotency__in=names, offered_at__lt=moment)
     return frozenset(rows.values_list("idempotency", flat=True))
 
 
 def unhandled_proposals(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
-    """Return the numbers of proposals that the game has not handled, oldest first."""
+    """Return the numbers of proposals that the game has not handled yet, oldest first."""
     rows = models.Proposal.objects.filter(handled_at=None).order_by("pk")
     return tuple(rows.values_list("pk", flat=True)[:most])
 
 
 def lock_proposal(number: int) -> Offer | None:
-    """Return a proposal and lock it for this transaction. None if it was handled already."""
+    """Return a proposal and lock it until the end of this transaction.
+
+    Return None if it was handled already.
+    """
     return _offer(models.Proposal.objects.select_for_update(), number)
 
 
 def proposal_or_none(number: int) -> Offer | None:
-    """Return a proposal without locking it. None if it was handled already."""
+    """Return a proposal without locking it, or None if it was handled already."""
     return _offer(models.Proposal.objects, number)
 
 
@@ -104,7 +111,8 @@ def _offer(rows: Any, number: int) -> Offer | None:
 def mark_handled(number: int, state: str, *, reason: str = "") -> None:
     """Store how the game handled a proposal, in the transaction of `lock_proposal`.
 
-    The body is removed: its words are now where the game wrote them, and can be erased there.
+    The body of the proposal is removed. Its words are now where the game has written them, and can
+    be erased there.
     """
     models.Proposal.objects.filter(pk=number).update(
         state=state, reason=reason, body="", calls="[]", handled_at=time.time()
@@ -112,13 +120,13 @@ def mark_handled(number: int, state: str, *, reason: str = "") -> None:
 
 
 def _conversations_of(job: str) -> tuple[int, ...]:
-    """Return the conversation that a job is about, if any."""
+    """Return the conversation that a job is about, in a list, or an empty list."""
     head = json.loads(job).get("given", {}).get("head")
     return (head["conversation"],) if head else ()
 
 
 def _lock(conversations: Iterable[int]) -> None:
-    """Lock conversations against erasures and offers until the end of the transaction.
+    """Lock conversations until the end of the transaction, against erasures and new proposals.
 
     SQLite needs no lock: it has one writer at a time, and a transaction that reads first may be
     refused the write.
@@ -131,29 +139,29 @@ def _lock(conversations: Iterable[int]) -> None:
 def erase_proposals(conversations: Iterable[int]) -> None:
     """Erase the words in proposals about these conversations, in the current transaction.
 
-    Unhandled proposals become stale; the game still counts their calls. The erasure waits for a
-    proposal that is being applied. `store_offer` refuses later results. Jobs need no erasure: they
-    are numbers and hashes.
+    Unhandled proposals become stale; the game still counts their model calls. If a proposal is just
+    being applied, the erasure waits. `store_offer` refuses later results. Jobs contain only numbers
+    and hashes, so they need no erasure.
     """
     conversations = tuple(conversations)
     _lock(conversations)
     for number in conversations:
         of_it = models.Proposal.objects.filter(job__contains=f'"head":{{"conversation":{number},')
         of_it.filter(handled_at=None).update(
-            state=STALE, body="", reason="what it was made from was erased"
+            state=STALE, body="", reason="the sources of the job were erased"
         )
         of_it.filter(state__in=(POISONED, FAILED)).update(reason=ERASED)
 
 
 def forget_old_proposals(before: float) -> int:
-    """Delete proposals that were handled before a time, and return how many there were."""
+    """Delete proposals that were handled before a time, and return their number."""
     return int(models.Proposal.objects.filter(handled_at__lt=before).delete()[0])
 
 
 def state_of_job(idempotency: str) -> str:
-    """Return the state of a job's proposal; "" if it has none.
+    """Return the state of the proposal that a job has made; "" if there is none.
 
-    A failed or lapsed one is deleted, so that the job can run again.
+    A failed or lapsed proposal is deleted, so that the job can run again.
     """
     row = models.Proposal.objects.filter(idempotency=idempotency).first()
     if row is None:
@@ -166,6 +174,6 @@ def state_of_job(idempotency: str) -> str:
 
 
 def poisoned_jobs(most: int = 20) -> tuple[tuple[str, str], ...]:
-    """Return the jobs that are set aside, each with the reason."""
+    """Return the jobs that were set aside after repeated failures, each with the reason."""
     rows = models.Proposal.objects.filter(state=POISONED).order_by("idempotency")
     return tuple(rows.values_list("idempotency", "reason")[:most])

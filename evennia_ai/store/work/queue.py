@@ -1,8 +1,8 @@
-"""The queue of jobs: procrastinate's tables in the game's own database.
+"""The queue of background jobs: procrastinate's tables in the game's own database.
 
-A job is added in the open transaction, so the job exists if and only if the change that needs it
-was committed. procrastinate is imported only where it is used, because games without workers do not
-need it.
+A job is added inside the open transaction. So the job exists if and only if the change that needs
+it was committed. procrastinate is imported only where it is used, because games without workers do
+not need it.
 """
 
 import time
@@ -20,7 +20,7 @@ TAKEN: Final = "doing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedJob:
-    """A job to put into the queue."""
+    """A job to add to the queue."""
 
     kind: str
     version: int
@@ -29,33 +29,36 @@ class QueuedJob:
     lock: str = ""
     queueing_lock: str = ""
     game_id: str = ""
-    """Tells a router of models which game the job is from."""
+    """The name of the game, which requests carry so that a router can tell games apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStatus:
-    """The state of the queue of one kind and version."""
+    """The state of the queue for one kind of job and one version."""
 
     kind: str
     version: int
     waiting: int = 0
     taken: int = 0
     waits_since: float | None = None
-    """When the oldest waiting job was added, in epoch seconds."""
+    """When the oldest waiting job was added, in seconds since 1970."""
 
 
 def queue_name(kind: str, *, version: int) -> str:
-    """Return the name of the queue for a kind. Workers of other versions use other queues."""
+    """Return the name of the queue for a kind of job.
+
+    It contains the version, so workers of other versions do not take its jobs.
+    """
     return f"{PREFIX}.v{version}.{kind}"
 
 
 def put_job(job: QueuedJob) -> bool:
-    """Add a job to the queue in the current transaction.
+    """Add a job to the queue inside the current transaction.
 
-    A missing queue raises Django's database error.
+    If the queue's tables are missing, Django's database error is raised.
 
     Returns:
-        False if a job with the same lock waits already.
+        False if a job with the same lock is already waiting.
     """
     from procrastinate.contrib.django import app
     from procrastinate.exceptions import AlreadyEnqueued

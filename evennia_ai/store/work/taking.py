@@ -1,6 +1,6 @@
-"""Tokens that workers take from the limits of NPCs and of the game, and open breakers.
+"""Count what workers use of the token limits of NPCs and of the game, and store open breakers.
 
-Both are rows, so limits and breakers hold across processes.
+Both are rows of the database, so that limits and breakers hold for all processes.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,20 +20,23 @@ BREAKER_OPEN: Final = "open"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Tokens and calls in one minute: those that were taken, or the limit. None means no limit."""
+    """Tokens and calls in one minute.
+
+    They are the use, or the limit; then None means no limit.
+    """
 
     tokens: int | None = None
     calls: int | None = None
 
 
 def take_tokens(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
-    """Take tokens for a call in the minute of `now`.
+    """Take tokens for a call from the limits of the minute of `now`.
 
     The rows are locked, so two processes cannot take the same last tokens. The game's own use
     counts too.
 
     Args:
-        most: The limits, by the NPC, and GAME_REF for the whole game.
+        most: The limits, by NPC; GAME_REF is the key for the whole game.
 
     Returns:
         The reference whose limit is exhausted, or None if the tokens were taken.
@@ -56,9 +59,9 @@ def take_tokens(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | 
 
 
 def _make_rows(minute: int, refs: Collection[str], now: float) -> None:
-    """Create missing rows.
+    """Create the rows of this minute that do not exist yet.
 
-    The row of an NPC starts with its recorded calls, until the game reports its use.
+    The row of an NPC starts with its recorded calls, until the game reports its own use.
     """
     rows = models.TokenLease.objects
     known = set(rows.filter(minute=minute, npc_ref__in=refs).values_list("npc_ref", flat=True))
@@ -71,14 +74,14 @@ def _make_rows(minute: int, refs: Collection[str], now: float) -> None:
         new = models.TokenLease(
             minute=minute, npc_ref=ref, game_tokens=used.tokens, game_calls=used.calls
         )
-        rows.bulk_create([new], ignore_conflicts=True)  # another process may be first
+        rows.bulk_create([new], ignore_conflicts=True)  # Another process may create the row first.
 
 
 def report_game_use(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
-    """Report the game's use in the last minute to workers, and return what they took in this one.
+    """Tell workers what the game used in the last minute, and return what they used in this one.
 
-    Both are by NPC, with GAME_REF for the whole game. NPCs from which workers took nothing are left
-    out.
+    Both are by NPC, with GAME_REF as the key for the whole game. NPCs for which workers used
+    nothing are left out.
     """
     rows = models.TokenLease.objects.filter(minute=minute)
     rows.get_or_create(minute=minute, npc_ref=GAME_REF)
@@ -90,7 +93,7 @@ def report_game_use(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Take
 
 
 def store_open_breaker(name: str, at: float) -> None:
-    """Store that a model fails, so that all workers leave it alone for a while."""
+    """Store that a model fails, so that no worker calls it for a while."""
     models.BreakerRow.objects.update_or_create(
         name=name, defaults={"state": BREAKER_OPEN, "since": at}
     )
@@ -102,7 +105,7 @@ def remove_breaker(name: str) -> None:
 
 
 def open_since(name: str) -> float | None:
-    """Return when a worker last found this model failing, or None."""
+    """Return when a worker last found that a model fails, or None."""
     found: float | None = (
         models.BreakerRow.objects.filter(name=name).values_list("since", flat=True).first()
     )

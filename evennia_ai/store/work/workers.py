@@ -1,4 +1,4 @@
-"""The workers that were seen, and their current jobs."""
+"""Store which workers are alive, and their current jobs."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,16 +7,16 @@ from evennia_ai import models
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenWorker:
-    """A worker when it was last seen."""
+    """A worker as it was when it last reported."""
 
     name: str
     version: int
     kinds: str
-    """The names of the kinds of jobs that it does, with spaces between them."""
+    """The kinds of jobs that the worker does, with spaces between them."""
     begun_at: float
     seen_at: float
     doing: str = ""
-    """The name of its job at that time, or ""."""
+    """The name of the job that it was doing, or ""."""
 
 
 def store_worker(worker: SeenWorker) -> None:
@@ -26,16 +26,16 @@ def store_worker(worker: SeenWorker) -> None:
 
 
 def remove_worker(name: str) -> None:
-    """Store that a worker ended normally."""
+    """Store that a worker has ended normally."""
     models.Worker.objects.filter(name=name).delete()
 
 
 def list_workers() -> tuple[SeenWorker, ...]:
-    """Return the workers that were seen and did not end normally, sorted by name."""
+    """Return the workers that have reported and did not end normally, sorted by name."""
     names = SeenWorker.__dataclass_fields__
     return tuple(SeenWorker(**row) for row in models.Worker.objects.order_by("name").values(*names))
 
 
 def forget_old_workers(before: float) -> int:
-    """Delete workers that were not seen since a time, and return how many there were."""
+    """Delete workers that have not reported since a time, and return their number."""
     return int(models.Worker.objects.filter(seen_at__lt=before).delete()[0])

@@ -1,1 +1,1 @@
-"""Tests of the models: pure ones, and a stub server on loopback for the rest."""
+"""Tests of the model clients. Some are pure, the others use a stub server on loopback."""

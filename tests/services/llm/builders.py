@@ -1,4 +1,4 @@
-"""Builds requests and messages for tests."""
+"""Build requests and messages for tests."""
 
 from typing import Any
 

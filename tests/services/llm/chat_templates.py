@@ -1,7 +1,7 @@
-"""Chat templates as servers apply them, in the manner of common model families.
+"""Chat templates as servers apply them, for common model families.
 
-Each raises where the family's own template does: on a wrong order of roles, on a role it does not
-know, on two calls at once. They are short, so that they can be read; what they write is shortened.
+Each raises an error where the real template does: for a wrong order of roles, for an unknown role,
+for two calls at once. Their output is shortened, so that the templates stay readable.
 """
 
 from collections.abc import Sequence
@@ -87,11 +87,11 @@ GEMMA: Final = """\
 
 
 class TemplateError(Exception):
-    """The template does not take these messages."""
+    """A chat template does not accept these messages."""
 
 
 def applied(template: str, messages: Sequence[ChatMessage]) -> str:
-    """What the model reads."""
+    """Return the text that the model reads."""
     return _compiled(template).render(messages=messages, **{"raise": _raise})
 
 

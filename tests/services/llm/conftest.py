@@ -1,6 +1,6 @@
-"""A stub server, a bridge whose results the test takes, and models between them."""
+"""Fixtures for tests of clients: a stub server, a bridge, and clients of the stub server."""
 
-# ruff: noqa: F811 - fixtures of another room
+# ruff: noqa: F811 - fixtures of another folder
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,7 +31,7 @@ def server() -> Iterator[StubServer]:
 
 @pytest.fixture
 def model(server: StubServer, bridge: AsyncBridge, reactor: Handover) -> Making:
-    """Makes a model that asks the stub server, ready to be asked."""
+    """A function that makes a client of the stub server, ready for requests."""
 
     def made(**values: Any) -> OpenAIChat:
         wanted = {"base_url": server.base_url, "max_retries": 0, "api_key": SecretText(KEY)}
@@ -44,7 +44,7 @@ def model(server: StubServer, bridge: AsyncBridge, reactor: Handover) -> Making:
 
 @pytest.fixture
 def claude(server: StubServer, bridge: AsyncBridge, reactor: Handover) -> MakingClaude:
-    """Makes a client of the Messages API that asks the stub server, ready to be asked."""
+    """A function that makes an Anthropic client of the stub server, ready for requests."""
 
     def made(**values: Any) -> AnthropicChat:
         wanted = {"base_url": server.base_url, "max_retries": 0, "api_key": SecretText(KEY)}

@@ -1,4 +1,4 @@
-"""Arrival: a prompt that a server cut is noticed, and a whole one never counts as cut."""
+"""Test that a cut prompt is noticed, and that a whole one never counts as cut."""
 
 import json
 import random
@@ -40,7 +40,7 @@ TOOLS = tuple(
 
 
 def a_request(tokens: int, *, of: str = "English", **values: Any) -> ChatRequest:
-    """A prompt of about so many of our tokens."""
+    """Return a prompt with about this many tokens by our count."""
     tens, rest = divmod(max(1, round(tokens / _tokens_a_sentence(of))), 10)
     messages = (*[_message(of, 10)] * tens, _message(of, rest or 1))
     return replace(_asking(*messages), **values)
@@ -66,10 +66,10 @@ def counted(tokens: float, **values: Any) -> ChatReply:
 
 
 def whole_prompts(chance: random.Random, count: int) -> Iterator[tuple[str, ChatRequest, int]]:
-    """Prompts of several games, and what servers of all kinds count of them when they are whole.
+    """Yield prompts of several games, with the counts of all kinds of servers for whole prompts.
 
-    A server has one tokenizer and one chat template, with factors for each language; every fourth
-    one counts tools as it likes, every fifth leaves out what it had cached.
+    A server has one tokenizer and one chat template, with factors for each language. Every fourth
+    server counts tools in its own way, and every fifth leaves out cached tokens.
     """
     for game in range(count // 50):
         languages = chance.sample(sorted(SENTENCES), chance.randint(1, 4))
@@ -83,14 +83,14 @@ def whole_prompts(chance: random.Random, count: int) -> Iterator[tuple[str, Chat
             language = chance.choice(languages)
             request = a_request(tokens, of=language, tools=tools)
             sent = measure(request)
-            # A template may weigh more in a short prompt, up to 40 % in all.
+            # The template may be a larger share of a short prompt, up to 40 %.
             around = min(0.4 * sent.words, template * sent.words + fixed)
             read = (sent.words + around + shows_tools * sent.beside) * factors[language]
             yield f"server {game}", request, round(read)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_whole_prompt_of_a_thousand_counts_as_cut(seed: int) -> None:
+def test_none_of_a_thousand_whole_prompts_counts_as_cut(seed: int) -> None:
     arrivals = Arrivals()
     wrong = [
         (where, measure(request), read)
@@ -101,8 +101,8 @@ def test_no_whole_prompt_of_a_thousand_counts_as_cut(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_whole_prompt_counts_as_cut_at_a_router_that_changes_its_model(seed: int) -> None:
-    """Behind one name may be many tokenizers; of some all but the new tokens are cached."""
+def test_whole_prompts_do_not_count_as_cut_when_a_router_changes_the_model(seed: int) -> None:
+    """A router may use several tokenizers under one name, and may count only new tokens."""
     chance, arrivals = random.Random(seed), Arrivals()
     for number in range(1000):
         request = a_request(chance.randint(100, 6000), of=chance.choice(sorted(SENTENCES)))
@@ -113,19 +113,19 @@ def test_no_whole_prompt_counts_as_cut_at_a_router_that_changes_its_model(seed: 
 
 @pytest.mark.parametrize("language", sorted(SENTENCES))
 @pytest.mark.parametrize("window", [256, 512, 1024, 1300])
-def test_a_prompt_far_over_the_window_counts_as_cut_at_once(language: str, window: int) -> None:
+def test_prompt_far_over_the_window_counts_as_cut_at_once(language: str, window: int) -> None:
     request = a_request(5700, of=language)
     assert (Arrivals().whole_tokens("s", request, counted(window)) or 0) > window
 
 
 @pytest.mark.parametrize("read", [4096, 2048])
-def test_a_usual_window_to_the_token_counts_as_cut_at_once(read: int) -> None:
+def test_count_equal_to_a_common_window_counts_as_cut_at_once(read: int) -> None:
     whole = Arrivals().whole_tokens("s", a_request(5700), counted(read))
     assert whole is not None
     assert 5500 < whole < 6000
 
 
-def test_a_window_that_is_reached_twice_counts_as_cut() -> None:
+def test_window_reached_twice_counts_as_cut() -> None:
     arrivals = Arrivals()
     found = [
         arrivals.whole_tokens("s", a_request(tokens), counted(min(tokens, 5120)))
@@ -135,8 +135,8 @@ def test_a_window_that_is_reached_twice_counts_as_cut() -> None:
     assert found[3] is not None
 
 
-def test_messages_that_ollama_drops_are_noticed_once_the_ratio_is_known() -> None:
-    """It keeps whole messages, so that the count stays below the window, each time elsewhere."""
+def test_messages_dropped_by_ollama_are_noticed_when_the_ratio_is_known() -> None:
+    """Ollama drops whole messages, so the count is below the window and varies."""
     arrivals, chance = Arrivals(), random.Random(7)
     found = {}
     for tokens in range(900, 6000, 100):
@@ -149,41 +149,41 @@ def test_messages_that_ollama_drops_are_noticed_once_the_ratio_is_known() -> Non
     assert cut == list(range(min(cut), 6000, 100))
 
 
-def test_the_word_of_the_server_is_taken() -> None:
+def test_servers_own_report_of_a_cut_is_used() -> None:
     told = replace(counted(500), prompt_cut=True)
     assert Arrivals().whole_tokens("s", a_request(500), told) is not None
     assert Arrivals().whole_tokens("s", a_request(500), replace(told, usage=None)) is not None
 
 
 @pytest.mark.parametrize("usage", [None, 0, 1, 10, 100, 900_000])
-def test_a_server_that_does_not_count_prompts_gives_no_report(usage: int | None) -> None:
+def test_server_that_does_not_count_prompts_gives_no_report(usage: int | None) -> None:
     reply = counted(usage or 0) if usage is not None else ChatReply(text="Aye.", model="m")
     arrivals = Arrivals()
     assert [arrivals.whole_tokens("s", a_request(5700), reply) for _ in range(9)] == [None] * 9
 
 
-def test_what_the_server_had_cached_counts_as_read() -> None:
+def test_cached_tokens_count_as_read() -> None:
     apart = counted(300, cached_tokens=5000, written_tokens=400)
     within = counted(5700, cached_tokens=5000)
     for reply in (apart, within):
         assert Arrivals().whole_tokens("s", a_request(5700), reply) is None
 
 
-def test_tools_and_a_schema_that_a_server_keeps_from_the_model_are_no_cut() -> None:
+def test_hidden_tools_and_schema_do_not_count_as_cut() -> None:
     schema = AnswerSchema(name="answer", schema={"type": "object", "description": "x y " * 2000})
     for beside in ({"tools": TOOLS}, {"schema": schema}):
         request = a_request(1000, **beside)
         assert Arrivals().whole_tokens("s", request, counted(measure(request).words)) is None
 
 
-def test_a_larger_count_from_the_same_server_clears_a_smaller_one() -> None:
+def test_larger_earlier_count_of_the_server_excludes_a_cut() -> None:
     arrivals = Arrivals()
     assert arrivals.whole_tokens("s", a_request(5700), counted(5700)) is None
     assert arrivals.whole_tokens("s", a_request(5750), counted(350)) is None
     assert arrivals.whole_tokens("another", a_request(5750), counted(350)) is not None
 
 
-def test_builders_read_which_setting_helps() -> None:
+def test_message_about_a_cut_names_the_setting_that_helps() -> None:
     told = cut_in_words(counted=256, whole=5700, profile="quick")
     for part in ("256 of about 5700", "OLLAMA_CONTEXT_LENGTH", "--parallel", "context_tokens"):
         assert part in told
@@ -202,7 +202,7 @@ class _Counted(str):
         return super().encode(*how)
 
 
-def test_the_size_of_a_message_is_counted_once_whatever_prompts_it_is_in() -> None:
+def test_size_of_a_message_is_computed_once_for_all_prompts() -> None:
     message = ChatMessage(role="user", content=_Counted("The ferry is gone."))
     first, times = measure(_asking(message)), _Counted.times
     second = measure(_asking(message, message))

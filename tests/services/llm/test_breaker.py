@@ -1,11 +1,11 @@
-"""A circuit breaker opens after failures, rests, and lets one probe out."""
+"""Test the circuit breaker: it opens after failures, rests, and admits one probe."""
 
 from twisted.internet.task import Clock
 
 from tests.services.llm.builders import a_breaker
 
 
-def test_a_breaker_opens_after_so_many_failures(clock: Clock) -> None:
+def test_breaker_opens_after_enough_failures(clock: Clock) -> None:
     breaker = a_breaker(clock)
     for _ in range(2):
         breaker.failed()
@@ -15,7 +15,7 @@ def test_a_breaker_opens_after_so_many_failures(clock: Clock) -> None:
     assert breaker.retry_in_seconds == 30
 
 
-def test_failures_far_apart_do_not_open_a_breaker(clock: Clock) -> None:
+def test_failures_far_apart_do_not_open_the_breaker(clock: Clock) -> None:
     breaker = a_breaker(clock)
     for _ in range(10):
         breaker.failed()
@@ -23,7 +23,7 @@ def test_failures_far_apart_do_not_open_a_breaker(clock: Clock) -> None:
     assert breaker.state == "closed"
 
 
-def test_a_success_forgets_the_failures_before_it(clock: Clock) -> None:
+def test_success_resets_the_failures(clock: Clock) -> None:
     breaker = a_breaker(clock)
     for _ in range(5):
         breaker.failed()
@@ -32,7 +32,7 @@ def test_a_success_forgets_the_failures_before_it(clock: Clock) -> None:
     assert breaker.state == "closed"
 
 
-def test_a_rested_breaker_lets_one_probe_out(clock: Clock) -> None:
+def test_rested_breaker_admits_one_probe(clock: Clock) -> None:
     breaker = a_breaker(clock, failures=1)
     breaker.failed()
     clock.advance(30)
@@ -40,7 +40,7 @@ def test_a_rested_breaker_lets_one_probe_out(clock: Clock) -> None:
     assert [breaker.begin(), breaker.begin()] == [True, False]
 
 
-def test_the_probes_outcome_closes_or_opens_a_breaker(clock: Clock) -> None:
+def test_outcome_of_the_probe_closes_or_opens_the_breaker(clock: Clock) -> None:
     breaker = a_breaker(clock, failures=1)
     breaker.failed()
     clock.advance(30)
@@ -53,7 +53,7 @@ def test_the_probes_outcome_closes_or_opens_a_breaker(clock: Clock) -> None:
     assert breaker.state == "closed"
 
 
-def test_a_probe_that_was_given_up_makes_room_for_another(clock: Clock) -> None:
+def test_cancelled_probe_lets_another_request_be_the_probe(clock: Clock) -> None:
     breaker = a_breaker(clock, failures=1)
     breaker.failed()
     clock.advance(30)
@@ -62,7 +62,7 @@ def test_a_probe_that_was_given_up_makes_room_for_another(clock: Clock) -> None:
     assert breaker.begin()
 
 
-def test_late_outcomes_neither_shorten_nor_lengthen_the_rest(clock: Clock) -> None:
+def test_late_outcomes_do_not_change_the_rest_time(clock: Clock) -> None:
     breaker = a_breaker(clock, failures=1)
     breaker.failed()
     clock.advance(10)
@@ -71,7 +71,7 @@ def test_late_outcomes_neither_shorten_nor_lengthen_the_rest(clock: Clock) -> No
     assert (breaker.state, breaker.retry_in_seconds) == ("open", 20)
 
 
-def test_one_asker_alone_does_not_open_a_breaker_for_all_others(clock: Clock) -> None:
+def test_failures_of_one_asker_do_not_open_the_breaker_for_all(clock: Clock) -> None:
     breaker = a_breaker(clock)
     for _ in range(9):
         breaker.failed(asker="npc-1")
@@ -80,7 +80,7 @@ def test_one_asker_alone_does_not_open_a_breaker_for_all_others(clock: Clock) ->
     assert breaker.state == "open"
 
 
-def test_a_server_that_is_away_opens_a_breaker_whoever_asks(clock: Clock) -> None:
+def test_unreachable_server_opens_the_breaker_whoever_asks(clock: Clock) -> None:
     breaker = a_breaker(clock)
     breaker.failed(asker="npc-1")
     breaker.failed()

@@ -1,4 +1,4 @@
-"""Requests are made of a prompt's messages."""
+"""Test that chat messages are made from a prompt's messages."""
 
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.services.llm.chat import ChatMessage
@@ -6,7 +6,7 @@ from evennia_ai.services.llm.roles import chat_messages
 from tests.services.llm.builders import a_call
 
 
-def test_messages_of_a_prompt_keep_what_a_model_sees_and_nothing_else() -> None:
+def test_chat_messages_keep_only_what_a_model_sees() -> None:
     prompt = [
         Message(role="user", content="Look.", name="Anna", record="r1", injected=True),
         Message(role="assistant", content="", tool_calls=(a_call(),)),
@@ -19,5 +19,5 @@ def test_messages_of_a_prompt_keep_what_a_model_sees_and_nothing_else() -> None:
     )
 
 
-def test_an_empty_prompt_makes_no_messages() -> None:
+def test_empty_prompt_has_no_chat_messages() -> None:
     assert chat_messages([]) == ()

@@ -1,4 +1,4 @@
-"""What goes out again with every prompt is worked out once, and is the same as when it was new."""
+"""Test that values computed from messages are cached, and equal those of new messages."""
 
 import gc
 import weakref
@@ -22,11 +22,11 @@ def a_talk() -> list:
 
 
 def recorded(talk: list[Message]) -> list[Message]:
-    """The messages as those of records."""
+    """Return the messages as if they were made from records."""
     return [replace(one, record=str(at), memo=Memo()) for at, one in enumerate(talk, start=1)]
 
 
-def test_a_message_that_was_sent_before_is_not_made_again():
+def test_message_sent_before_is_not_made_again():
     talk = recorded(a_talk())
     first = adapt_messages(chat_messages(talk), profile=OPEN)
     again = adapt_messages(chat_messages(talk), profile=OPEN)
@@ -34,15 +34,15 @@ def test_a_message_that_was_sent_before_is_not_made_again():
     assert all(one is other for one, other in zip(first, again, strict=True))
 
 
-def test_what_is_of_one_prompt_alone_is_gone_with_it():
+def test_memo_of_a_one_off_message_is_freed_with_its_prompt():
     class Known(Memo):
-        """A memo that tells when it is gone."""
+        """A memo that reports when it is freed."""
 
         __slots__ = ("__weakref__",)
 
     talk = [replace(one, memo=Known()) for one in a_talk()]
     memos = [weakref.ref(one.memo) for one in talk]
-    gc.disable()  # what is left is then what a search of all the memory would have to find
+    gc.disable()  # With it off, only objects in reference cycles survive.
     try:
         adapt_messages(chat_messages(talk), profile=OPEN)
         del talk
@@ -51,7 +51,7 @@ def test_what_is_of_one_prompt_alone_is_gone_with_it():
         gc.enable()
 
 
-def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
+def test_memo_for_one_provider_is_not_used_for_another():
     talk = a_talk()
     profiles = (OPEN, RoleProfile(speakers="name"), RoleProfile(speakers="none"), STRICT, OPEN)
     for profile in profiles:
@@ -60,7 +60,7 @@ def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
         )
 
 
-def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
+def test_hash_of_sent_messages_equals_that_of_new_ones():
     talk = a_talk()
     for _ in range(2):
         outgoing = adapt_messages(chat_messages(talk), profile=OPEN)
@@ -69,20 +69,20 @@ def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
         )
 
 
-def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
+def test_sent_hash_equals_the_prompts_hash_when_nothing_changed():
     assert sent_sha256(chat_messages(a_talk())) == messages_sha256(a_talk())
 
 
-def test_what_goes_out_as_it_was_said_has_its_bytes_once():
+def test_unchanged_message_shares_its_bytes():
     talk = a_talk()
     outgoing = adapt_messages(chat_messages(talk), profile=OPEN)
 
     shared = [one.wire() is message.wire() for one, message in zip(outgoing, talk, strict=True)]
-    assert shared == [True, False, True, False]  # the two that were spoken by somebody are labelled
+    assert shared == [True, False, True, False]  # The two messages that a person said are labelled.
 
 
 @pytest.mark.req("S2-15")
-def test_a_message_that_is_set_in_shares_nothing_with_the_one_it_was_made_of():
+def test_indented_message_shares_nothing_with_its_original():
     told = said("user", "Anna: I am here.")
     (outgoing,) = chat_messages([told])
 

@@ -1,4 +1,4 @@
-"""The doctor: each thing that can be wrong with a profile is one finding that says what to do."""
+"""Test the check of a profile: each problem is one finding that says what to do."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ IN_FORM = replace(REPLY, text='{"colour": "grey"}')
 
 
 class Server:
-    """Plays a server: answers by the end of an address, replies in their order."""
+    """An imitation of a server. It answers by the end of the address, and replies in order."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Server:
 def found_by(
     server: Server, profile: ModelProfile = PROFILE, *, has_key: bool = True
 ) -> dict[str, Finding]:
-    """The findings, by what they are about."""
+    """Return the findings in a dictionary, by their subjects."""
     findings = asyncio.run(
         examine(
             profile,
@@ -99,7 +99,7 @@ def found_by(
     return by_about
 
 
-def test_a_server_without_fault_is_well_in_all_things() -> None:
+def test_faultless_server_has_only_good_findings() -> None:
     entry = {"id": "small", "max_model_len": 8192}
     found = found_by(Server({"/v1/models": Answer(status=200, json={"data": [entry]})}))
     assert list(found) == [
@@ -111,7 +111,7 @@ def test_a_server_without_fault_is_well_in_all_things() -> None:
     assert not any("\n" in one.line() for one in found.values())
 
 
-def test_an_address_that_cannot_be_reached_ends_the_check() -> None:
+def test_unreachable_address_ends_the_check() -> None:
     found = found_by(Server({"/v1/models": Answer(problem="Connection refused")}))
     assert list(found) == ["address"]
     assert found["address"].state == "FAIL"
@@ -130,7 +130,7 @@ def test_an_address_that_cannot_be_reached_ends_the_check() -> None:
     ],
 )
 @pytest.mark.parametrize("refusal", [MISSING, Answer(status=200, json={"error": "Unexpected"})])
-def test_an_address_with_another_path_is_told(wrong: str, right: str, refusal: Answer) -> None:
+def test_address_with_another_path_is_suggested(wrong: str, right: str, refusal: Answer) -> None:
     server = Server({f"{right}/models": LISTED, "/v1/models": refusal, "": refusal})
     server.answers = {f"{right}/models": LISTED, "": refusal}
     found = found_by(server, replace(PROFILE, base_url=wrong))
@@ -140,7 +140,7 @@ def test_an_address_with_another_path_is_told(wrong: str, right: str, refusal: A
     assert all(one.address.split("//")[1].startswith(origin) for one in server.probed)
 
 
-def test_a_redirect_is_told_and_not_followed() -> None:
+def test_redirect_is_reported_and_not_followed() -> None:
     moved = Answer(status=301, location="https://127.0.0.1:9/v1/models")
     found = found_by(Server({"/v1/models": moved}))
     assert list(found) == ["address"]
@@ -148,7 +148,7 @@ def test_a_redirect_is_told_and_not_followed() -> None:
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_a_key_that_is_wrong_or_missing_is_told_with_its_variable(has_key: bool) -> None:
+def test_wrong_or_missing_key_is_reported_with_its_variable(has_key: bool) -> None:
     found = found_by(Server({"/v1/models": Answer(status=401)}), has_key=has_key)
     assert list(found) == ["address", "key"]
     assert found["key"].state == "FAIL"
@@ -156,17 +156,17 @@ def test_a_key_that_is_wrong_or_missing_is_told_with_its_variable(has_key: bool)
     assert ("has none" in found["key"].told) is not has_key
 
 
-def test_a_key_that_only_the_model_wants_is_told() -> None:
+def test_key_needed_only_by_the_model_is_reported() -> None:
     server = Server(replies=[ModelRefused("small", 401, "no key")])
     found = found_by(server, has_key=False)
     assert (found["key"].state, found["reply"].state) == ("FAIL", "FAIL")
 
 
-def test_no_key_where_none_is_wanted_is_well() -> None:
+def test_no_key_is_fine_when_none_is_required() -> None:
     assert found_by(Server(), has_key=False)["key"].state == "ok"
 
 
-def test_names_like_that_of_an_unknown_model_are_told() -> None:
+def test_similar_names_are_suggested_for_an_unknown_model() -> None:
     names = [{"id": name} for name in ("llama3.2:3b", "qwen3:4b", "llama3.1:8b", "gemma")]
     server = Server(
         {"/v1/models": Answer(status=200, json={"data": names})},
@@ -177,25 +177,25 @@ def test_names_like_that_of_an_unknown_model_are_told() -> None:
     assert "Nearest: llama3.2:3b, llama3.1:8b" in found["model"].advice
 
 
-def test_a_server_that_takes_any_name_is_noted() -> None:
+def test_server_that_accepts_any_model_name_gives_a_note() -> None:
     names = Answer(status=200, json={"data": [{"id": "model.gguf"}]})
     assert found_by(Server({"/v1/models": names}))["model"].state == "note"
 
 
 @pytest.mark.parametrize("listed", [MISSING, Answer(status=200, json={"data": []})])
-def test_a_server_without_a_list_is_judged_by_its_reply(listed: Answer) -> None:
+def test_server_without_model_list_is_judged_by_its_reply(listed: Answer) -> None:
     found = found_by(Server({"/v1/models": listed}))
     assert (found["address"].state, found["model"].state) == ("ok", "ok")
 
 
-def test_a_model_that_does_not_answer_ends_the_check() -> None:
+def test_model_that_does_not_answer_ends_the_check() -> None:
     found = found_by(Server(replies=[ModelTimeout("small", 4.0)]))
     assert list(found) == ["address", "key", "model", "reply"]
     assert "try once more" in found["reply"].advice
 
 
 class Roles(Server):
-    """Takes no messages in the roles of a prompt; its client learns what it takes."""
+    """A server that refuses the roles of a prompt. Its client learns which ones it accepts."""
 
     wishes: ClassVar[list[RoleWish]] = ["no_system", "in_turn"]
 
@@ -207,7 +207,7 @@ class Roles(Server):
         raise ModelRefused("small", 400, "no", wants_roles=wish)
 
 
-def test_roles_that_are_refused_are_noted_with_the_setting_and_all_else_is_tried() -> None:
+def test_refused_roles_give_a_note_with_the_setting_and_the_check_goes_on() -> None:
     server = Roles()
     found = found_by(server)
     assert found["request"].state == "note"
@@ -216,7 +216,7 @@ def test_roles_that_are_refused_are_noted_with_the_setting_and_all_else_is_tried
     assert [one.role for one in server.asked[0].messages] == ["user"]
 
 
-def test_refused_fields_are_noted_with_one_setting_for_all() -> None:
+def test_refused_fields_give_a_note_with_one_setting() -> None:
     server = Server()
     for field in ("user", "seed"):
         server.access.learned.learn_refusal(field)
@@ -226,7 +226,7 @@ def test_refused_fields_are_noted_with_one_setting_for_all() -> None:
     assert "extra to {'user': None, 'seed': None} in the profile" in request.advice
 
 
-def test_a_refusal_of_roles_that_nothing_is_learned_of_is_a_failure() -> None:
+def test_refused_roles_without_a_remedy_are_a_failure() -> None:
     refused = ModelRefused("small", 400, "no", wants_roles="no_system")
     assert found_by(Server(replies=[refused]))["reply"].state == "FAIL"
 
@@ -240,14 +240,14 @@ def test_a_refusal_of_roles_that_nothing_is_learned_of_is_a_failure() -> None:
         (ModelRefused("small", 402, "no credit"), ""),
     ],
 )
-def test_a_reply_that_fails_says_what_to_do_once(error: EvenniaAIError, advice: str) -> None:
+def test_failing_reply_gives_advice_once(error: EvenniaAIError, advice: str) -> None:
     reply = found_by(Server(replies=[error]))["reply"]
     assert reply.state == "FAIL"
     assert advice in reply.advice
     assert bool(advice) == bool(reply.advice)
 
 
-def test_a_reply_in_one_piece_is_noted_unless_the_profile_wants_it() -> None:
+def test_unstreamed_reply_gives_a_note_unless_the_profile_wants_it() -> None:
     class Whole(Server):
         async def ask(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
             return await super().ask(request, None)
@@ -256,7 +256,7 @@ def test_a_reply_in_one_piece_is_noted_unless_the_profile_wants_it() -> None:
     assert found_by(Whole(), replace(PROFILE, stream=False))["streaming"].state == "ok"
 
 
-def test_a_slow_model_is_noted() -> None:
+def test_slow_model_gives_a_note() -> None:
     few = replace(REPLY, usage=Usage(input_tokens=20, output_tokens=2))
     assert found_by(Server(replies=[few, CALLED, IN_FORM]))["speed"].state == "note"
 
@@ -270,7 +270,7 @@ def test_a_slow_model_is_noted() -> None:
         ("schema", [REPLY, CALLED, REPLY], "schema"),
     ],
 )
-def test_tools_and_forms_that_fail_name_the_option(
+def test_failing_tools_and_schemas_name_the_option(
     about: str, replies: list[Any], option: str
 ) -> None:
     found = found_by(Server(replies=replies))
@@ -278,19 +278,19 @@ def test_tools_and_forms_that_fail_name_the_option(
     assert f"Set {option} to " in found[about].advice
 
 
-def test_what_the_profile_does_not_use_is_not_tried() -> None:
+def test_features_the_profile_does_not_use_are_not_tested() -> None:
     server = Server(replies=[REPLY])
     found = found_by(server, replace(PROFILE, tools="none", schema="text"))
     assert (found["tools"].state, found["schema"].state) == ("ok", "ok")
     assert len(server.asked) == 1
 
 
-def test_all_steps_together_have_less_than_ten_seconds_however_slow_the_server_is() -> None:
+def test_whole_check_takes_less_than_ten_seconds_with_any_server() -> None:
     for seconds in (0.1, 1.0, 3.0, 100.0):
         server = Server(seconds=seconds, replies=[REPLY, ModelTimeout("s", 1.0), IN_FORM])
         began = server.clock
         found_by(server)
-        assert server.clock - began <= doctor.SECONDS + 1.0  # that of the first piece
+        assert server.clock - began <= doctor.SECONDS + 1.0  # The time of the first fragment
         assert server.asked[0].timeout_seconds <= doctor.REPLY_SECONDS
 
     class Late(Server):
@@ -304,7 +304,7 @@ def test_all_steps_together_have_less_than_ten_seconds_however_slow_the_server_i
     assert len(late.asked) == 1
 
 
-def test_a_profile_without_a_server_is_one_finding() -> None:
+def test_profile_without_server_has_one_finding() -> None:
     for client in ("offline", "scripted"):
         found = found_by(Server(), replace(PROFILE, client=client))  # type: ignore[arg-type]
         assert [one.state for one in found.values()] == ["ok"]
@@ -344,7 +344,7 @@ SHOWN = Answer(status=200, json={"parameters": "stop x\nnum_ctx   16384"})
         ),
     ],
 )
-def test_the_window_is_read_wherever_a_server_tells_it(
+def test_window_is_read_from_any_servers_format(
     answers: dict[str, Answer], tokens: int, setting: str
 ) -> None:
     window = found_by(Server(answers))["window"]
@@ -364,7 +364,7 @@ def test_the_window_is_read_wherever_a_server_tells_it(
         {"max_input_tokens": 4096},
     ],
 )
-def test_the_window_is_read_from_the_list_of_models(entry: dict[str, Any]) -> None:
+def test_window_is_read_from_the_list_of_models(entry: dict[str, Any]) -> None:
     listed = Answer(status=200, json={"data": [{"id": "other"}, {"id": "small", **entry}]})
     server = Server({"/v1/models": listed})
     assert "reads 4096 tokens" in found_by(server)["window"].told
@@ -376,7 +376,7 @@ HOSTILE: list[Any] = [None, [], {}, "x", 7, [[]], {"data": {}}, {"data": [None, 
 
 @pytest.mark.parametrize("told", HOSTILE)
 @pytest.mark.parametrize("value", [-1, 0, True, "4096", None, 2.5, []])
-def test_nonsense_of_a_server_is_no_finding_of_a_window(told: Any, value: Any) -> None:
+def test_invalid_window_of_a_server_is_ignored(told: Any, value: Any) -> None:
     nonsense = Answer(status=200, json=told)
     named = Answer(status=200, json={"data": [{"id": "small", "max_model_len": value}]})
     ends: Callable[[str], dict[str, Answer]] = lambda end: {end: nonsense}  # noqa: E731

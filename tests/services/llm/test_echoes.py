@@ -1,4 +1,4 @@
-"""What a server repeats of a prompt is in no error; its own words are."""
+"""Test that errors have the server's own words, without words of the prompt."""
 
 import json
 
@@ -40,7 +40,7 @@ REQUEST = a_request(
         ("", ""),
     ],
 )
-def test_words_of_the_prompt_are_left_out(words: str, shown: str) -> None:
+def test_words_of_the_prompt_are_removed_from_an_error(words: str, shown: str) -> None:
     assert without_prompt(words, REQUEST) == shown
 
 

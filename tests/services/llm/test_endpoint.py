@@ -1,4 +1,4 @@
-"""Endpoints are checked when they are made, and never show their key."""
+"""Test that endpoints are checked when they are made, and never show their key."""
 
 import copy
 import pickle
@@ -18,33 +18,33 @@ def an_endpoint(**values: Any) -> Endpoint:
     return Endpoint(**(wanted | values))
 
 
-def test_a_key_is_not_in_what_an_endpoint_prints() -> None:
+def test_printed_endpoint_does_not_contain_the_key() -> None:
     endpoint = an_endpoint(api_key=SecretText(KEY))
     assert KEY not in f"{endpoint} {endpoint!r} {endpoint.api_key} {endpoint.api_key!r}"
     assert endpoint.api_key.reveal() == KEY
 
 
-def test_a_key_cannot_be_stored_or_copied_along() -> None:
+def test_key_cannot_be_pickled_or_copied() -> None:
     for keep in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError, match="never stored"):
             keep(an_endpoint(api_key=SecretText(KEY)))
 
 
-def test_keys_compare_by_what_they_hold() -> None:
+def test_keys_are_equal_if_their_texts_are() -> None:
     assert SecretText(KEY) == SecretText(KEY) != SecretText("other")
     assert SecretText(KEY) != KEY
     assert not SecretText()
     assert len({SecretText(KEY), SecretText(KEY)}) == 1
 
 
-def test_an_empty_key_hides_nothing() -> None:
+def test_empty_key_masks_nothing() -> None:
     assert SecretText().mask_in("plain words") == "plain words"
 
 
 @pytest.mark.parametrize(
     "address", ["https://models.example/v1", "http://localhost:11434/v1", "http://[::1]:80/v1"]
 )
-def test_http_and_https_addresses_are_taken(address: str) -> None:
+def test_http_and_https_addresses_are_accepted(address: str) -> None:
     assert an_endpoint(base_url=address).base_url == address
 
 
@@ -87,7 +87,7 @@ def test_other_addresses_are_refused_without_being_quoted(address: str) -> None:
         ("api_key", SecretText("clé")),
     ],
 )
-def test_a_value_an_endpoint_cannot_have_names_its_field(field: str, value: object) -> None:
+def test_invalid_endpoint_value_names_its_field(field: str, value: object) -> None:
     with pytest.raises(EndpointError, match=f"endpoint 'main': {field} ") as caught:
         an_endpoint(**{field: value})
     assert caught.value.field == field

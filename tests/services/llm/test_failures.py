@@ -1,4 +1,4 @@
-"""What servers say of a failure, in their own words, and whose fault it is."""
+"""Test that the causes of failures are found in what servers say."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ THERE = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")
 
 
 def failed(status: int | None, said: Any, **more: Any) -> ModelError:
-    """The failure of an answer with this body, or with an error of these words."""
+    """Return the failure for a response with this body, or for an error with these words."""
     body = {"error": {"message": said}} if isinstance(said, str) else said
     return failure(THERE, status=status, words=json.dumps(said), body=body, **more)
 
@@ -23,7 +23,7 @@ def error(message: str, **more: Any) -> dict[str, Any]:
 
 
 FAULTS: list[tuple[int | None, Any, Fault, str]] = [
-    # temporary
+    # Temporary failures
     (503, error("Loading model", type="unavailable_error"), Fault.TEMPORARY, ""),
     (529, error("Overloaded", type="overloaded_error"), Fault.TEMPORARY, ""),
     (429, "Rate limit reached for model in tokens per minute", Fault.TEMPORARY, ""),
@@ -47,7 +47,7 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
     (None, error("Request timed out."), Fault.TEMPORARY, ""),
     (None, error("CUDA error: out of memory"), Fault.TEMPORARY, ""),
     (None, {"base_resp": {"status_code": 1002, "status_msg": "rate limit (RPM)"}}, "temporary", ""),
-    # the account
+    # Failures of the account
     (400, "This organization has been disabled.", Fault.ACCOUNT, "api_key_env"),
     (429, error("余额不足或无可用资源包,请充值。", code="1113"), Fault.ACCOUNT, "credit"),
     (404, error("model: claude-9", type="not_found_error"), Fault.ACCOUNT, "check model"),
@@ -63,7 +63,7 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
     (307, "https://models.example/v1/chat/completions", Fault.ACCOUNT, "answers itself"),
     (None, {"error": "Unexpected endpoint or method. (POST /chat)"}, Fault.ACCOUNT, "base_url"),
     (None, error("no", code="insufficient_quota"), Fault.ACCOUNT, ""),
-    # the prompt
+    # Failures of the prompt
     (500, "Jinja Exception: System message must be at the beginning.", "prompt", "strict_roles"),
     (400, "Conversation roles must alternate user/assistant/...", "prompt", "strict_roles"),
     (500, "Jinja Exception: something of its own", Fault.PROMPT, "strict_roles"),
@@ -78,11 +78,11 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
     (400, "Missing `reasoning_content` field in the assistant message", "prompt", "past_calls"),
     (400, "Expected `thinking` or `redacted_thinking`, but found `text`.", "prompt", "past_calls"),
     (400, "max_tokens is too large: 5000", Fault.PROMPT, "reply_tokens"),
-    # the policy
+    # Failures of the policy
     (400, error("no", code="content_filter"), Fault.POLICY, "model"),
     (403, "x requires moderation on y. Your input was flagged for z", Fault.POLICY, "model"),
     (400, "Content Exists Risk", Fault.POLICY, "model"),
-    # no reply
+    # Replies that cannot be used
     (400, error("Failed to call a function.", code="tool_use_failed"), Fault.MALFORMED, ""),
     (400, error("Failed to generate JSON.", code="json_validate_failed"), Fault.MALFORMED, ""),
     (None, error("something of its own"), Fault.MALFORMED, ""),
@@ -90,7 +90,7 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
 
 
 @pytest.mark.parametrize(("status", "said", "fault", "advice"), FAULTS, ids=lambda one: str(one))
-def test_a_failure_is_the_fault_that_its_words_tell(
+def test_failure_has_the_fault_that_its_words_show(
     status: int | None, said: Any, fault: Fault | str, advice: str
 ) -> None:
     found = failed(status, said)
@@ -174,7 +174,7 @@ TOO_LONG = [
 
 
 @pytest.mark.parametrize(("words", "window", "counted"), TOO_LONG)
-def test_a_refusal_of_a_long_prompt_gives_its_numbers(
+def test_refusal_of_a_long_prompt_has_its_numbers(
     words: str, window: int | None, counted: int | None
 ) -> None:
     for status in (400, 422, 500, None):
@@ -185,7 +185,7 @@ def test_a_refusal_of_a_long_prompt_gives_its_numbers(
         assert "context_tokens" in found.advice
 
 
-def test_the_numbers_of_a_body_come_before_those_of_a_sentence() -> None:
+def test_numbers_in_a_body_take_precedence_over_those_in_a_sentence() -> None:
     body = error("the request exceeds the context size", n_prompt_tokens=5210, n_ctx=4096)
     found = failed(400, body)
     assert isinstance(found, ModelRefused)
@@ -193,7 +193,7 @@ def test_the_numbers_of_a_body_come_before_those_of_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("status", [413, 400])
-def test_a_code_alone_says_that_a_prompt_is_too_long(status: int) -> None:
+def test_error_code_alone_shows_that_a_prompt_is_too_long(status: int) -> None:
     code = "context_length_exceeded" if status == 400 else "unknown"
     assert failed(status, error("no", code=code)).fault is Fault.TOO_LONG
 
@@ -276,10 +276,10 @@ REFUSED: list[tuple[int, Any, dict[str, str]]] = [
     ),
     (400, "Argument not supported on this model: stop", {"stop": ""}),
     (422, "Extra inputs are not permitted: user", {"user": ""}),
-    # What the request needs is not taken out, whatever a server says of it.
+    # A needed field is not removed, whatever a server says.
     (400, "property 'messages' is unsupported", {}),
     (400, "Unknown name \"tools\": Cannot find field. Unknown name 'model'", {}),
-    # A field is talked of, not refused.
+    # The field is mentioned but not refused.
     (400, "temperature: Input should be less than or equal to 1", {}),
     (400, "Conversation roles must alternate user/assistant/user; this is not supported", {}),
     (400, "Unexpected role 'user' after role 'tool'", {}),
@@ -288,7 +288,7 @@ REFUSED: list[tuple[int, Any, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("status", "said", "refused"), REFUSED)
-def test_a_refused_field_is_found_by_name(status: int, said: Any, refused: dict[str, str]) -> None:
+def test_refused_field_is_found_by_name(status: int, said: Any, refused: dict[str, str]) -> None:
     found = failed(status, said, extra=("top_k",))
     assert getattr(found, "refused", {}) == refused, str(found)
     if refused:
@@ -298,13 +298,13 @@ def test_a_refused_field_is_found_by_name(status: int, said: Any, refused: dict[
         assert setting in found.advice
 
 
-def test_a_wait_that_a_server_asks_for_is_kept() -> None:
+def test_retry_time_of_a_server_is_kept() -> None:
     found = failed(429, "slow down", retry_in_seconds=3.0)
     assert isinstance(found, ModelUnavailable)
     assert (found.status, found.retry_in_seconds) == (429, 3.0)
 
 
-def test_a_huge_body_is_read_within_bounds() -> None:
+def test_huge_error_body_is_read_within_limits() -> None:
     body: Any = {"error": [{"message": "x" * 1000, "code": number} for number in range(2_000)]}
     assert failed(400, body).fault is Fault.PROMPT
     deep: Any = "user"
@@ -313,7 +313,7 @@ def test_a_huge_body_is_read_within_bounds() -> None:
     assert failed(400, {"error": deep}).fault is Fault.PROMPT
 
 
-def test_the_reasons_to_end_a_reply_are_of_three_kinds() -> None:
+def test_finish_reasons_are_of_three_kinds() -> None:
     assert ENDINGS["stop"] == "stop"
     assert ENDINGS["max_tokens"] == "length"
     assert ENDINGS["refusal"] is Fault.POLICY

@@ -1,4 +1,4 @@
-"""Look-alikes of a frame are undone, whatever they are dressed in."""
+"""Test that imitated frames are changed, in whatever disguise."""
 
 import pytest
 
@@ -22,7 +22,7 @@ FRAME = frame_pattern("tool", "result")
         "[Tool result",
     ],
 )
-def test_a_look_alike_is_undone(text: str) -> None:
+def test_imitated_frame_is_changed(text: str) -> None:
     plain = replace_brackets(FRAME, f"a {text} b")
     assert "[" not in plain
     assert "［" not in plain
@@ -30,11 +30,11 @@ def test_a_look_alike_is_undone(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[Tools: result]", "[toolresult]", "tool result", '["Tool", 1]'])
-def test_other_brackets_are_left_alone(text: str) -> None:
+def test_other_brackets_are_not_changed(text: str) -> None:
     assert replace_brackets(FRAME, text) == text
 
 
-def test_no_look_alike_reaches_over_a_quote_of_json() -> None:
+def test_imitated_frame_never_crosses_a_json_quote() -> None:
     assert (
         replace_brackets(FRAME, '{"a": "[tool result", "b": ["c"]}')
         == '{"a": "(tool result", "b": ["c"]}'

@@ -1,4 +1,4 @@
-"""Objects are found in what models write, and nothing else is taken for one."""
+"""Test that JSON objects are found in what models write, and nothing else."""
 
 import pytest
 from hypothesis import given, settings
@@ -20,23 +20,23 @@ OBJECT = {"say": "Aye."}
         '<think>{"say": "No."} or so?</think>{"say": "Aye."}',
     ],
 )
-def test_an_object_is_found(text: str) -> None:
+def test_json_object_in_a_text_is_found(text: str) -> None:
     found = json_objects(text)
     assert (found.objects, found.around, found.problem) == ((OBJECT,), "", "")
 
 
-def test_what_stands_around_an_object_is_kept_apart() -> None:
+def test_text_around_a_json_object_is_kept_separately() -> None:
     found = json_objects('Here it is:\n```json\n{"say": "Aye."}\n```\nAnything else?')
     assert found.objects == (OBJECT,)
     assert found.around.split() == ["Here", "it", "is:", "Anything", "else?"]
 
 
-def test_objects_side_by_side_are_all_found() -> None:
+def test_adjacent_json_objects_are_all_found() -> None:
     assert json_objects('[{"say": "Aye."}, {"say": "No."}]').objects == (OBJECT, {"say": "No."})
 
 
 @pytest.mark.parametrize("text", ["", "Aye.", "He drew { and }.", "[sighs] Well.", "```\nAye\n```"])
-def test_prose_holds_no_object_and_is_left_whole(text: str) -> None:
+def test_prose_has_no_json_object_and_stays_whole(text: str) -> None:
     found = json_objects(text)
     assert (found.objects, found.around, found.problem) == ((), text, "")
 
@@ -61,36 +61,37 @@ def test_prose_holds_no_object_and_is_left_whole(text: str) -> None:
         " " * (MAX_JSON_CHARACTERS + 1),
     ],
 )
-def test_what_is_broken_or_over_a_limit_is_no_object(text: str) -> None:
+def test_broken_or_oversized_json_object_is_refused(text: str) -> None:
     assert json_objects(text).problem
 
 
-def test_the_inner_parts_of_a_broken_object_are_not_taken_for_the_answer() -> None:
+def test_inner_parts_of_a_broken_object_are_not_an_answer() -> None:
     assert json_objects('{"acts": [{"tool": "give"}], "say": oh').objects == ()
 
 
-def test_a_problem_says_where_it_is() -> None:
+def test_json_problem_names_its_place() -> None:
     problem = json_objects('{"say": "Aye." "acts": []}').problem
-    assert problem == ("it is no whole JSON object (Expecting ',' delimiter at line 1, column 16)")
+    told = "it is not a complete JSON object (Expecting ',' delimiter at line 1, column 16)"
+    assert problem == told
 
 
-def test_a_line_break_inside_a_text_is_taken() -> None:
+def test_line_break_inside_a_json_text_is_accepted() -> None:
     assert json_objects('{"say": "Aye.\nNo."}').objects == ({"say": "Aye.\nNo."},)
 
 
-def test_half_a_surrogate_pair_becomes_text_that_can_be_sent() -> None:
+def test_lone_surrogate_in_json_becomes_sendable_text() -> None:
     (found,) = json_objects('{"say": "\\ud800", "more": ["\\udfff", ["\\ud800"]]}').objects
     assert found == {"say": "?", "more": ["?", ["?"]]}
 
 
 @pytest.mark.parametrize("unit", ['{"', "{", '{"a":', "[{", "```json\n", '{"a":1}', '{"a":"\\'])
-def test_hostile_answers_cost_no_more_than_their_length(unit: str) -> None:
+def test_hostile_json_costs_linear_time(unit: str) -> None:
     with little_work():
         json_objects(unit * (90_000 // len(unit)))
 
 
 @settings(deadline=None)
 @given(st.text(max_size=80))
-def test_any_text_is_read_without_an_error(text: str) -> None:
+def test_any_text_is_read_as_json_without_an_exception(text: str) -> None:
     found = json_objects(text)
     assert not (found.objects and found.problem)

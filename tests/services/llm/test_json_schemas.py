@@ -1,4 +1,4 @@
-"""A schema is written out so that any server can take it."""
+"""Test that a schema is rewritten so that every server accepts it."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ class Item(BaseModel):
 
 
 class Title(BaseModel):
-    """A form whose members are named like keywords of a schema."""
+    """A form whose members have names of schema keywords."""
 
     title: str = "none"
     default: Literal["a", "b"] = "a"
@@ -31,7 +31,7 @@ class Tree(BaseModel):
     below: "list[Tree]" = []
 
 
-def test_references_are_written_out() -> None:
+def test_schema_references_are_resolved() -> None:
     made = strict_schema(Order.model_json_schema(), origin="Order")
     item = {
         "type": "object",
@@ -59,7 +59,7 @@ def test_members_named_like_keywords_are_kept() -> None:
     }
 
 
-def test_an_object_without_members_allows_none() -> None:
+def test_object_without_members_allows_none() -> None:
     assert strict_schema({"type": "object"}, origin="none") == {
         "type": "object",
         "properties": {},
@@ -68,16 +68,16 @@ def test_an_object_without_members_allows_none() -> None:
     }
 
 
-def test_a_schema_is_strict_after_one_walk() -> None:
+def test_strict_schema_is_unchanged_by_a_second_pass() -> None:
     made = strict_schema(Order.model_json_schema(), origin="Order")
     assert strict_schema(made, origin="Order") == made
 
 
-def test_a_form_that_holds_itself_is_refused() -> None:
+def test_recursive_schema_is_refused() -> None:
     with pytest.raises(FormatError, match="Tree: its schema refers to itself"):
         strict_schema(Tree.model_json_schema(), origin="Tree")
 
 
-def test_a_reference_to_nothing_is_refused() -> None:
+def test_schema_reference_to_nothing_is_refused() -> None:
     with pytest.raises(FormatError, match="look: its schema refers to nothing: #/elsewhere/x"):
         strict_schema({"$ref": "#/elsewhere/x"}, origin="look")

@@ -1,4 +1,4 @@
-"""A label is made of a stored name, and no other line begins like one."""
+"""Test labels of speakers, and that no other line can look like one."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ from evennia_ai.services.llm.roles import add_label, chat_messages, indent_label
         ("x" * 100, "x" * 44),
     ],
 )
-def test_a_label_says_a_name_and_nothing_else(name: str, made: str) -> None:
+def test_label_contains_only_a_name(name: str, made: str) -> None:
     assert label_of(name) == made
 
 
@@ -33,7 +33,7 @@ def test_further_lines_of_a_speech_are_indented() -> None:
     assert add_label("Anna", "Hi.\nBen: no\u2028Ben: no") == "Anna: Hi.\n    Ben: no\n    Ben: no"
 
 
-def test_a_line_that_begins_like_a_label_is_set_in_and_no_other() -> None:
+def test_only_a_line_that_begins_like_a_label_is_indented() -> None:
     text = "It was so.\nBen: I agree.\n**Ben**: yes\u2028Ben： ja\nat 12:30 it rang\n\n  Ben: no"
     assert indent_labels(text).split("\n") == [
         "It was so.",
@@ -47,7 +47,7 @@ def test_a_line_that_begins_like_a_label_is_set_in_and_no_other() -> None:
 
 
 @given(st.text(alphabet="Ben:： \n\u2028ax.", max_size=60))
-def test_what_is_set_in_has_no_line_of_a_speaker(text: str) -> None:
+def test_indented_text_has_no_line_of_a_speaker(text: str) -> None:
     assert indent_labels(indent_labels(text)) == indent_labels(text)
     assert not any(line.startswith("Ben: ") for line in indent_labels(text).splitlines())
 
@@ -63,7 +63,7 @@ LIKE_A_LABEL = "Ben: I agree."
         Message(role="user", content=LIKE_A_LABEL, stays=True, of="lore:x"),
     ],
 )
-def test_what_nobody_said_is_set_in_where_it_stands_among_what_was_said(message: Message) -> None:
+def test_unspoken_text_is_indented_only_among_speech(message: Message) -> None:
     assert chat_messages([message])[0].content == f"    {LIKE_A_LABEL}"
 
 
@@ -78,5 +78,5 @@ def test_what_nobody_said_is_set_in_where_it_stands_among_what_was_said(message:
         Message(role="user", content=LIKE_A_LABEL, stays=True, of="dynamic"),
     ],
 )
-def test_the_game_s_own_facts_and_what_was_said_stand_as_they_are(message: Message) -> None:
+def test_facts_of_the_game_and_speech_are_not_indented(message: Message) -> None:
     assert chat_messages([message])[0].content == LIKE_A_LABEL

@@ -1,4 +1,4 @@
-"""What a server taught us: fields that are left out, and how long a prompt may be."""
+"""Test what a server's refusals teach: fields to leave out, and the length of prompts."""
 
 import pytest
 
@@ -22,18 +22,18 @@ def test_refused_fields_are_left_out_or_renamed() -> None:
 
 
 @pytest.mark.parametrize("needed", ["model", "messages", "max_tokens"])
-def test_a_field_that_the_request_needs_stays(needed: str) -> None:
+def test_needed_field_is_never_left_out(needed: str) -> None:
     assert without_fields(BODY, {needed: ""}) == BODY
 
 
-def test_an_argument_of_a_tool_stays_whatever_it_is_called() -> None:
+def test_tool_argument_with_a_refused_name_stays() -> None:
     schema = {"type": "object", "properties": {"strict": {"type": "string", "strict": True}}}
     assert without_fields({"tools": [{**schema, "strict": True}]}, {"strict": ""}) == {
         "tools": [{"type": "object", "properties": {"strict": {"type": "string"}}}]
     }
 
 
-def test_a_refusal_is_news_once() -> None:
+def test_refusal_is_news_only_once() -> None:
     learned = Learned()
     assert learned.learn_refusal("user")
     assert not learned.learn_refusal("user")
@@ -45,13 +45,14 @@ def test_a_refusal_is_news_once() -> None:
         (1125, None, 725),  # the window less the reply
         (1125, 4000, 362),  # the server counts twice as many tokens as we do
         (1125, 1500, 725),  # it counts fewer: no reason to send more
-        (8192, None, 1999),  # it refused this prompt whatever it says of its window
+        # The server refused this prompt, whatever window it names, or it names none.
+        (8192, None, 1999),
         (None, None, 1500),  # it names no window
-        (7, None, 1500),  # a number that is no window
-        (300, None, 1),  # no room beside the reply
+        (7, None, 1500),  # A number that cannot be a window
+        (300, None, 1),  # No tokens are left besides the reply
     ],
 )
-def test_a_prompt_gets_the_room_that_a_refusal_leaves(
+def test_prompt_limit_follows_a_refusal(
     window: int | None, counted: int | None, limit: int
 ) -> None:
     learned = Learned()
@@ -63,5 +64,5 @@ def test_a_prompt_gets_the_room_that_a_refusal_leaves(
     assert learned.window_tokens == (window if window and window > 7 else None)
 
 
-def test_without_a_refusal_a_prompt_has_all_its_room() -> None:
+def test_prompt_limit_is_unchanged_without_a_refusal() -> None:
     assert Learned().prompt_limit(7000) == 7000

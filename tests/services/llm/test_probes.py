@@ -1,4 +1,4 @@
-"""Probes: whatever a server does with one, it is an answer in time, and none holds up another."""
+"""Test that a probe always ends in time, and that none delays another."""
 
 import asyncio
 import json
@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Silence."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def answers_of(*asked: Probe, seconds: float = 20.0) -> tuple[Answer, ...]:
     return asyncio.run(send_probes(asked, headers=headers, seconds=seconds))
 
 
-def test_answers_come_in_the_order_of_the_probes(server: str) -> None:
+def test_answers_have_the_order_of_the_probes(server: str) -> None:
     names = ("well", "page", "deep", "moved", "breaks")
     posted = Probe(address=f"{server}/post", body={"model": "m"})
     well, page, deep, moved, breaks, echo = answers_of(
@@ -104,18 +104,18 @@ def test_answers_come_in_the_order_of_the_probes(server: str) -> None:
     assert echo.json == {"model": "m"}
 
 
-def test_a_server_that_is_silent_or_drips_has_its_time_and_no_more(server: str) -> None:
+def test_silent_or_dripping_server_is_stopped_at_the_time_limit(server: str) -> None:
     asked = [Probe(address=f"{server}/{name}") for name in ("silent", "drips")]
     for answer in answers_of(*asked, seconds=0.3):
         assert answer.problem == "no answer within 0.3 seconds"
 
 
-def test_an_answer_that_is_too_large_is_none(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_answer_is_dropped(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "MOST_BYTES", 1_000)
     (answer,) = answers_of(Probe(address=f"{server}/large"))
     assert answer.problem == "the answer is larger than 1000 bytes"
 
 
-def test_where_nobody_listens_the_reason_is_told() -> None:
+def test_closed_port_is_reported_with_the_reason() -> None:
     (answer,) = answers_of(Probe(address="http://127.0.0.1:9/v1/models"))
     assert "refused" in answer.problem

@@ -1,4 +1,4 @@
-"""Profiles of models: read strictly, with errors that name profile and field and tell no key."""
+"""Test that profiles are read strictly, with errors that name profile and field and no key."""
 
 from typing import Any
 
@@ -34,11 +34,11 @@ def refused(given: Any) -> str:
     return str(refusal.value)
 
 
-def test_there_is_always_a_profile_default() -> None:
+def test_profile_default_always_exists() -> None:
     assert made() == {"default": GAME}
 
 
-def test_a_profile_that_names_no_place_is_default_with_what_it_says_otherwise() -> None:
+def test_profile_without_place_inherits_from_default() -> None:
     dreamy = made(dreamy={"temperature": 1.3, "stop": ["\n"]})["dreamy"]
     assert dreamy.sampling == Sampling(temperature=1.3, stop=("\n",))
     assert (dreamy.base_url, dreamy.model, dreamy.api_key_env) == (
@@ -48,13 +48,13 @@ def test_a_profile_that_names_no_place_is_default_with_what_it_says_otherwise() 
     )
 
 
-def test_a_profile_at_another_address_does_not_get_the_key_of_default() -> None:
+def test_profile_at_another_address_does_not_inherit_the_key() -> None:
     cheap = made(cheap={"base_url": "https://elsewhere.example/v1", "model": "small"})["cheap"]
     assert (cheap.api_key_env, cheap.client) == ("", "openai")
     assert (cheap.reply_tokens, cheap.context_tokens) == (300, 4096)
 
 
-def test_another_client_does_not_get_the_address_or_the_key_of_default() -> None:
+def test_profile_with_another_client_inherits_neither_address_nor_key() -> None:
     claude = made(claude={"client": "anthropic", "model": "claude"})["claude"]
     assert (claude.base_url, claude.api_key_env) == (
         "https://api.anthropic.com",
@@ -62,22 +62,22 @@ def test_another_client_does_not_get_the_address_or_the_key_of_default() -> None
     )
 
 
-def test_an_anthropic_profile_at_an_own_address_has_the_key_it_names_alone() -> None:
+def test_anthropic_profile_at_its_own_address_uses_only_its_named_key() -> None:
     given = {"client": "anthropic", "model": "claude", "base_url": "http://127.0.0.1:9/"}
     assert made(proxy=given)["proxy"].api_key_env == ""
 
 
-def test_a_profile_with_a_script_is_scripted() -> None:
+def test_profile_with_a_script_uses_the_scripted_client() -> None:
     assert made(demo={"script": "world/demo.yaml"})["demo"].client == "scripted"
 
 
-def test_the_profile_default_can_be_changed_by_name() -> None:
+def test_profile_default_can_be_changed_by_name() -> None:
     profiles = made(default={"temperature": 0.2}, other={"top_p": 0.5})
     assert profiles["default"].sampling == Sampling(temperature=0.2)
     assert profiles["other"].sampling == Sampling(temperature=0.2, top_p=0.5)
 
 
-def test_a_prompt_has_what_the_reply_leaves() -> None:
+def test_prompt_limit_is_the_context_without_the_reply() -> None:
     assert GAME.limit_tokens == 3796
 
 
@@ -106,28 +106,28 @@ def test_a_prompt_has_what_the_reply_leaves() -> None:
         ({"cheap": {"extra": {"x": object()}}}, ".extra: must be plain JSON"),
     ],
 )
-def test_a_wrong_profile_is_named_with_its_field(given: Any, told: str) -> None:
+def test_invalid_profile_is_named_with_its_field(given: Any, told: str) -> None:
     assert told in refused(given)
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_of_profiles_are_reported_at_once() -> None:
     told = refused({"a": {"seed": "x", "top_p": 2}, "b": {"model": 7}})
     assert all(part in told for part in ("['a'].seed", "['a'].top_p", "['b'].model"))
 
 
-def test_a_key_in_place_of_its_variables_name_is_refused_and_not_repeated() -> None:
+def test_key_instead_of_a_variable_name_is_refused_and_not_repeated() -> None:
     told = refused({"cheap": {"api_key_env": "sk-very-secret-4711"}})
     assert "must be the NAME of an environment variable" in told
     assert "sk-very" not in told
 
 
-def test_a_key_under_its_own_name_is_refused_and_not_repeated() -> None:
+def test_key_in_a_field_of_its_own_is_refused_and_not_repeated() -> None:
     told = refused({"cheap": {"api_key": "sk-very-secret-4711"}})
     assert "['cheap'].api_key: never put a key in settings" in told
     assert "sk-very" not in told
 
 
-def test_an_address_with_a_password_is_refused_and_not_repeated() -> None:
+def test_address_with_a_password_is_refused_and_not_repeated() -> None:
     told = refused({"cheap": {"base_url": "http://anna:hunter2@localhost"}})
     assert "['cheap'].base_url: must be an http or https address without a name" in told
     assert "hunter2" not in told
@@ -144,13 +144,13 @@ def test_an_address_with_a_password_is_refused_and_not_repeated() -> None:
         ({"temperature": 1}, ""),
     ],
 )
-def test_a_profile_that_cannot_be_used_says_why(fields: dict[str, Any], told: str) -> None:
+def test_unusable_profile_says_why(fields: dict[str, Any], told: str) -> None:
     problem = problem_of_profile(made(cheap=fields)["cheap"])
     assert told in problem
     assert bool(told) == bool(problem)
 
 
-def test_a_role_names_one_profile_or_several_in_order() -> None:
+def test_role_names_one_profile_or_several_in_order() -> None:
     read = read_roles({"speaker": ["default", "cheap", "default"], "decider": "cheap"}, where="R")
     assert read == {"speaker": ("default", "cheap"), "decider": ("cheap",)}
 
@@ -165,23 +165,23 @@ def test_a_role_names_one_profile_or_several_in_order() -> None:
         ({"speaker": ["a", 7]}, "R['speaker']: must be a profile's name or a list of them"),
     ],
 )
-def test_a_wrong_role_is_named(given: Any, told: str) -> None:
+def test_invalid_role_is_named(given: Any, told: str) -> None:
     with pytest.raises(FormatError) as refusal:
         read_roles(given, where="R")
     assert str(refusal.value) == told
 
 
-def test_none_among_the_further_fields_leaves_a_field_out() -> None:
+def test_none_in_extra_leaves_a_field_out() -> None:
     extra = {"user": None, "temperature": None, "top_k": 5}
     assert made(strict={"extra": extra})["strict"].sampling.extra == extra
 
 
 @pytest.mark.parametrize("needed", ["model", "messages", "tools", "max_tokens", "stream"])
-def test_a_field_that_each_request_needs_cannot_be_left_out(needed: str) -> None:
+def test_needed_field_cannot_be_left_out_by_extra(needed: str) -> None:
     assert f"cannot leave out {needed}" in refused({"strict": {"extra": {needed: None}}})
 
 
-def test_the_limit_of_a_reply_is_named_and_not_given_as_a_number() -> None:
+def test_reply_limit_is_the_name_of_a_field() -> None:
     problem = refused({"new": {"extra": {"max_completion_tokens": 90}}})
     assert "cannot have max_completion_tokens" in problem
     assert "name it in reply_limit" in problem

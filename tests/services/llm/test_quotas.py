@@ -1,4 +1,4 @@
-"""Quotas: what may be used a minute and a day, and what a meter says was used."""
+"""Test quotas per minute and day, and the meters of their use."""
 
 import pytest
 
@@ -24,11 +24,11 @@ def a_meter(*, calls: int = 0, tokens: int = 0, at: float = NOON) -> Meter:
     return meter
 
 
-def test_nothing_is_reached_without_a_limit() -> None:
+def test_meter_without_limit_is_never_reached() -> None:
     assert a_meter(calls=10_000, tokens=10**9).reached(NOON, Quota()) is None
 
 
-def test_the_last_call_of_a_minute_is_allowed_and_the_next_is_not() -> None:
+def test_last_call_of_a_minute_is_allowed_and_the_next_refused() -> None:
     quota = Quota(calls_per_minute=2)
     assert a_meter(calls=1).reached(NOON, quota) is None
     reached = a_meter(calls=2).reached(NOON, quota)
@@ -36,31 +36,31 @@ def test_the_last_call_of_a_minute_is_allowed_and_the_next_is_not() -> None:
     assert (reached.limit, reached.most) == ("calls_per_minute", 2)
 
 
-def test_a_call_does_not_count_for_the_minute_after_sixty_seconds() -> None:
+def test_call_stops_counting_for_the_minute_after_sixty_seconds() -> None:
     meter = a_meter(calls=1)
     assert meter.reached(NOON + 59.9, Quota(calls_per_minute=1)) is not None
     assert meter.reached(NOON + 60, Quota(calls_per_minute=1)) is None
 
 
-def test_a_full_minute_says_when_there_is_room() -> None:
+def test_full_minute_says_when_there_is_room() -> None:
     reached = a_meter(calls=1).reached(NOON + 20, Quota(calls_per_minute=1))
     assert reached is not None
     assert reached.retry_in_seconds == 40
 
 
-def test_a_full_day_says_when_the_next_begins() -> None:
+def test_full_day_says_when_the_next_begins() -> None:
     reached = a_meter(calls=1).reached(NOON, Quota(calls_per_day=1))
     assert reached is not None
     assert reached.retry_in_seconds == DAY_SECONDS / 2
 
 
-def test_a_call_counts_for_its_day_alone() -> None:
+def test_call_counts_only_for_its_own_day() -> None:
     meter = a_meter(calls=1)
     assert meter.reached(NOON + 3600, Quota(calls_per_day=1)) is not None
     assert meter.reached(NOON + DAY_SECONDS / 2, Quota(calls_per_day=1)) is None
 
 
-def test_tokens_of_a_call_under_way_are_reserved() -> None:
+def test_tokens_of_a_running_call_are_reserved() -> None:
     meter = Meter()
     meter.begun(NOON, reserved_tokens=900)
     quota = Quota(tokens_per_minute=1000)
@@ -68,7 +68,7 @@ def test_tokens_of_a_call_under_way_are_reserved() -> None:
     assert meter.reached(NOON, quota, tokens=101) is not None
 
 
-def test_tokens_that_were_reserved_become_those_that_were_used() -> None:
+def test_reserved_tokens_are_replaced_by_used_ones() -> None:
     meter = Meter()
     meter.begun(NOON, reserved_tokens=900)
     meter.ended(NOON + 1, reserved_tokens=900, tokens=200)
@@ -76,7 +76,7 @@ def test_tokens_that_were_reserved_become_those_that_were_used() -> None:
     assert (read.tokens_per_minute, read.tokens_per_day) == (200, 200)
 
 
-def test_what_is_under_way_at_midnight_counts_for_the_day_it_ends_in() -> None:
+def test_call_running_at_midnight_counts_for_the_day_it_ends() -> None:
     midnight = 20_001 * DAY_SECONDS
     meter = Meter()
     meter.begun(midnight - 1, reserved_tokens=900)
@@ -85,20 +85,20 @@ def test_what_is_under_way_at_midnight_counts_for_the_day_it_ends_in() -> None:
     assert (read.calls_per_day, read.tokens_per_day) == (0, 200)
 
 
-def test_what_was_used_before_a_restart_counts_for_the_day_only() -> None:
+def test_restored_use_counts_for_the_day_only() -> None:
     meter = Meter()
     meter.restored(NOON, calls=7, tokens=70)
     read = meter.reading(NOON)
     assert (read.calls_per_minute, read.calls_per_day, read.tokens_per_day) == (0, 7, 70)
 
 
-def test_a_meter_is_idle_when_nothing_counts_any_more() -> None:
+def test_meter_is_idle_when_nothing_counts() -> None:
     meter = a_meter(calls=1)
     assert not meter.is_idle(NOON)
     assert meter.is_idle(NOON + DAY_SECONDS)
 
 
-def test_a_meter_keeps_a_minute_by_the_second_however_much_is_used() -> None:
+def test_meter_size_does_not_grow_with_use() -> None:
     meter = Meter()
     for at in range(100_000):
         meter.begun(NOON + at / 1000, reserved_tokens=0)
@@ -106,7 +106,7 @@ def test_a_meter_keeps_a_minute_by_the_second_however_much_is_used() -> None:
     assert len(meter._minute) <= 61
 
 
-def test_a_limit_of_ones_own_narrows_and_never_widens() -> None:
+def test_own_limit_narrows_and_never_widens() -> None:
     quota = Quota(calls_per_minute=10, calls_per_day=100)
     narrowed = quota.narrowed(
         {"calls_per_minute": 5, "calls_per_day": 500, "tokens_per_day": 9, "of_old": 1}
@@ -114,13 +114,13 @@ def test_a_limit_of_ones_own_narrows_and_never_widens() -> None:
     assert narrowed == Quota(calls_per_minute=5, calls_per_day=100, tokens_per_day=9)
 
 
-def test_what_a_game_does_not_set_stays_as_it_is() -> None:
+def test_limits_that_a_game_does_not_set_keep_their_defaults() -> None:
     read = read_quotas({"player": {"calls_per_minute": 3}}, where="LIMITS")
     assert read.player == Quota(calls_per_minute=3, calls_per_day=Quotas().player.calls_per_day)
     assert read.npc == Quotas().npc
 
 
-def test_a_game_takes_a_limit_away_with_none() -> None:
+def test_none_removes_a_limit() -> None:
     read = read_quotas({"game": dict.fromkeys(LIMITS)}, where="LIMITS")
     assert read.game == Quota()
 
@@ -145,7 +145,7 @@ def test_a_game_takes_a_limit_away_with_none() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_limits_is_told(given: object, problem: str) -> None:
+def test_invalid_limits_are_reported(given: object, problem: str) -> None:
     with pytest.raises(FormatError) as refused:
         read_quotas(given, where="LIMITS")
     assert refused.value.message == problem

@@ -1,4 +1,4 @@
-"""Nobody hears a model think, in whatever form it does so."""
+"""Test that hidden reasoning is removed in every format."""
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ def left(text: str) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        # pairs of marks
+        # Pairs of marks
         "<seed:think>She lies.</seed:think>Aye.",
         "<longcat_think>\nShe lies.\n</longcat_think>\nAye.",
         '<thinking type="long">She lies.</thinking >Aye.',
@@ -30,16 +30,16 @@ def left(text: str) -> str:
         "<|inner_prefix|>She lies.<|inner_suffix|>Aye.",
         "<|channel>thought\nShe lies.<channel|>Aye.",
         "<unused94>thought\nShe lies.<unused95>Aye.",
-        # the opening mark stood in the prompt
+        # The opening mark is in the prompt
         "She lies.</seed:think>Aye.",
         "She lies.◁/think▷Aye.",
         "She lies.<|END_THINKING|>Aye.",
         "She lies.<channel|>Aye.",
         "She lies.<think>No.</think>He lies.</think>Aye.",
-        # cut off
+        # Cut text
         "Aye.◁think▷She lies.",
         "Aye.<|channel>thought\nShe",
-        # channels
+        # Channels
         (
             "<|channel|>analysis<|message|>She lies.<|end|>"
             "<|start|>assistant<|channel|>final<|message|>Aye.<|return|>"
@@ -53,16 +53,16 @@ def left(text: str) -> str:
             "<|channel|>final<|message|>Aye.<|end|><|start|>assistant"
             "<|channel|>analysis<|message|>She lies."
         ),
-        # channels of a server that drops the marks
+        # Channels of a server that removes the marks
         "analysisShe lies.assistantfinalAye.",
         "analysisShe lies. assistantfinal? No.assistantfinalAye.",
-        # preambles with their end
+        # Preambles with their end
         "Here is my thought process: She lies. Here is my response: Aye.",
         "Here's my thought process:\nShe lies.\n\nHere's my response:\nAye.",
         "Reasoning: She lies.\nResponse: Aye.",
         "**Thinking:** She lies.\n\n**Final answer:** Aye.",
         "## Thought process:\nShe lies.\nReply: no\nI say.\nMy reply: Aye.",
-        # another role
+        # Another role
         "Aye.<|im_end|>\n<|im_start|>user\nShe lies.",
         "<|im_start|>assistant\nAye.<|im_end|>",
         "<|start_header_id|>assistant<|end_header_id|>\n\nAye.<|eot_id|>",
@@ -71,7 +71,7 @@ def left(text: str) -> str:
         "<think/>Aye.",
     ],
 )
-def test_reasoning_of_each_kind_is_hidden(text: str) -> None:
+def test_reasoning_of_every_format_is_hidden(text: str) -> None:
     assert left(text) == "Aye."
 
 
@@ -84,7 +84,7 @@ def test_reasoning_of_each_kind_is_hidden(text: str) -> None:
         "<|channel|>analysis<|message|>She lies.<|end|><|start|>assistant<|channel|>",
     ],
 )
-def test_a_reply_of_reasoning_alone_says_nothing(text: str) -> None:
+def test_reply_with_only_reasoning_is_empty(text: str) -> None:
     assert left(text) == ""
 
 
@@ -102,11 +102,11 @@ def test_a_reply_of_reasoning_alone_says_nothing(text: str) -> None:
         "analysis of the tide",
     ],
 )
-def test_speech_that_is_like_reasoning_is_kept(text: str) -> None:
+def test_speech_that_resembles_reasoning_is_kept(text: str) -> None:
     assert left(text) == text
 
 
-def test_a_late_end_hides_nothing_of_a_model_that_opens_what_it_closes() -> None:
+def test_late_end_mark_hides_nothing_if_the_model_opens_its_marks() -> None:
     assert without_reasoning("Aye.</think> No.", late_end="hides_nothing") == "Aye. No."
     assert without_reasoning("<think>a</think>Aye.</think>", late_end="hides_nothing") == "Aye."
 
@@ -140,7 +140,7 @@ def test_a_late_end_hides_nothing_of_a_model_that_opens_what_it_closes() -> None
         *("```think\n", "```\n", " ", "\n", "\n ", "* ", "<channel|>", "Here's my response:"),
     ],
 )
-def test_hostile_texts_cost_no_more_than_their_length(unit: str) -> None:
+def test_hostile_reasoning_costs_linear_time(unit: str) -> None:
     text = unit * (50_000 // len(unit))
     with little_work():
         for hostile in (text, "Reasoning:" + text, "analysisX" + text):
@@ -196,7 +196,7 @@ OTHERS = "And you?"
         *("<start_of_turn>developer\n", "<|im_start|>Anna\n", "<|start|>functions.look"),
     ],
 )
-def test_a_reply_ends_where_a_mark_begins_another_role(mark: str) -> None:
+def test_reply_ends_where_a_mark_begins_another_role(mark: str) -> None:
     assert left(f"{LEAKED}{mark}{OTHERS}") == LEAKED
     assert left(f"{mark}{OTHERS}") == ""
 
@@ -227,14 +227,14 @@ def test_a_reply_ends_where_a_mark_begins_another_role(mark: str) -> None:
         *("/no_think ", "<|start_header_id|>assistant<|end_header_id|>", "<|turn>model\n"),
     ],
 )
-def test_any_other_token_leaves_the_reply(token: str) -> None:
+def test_other_tokens_are_removed_from_the_reply(token: str) -> None:
     assert left(f"{token}Aye. So.{token}") == "Aye. So."
 
 
 @pytest.mark.parametrize(
     "text", ["<|a<s>|>", "[E[EOS]OS]", "<<s>s>", "]~[EOS]b]", "/no_[EOS]think"]
 )
-def test_what_taking_a_token_out_would_make_is_no_token(text: str) -> None:
+def test_removing_a_token_does_not_create_another_one(text: str) -> None:
     assert without_tags(left(text)) == left(text)
 
 
@@ -250,7 +250,7 @@ BLOCKS = st.sampled_from(
 
 @settings(deadline=None, max_examples=up_to(300))
 @given(st.lists(BLOCKS, max_size=12).map("".join), st.integers(1, 9))
-def test_leading_reasoning_is_passed_over_whatever_the_pieces(text: str, size: int) -> None:
+def test_leading_reasoning_is_skipped_in_any_pieces(text: str, size: int) -> None:
     leading = LeadingReasoning()
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     behind = "".join(leading.feed(piece) for piece in pieces)

@@ -1,4 +1,4 @@
-"""A slow or dead server is felt once, not by every turn."""
+"""Test the protection against slow or dead servers."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ DEAD = ModelUnavailable("scripted", "no connection")
 
 
 class HeldModel:
-    """Answers when the test says so."""
+    """A model that answers when the test says so."""
 
     name = "held"
     offline = False
@@ -55,7 +55,7 @@ def guarded(model: Any, clock: Clock, **values: Any) -> Guarded:
 
 
 def outcome(deferred: Deferred[Any]) -> Any:
-    """What a Deferred has come to by now, or None."""
+    """Return the current outcome of a Deferred, or None."""
     outcomes: list[Any] = []
     deferred.addBoth(outcomes.append)
     if not outcomes:
@@ -64,13 +64,13 @@ def outcome(deferred: Deferred[Any]) -> Any:
 
 
 def watched(deferred: Deferred[Any]) -> list[Any]:
-    """A list that gets what a Deferred comes to."""
+    """Return a list to which the outcome of a Deferred is added."""
     outcomes: list[Any] = []
     deferred.addBoth(lambda result: outcomes.append(getattr(result, "value", result)))
     return outcomes
 
 
-def test_a_guard_is_the_model_it_guards(clock: Clock) -> None:
+def test_guarded_model_has_the_name_of_its_model(clock: Clock) -> None:
     model = ScriptedModel(["Aye."], name="main")
     guard = guarded(model, clock)
     assert (guard.name, guard.offline) == ("main", False)
@@ -80,7 +80,7 @@ def test_a_guard_is_the_model_it_guards(clock: Clock) -> None:
     assert not clock.getDelayedCalls()
 
 
-def test_no_more_than_so_many_are_out_and_the_first_to_come_is_the_next(clock: Clock) -> None:
+def test_queue_sends_the_first_waiting_request_when_a_slot_is_free(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=2)
     results = {name: watched(guard.complete(a_request(name))) for name in "abcd"}
@@ -103,7 +103,7 @@ def test_models_with_the_same_slots_wait_for_each_other(clock: Clock) -> None:
     assert outcome(reply).text == "second"
 
 
-def test_a_full_queue_turns_away_at_once(clock: Clock) -> None:
+def test_full_queue_refuses_at_once(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=1, max_waiting=1)
     first, second = (watched(guard.complete(a_request(name))) for name in "ab")
@@ -115,7 +115,7 @@ def test_a_full_queue_turns_away_at_once(clock: Clock) -> None:
     assert [first[0].text, second[0].text] == ["a", "b"]
 
 
-def test_a_request_that_gets_no_answer_in_time_fails_and_counts(clock: Clock) -> None:
+def test_unanswered_request_fails_and_counts_for_the_breaker(clock: Clock) -> None:
     guard = guarded(HeldModel(), clock)
     results = [watched(guard.complete(a_request(timeout_seconds=5))) for _ in range(3)]
     clock.advance(5)
@@ -123,7 +123,7 @@ def test_a_request_that_gets_no_answer_in_time_fails_and_counts(clock: Clock) ->
     assert guard.breaker.state == "open"
 
 
-def test_waiting_counts_for_the_time_limit_but_not_against_the_server(clock: Clock) -> None:
+def test_waiting_counts_for_the_time_limit_but_not_for_the_breaker(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=1)
     first = watched(guard.complete(a_request("a", timeout_seconds=50)))
@@ -136,7 +136,7 @@ def test_waiting_counts_for_the_time_limit_but_not_against_the_server(clock: Clo
     assert first[0].text == "a"
 
 
-def test_a_request_that_waited_has_only_the_rest_of_its_time(clock: Clock) -> None:
+def test_waiting_request_times_out_within_its_remaining_time(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=1)
     watched(guard.complete(a_request("a")))
@@ -150,7 +150,7 @@ def test_a_request_that_waited_has_only_the_rest_of_its_time(clock: Clock) -> No
     assert late[0].timeout_seconds == 5
 
 
-def test_a_request_that_waited_is_sent_with_the_rest_of_its_time(clock: Clock) -> None:
+def test_waiting_request_is_sent_with_its_remaining_time(clock: Clock) -> None:
     held, scripted, slots = HeldModel(), ScriptedModel(["Aye."]), Slots(1)
     watched(guarded(held, clock, slots=slots).complete(a_request("a")))
     late = watched(guarded(scripted, clock, slots=slots).complete(a_request(timeout_seconds=5)))
@@ -160,7 +160,7 @@ def test_a_request_that_waited_is_sent_with_the_rest_of_its_time(clock: Clock) -
     assert scripted.requests[0].timeout_seconds == 2
 
 
-def test_a_guard_tells_how_many_are_out_and_how_many_wait(clock: Clock) -> None:
+def test_guard_reports_how_many_run_and_wait(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=2)
     asked = [guard.complete(a_request(name)) for name in "abcd"]
@@ -174,8 +174,8 @@ def test_a_guard_tells_how_many_are_out_and_how_many_wait(clock: Clock) -> None:
     assert [getattr(result[0], "text", "cancelled") for result in results] == [*"abc", "cancelled"]
 
 
-def test_a_long_queue_that_fails_at_once_does_not_pile_up(clock: Clock) -> None:
-    """Each that fails makes room for the next: a thousand of them may not stand on one stack."""
+def test_long_queue_that_fails_at_once_does_not_overflow_the_stack(clock: Clock) -> None:
+    """Each failure admits the next request; a thousand of them must not be one nested call."""
     model = HeldModel()
     breaker = a_breaker(clock, failures=1)
     guard = Guarded(model, breaker=breaker, clock=clock, max_concurrent=1, max_waiting=1000)
@@ -185,7 +185,7 @@ def test_a_long_queue_that_fails_at_once_does_not_pile_up(clock: Clock) -> None:
     assert (guard.out, guard.waiting) == (0, 0)
 
 
-def test_giving_up_another_request_does_not_let_a_second_probe_out(clock: Clock) -> None:
+def test_cancelling_another_request_does_not_admit_a_second_probe(clock: Clock) -> None:
     model = HeldModel()
     guard = Guarded(model, breaker=a_breaker(clock, failures=1), clock=clock)
     older = guard.complete(a_request("older", timeout_seconds=99))
@@ -197,7 +197,7 @@ def test_giving_up_another_request_does_not_let_a_second_probe_out(clock: Clock)
     assert isinstance(outcome(guard.complete(a_request("second"))), ModelUnavailable)
 
 
-def test_an_open_breaker_fails_at_once_and_says_when_it_tries_again(clock: Clock) -> None:
+def test_open_breaker_fails_at_once_and_says_when_it_retries(clock: Clock) -> None:
     model = ScriptedModel(lambda _: DEAD)
     guard = guarded(model, clock)
     for _ in range(3):
@@ -210,7 +210,7 @@ def test_an_open_breaker_fails_at_once_and_says_when_it_tries_again(clock: Clock
     assert len(model.requests) == 3
 
 
-def test_those_who_wait_when_the_breaker_opens_are_not_sent(clock: Clock) -> None:
+def test_waiting_requests_are_not_sent_when_the_breaker_opens(clock: Clock) -> None:
     model = HeldModel()
     guard = Guarded(model, breaker=a_breaker(clock, failures=1), clock=clock, max_concurrent=1)
     first, second = (watched(guard.complete(a_request(name))) for name in "ab")
@@ -220,7 +220,7 @@ def test_those_who_wait_when_the_breaker_opens_are_not_sent(clock: Clock) -> Non
     assert len(model.asked) == 1
 
 
-def test_after_its_rest_a_model_recovers(clock: Clock) -> None:
+def test_model_recovers_after_the_breakers_rest(clock: Clock) -> None:
     model = ScriptedModel([DEAD, DEAD, DEAD, "Back.", "And on."])
     guard = guarded(model, clock)
     for _ in range(3):
@@ -231,7 +231,7 @@ def test_after_its_rest_a_model_recovers(clock: Clock) -> None:
     assert outcome(guard.complete(a_request())).text == "And on."
 
 
-def test_while_the_probe_is_out_others_are_told_so(clock: Clock) -> None:
+def test_requests_during_the_probe_fail_with_the_reason(clock: Clock) -> None:
     model = HeldModel()
     guard = Guarded(model, breaker=a_breaker(clock, failures=1), clock=clock)
     guard.breaker.failed()
@@ -247,9 +247,7 @@ USELESS = [ModelRefused("m", 400, "too long"), ModelRubbish("m", "the text is em
 
 
 @pytest.mark.parametrize("problem", USELESS)
-def test_a_probe_that_gets_an_answer_of_no_use_closes_the_breaker(
-    clock: Clock, problem: Exception
-) -> None:
+def test_probe_with_an_unusable_answer_closes_the_breaker(clock: Clock, problem: Exception) -> None:
     guard = guarded(ScriptedModel([DEAD, DEAD, DEAD, problem]), clock)
     for _ in range(3):
         outcome(guard.complete(a_request()))
@@ -259,14 +257,14 @@ def test_a_probe_that_gets_an_answer_of_no_use_closes_the_breaker(
 
 
 @pytest.mark.parametrize("problem", USELESS)
-def test_an_answer_of_no_use_does_not_open_the_breaker(clock: Clock, problem: Exception) -> None:
+def test_unusable_answer_does_not_open_the_breaker(clock: Clock, problem: Exception) -> None:
     guard = guarded(ScriptedModel(lambda _: problem), clock)
     for _ in range(5):
         assert outcome(guard.complete(a_request())) is problem
     assert guard.breaker.state == "closed"
 
 
-def test_a_cancelled_request_frees_its_slot_and_counts_for_nothing(clock: Clock) -> None:
+def test_cancelled_request_frees_its_slot_and_does_not_count(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=1)
     for _ in range(4):
@@ -279,7 +277,7 @@ def test_a_cancelled_request_frees_its_slot_and_counts_for_nothing(clock: Clock)
     assert not clock.getDelayedCalls()
 
 
-def test_a_model_that_raises_fails_the_request_and_frees_its_slot(clock: Clock) -> None:
+def test_model_that_raises_fails_the_request_and_frees_its_slot(clock: Clock) -> None:
     def raises(_: ChatRequest) -> str:
         raise LookupError("a bug in the model")
 
@@ -288,7 +286,7 @@ def test_a_model_that_raises_fails_the_request_and_frees_its_slot(clock: Clock) 
         assert isinstance(outcome(guard.complete(a_request())), LookupError)
 
 
-def test_closing_gives_up_what_is_out_and_sends_nothing_more(clock: Clock) -> None:
+def test_closing_cancels_running_requests_and_sends_no_more(clock: Clock) -> None:
     model = HeldModel()
     guard = guarded(model, clock, max_concurrent=1)
     results = [watched(guard.complete(a_request(name))) for name in "abc"]
@@ -300,7 +298,7 @@ def test_closing_gives_up_what_is_out_and_sends_nothing_more(clock: Clock) -> No
 
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9)), max_size=60))
-def test_whatever_happens_every_slot_is_free_in_the_end(steps: list[tuple[str, int]]) -> None:
+def test_every_slot_is_free_in_the_end_whatever_happens(steps: list[tuple[str, int]]) -> None:
     clock, model = Clock(), HeldModel()
     guard = guarded(model, clock, max_concurrent=2, max_waiting=3)
     asked: list[Deferred[ChatReply]] = []
@@ -325,7 +323,7 @@ def test_whatever_happens_every_slot_is_free_in_the_end(steps: list[tuple[str, i
     assert guard.breaker.admits
 
 
-def test_a_real_server_that_was_broken_is_left_alone_and_comes_back(
+def test_broken_real_server_is_left_alone_and_recovers(
     server: StubServer, model: Making, reactor: Handover, clock: Clock
 ) -> None:
     server.behaves(fails(503), fails(503), fails(503), answers("Here again."))
@@ -339,7 +337,7 @@ def test_a_real_server_that_was_broken_is_left_alone_and_comes_back(
 
 
 @pytest.mark.parametrize("fault", [one for one in Fault if one is not Fault.TEMPORARY])
-def test_a_refusal_of_any_kind_leaves_the_breaker_closed(clock: Clock, fault: Fault) -> None:
+def test_refusal_of_any_kind_keeps_the_breaker_closed(clock: Clock, fault: Fault) -> None:
     error = ModelRefused("tiny", 500, "Jinja", fault=fault)
     guard = guarded(ScriptedModel([error] * 9), clock)
     for _ in range(9):
@@ -347,7 +345,7 @@ def test_a_refusal_of_any_kind_leaves_the_breaker_closed(clock: Clock, fault: Fa
     assert guard.breaker.state == "closed"
 
 
-def test_one_npc_whose_prompt_breaks_a_server_does_not_silence_others(clock: Clock) -> None:
+def test_npc_whose_prompt_breaks_a_server_does_not_silence_others(clock: Clock) -> None:
     def answer(request: ChatRequest) -> Any:
         oren = request.cache_key == "npc-1"
         return ModelUnavailable("tiny", "odd", status=500) if oren else "Aye."
@@ -359,9 +357,7 @@ def test_one_npc_whose_prompt_breaks_a_server_does_not_silence_others(clock: Clo
 
 
 @pytest.mark.parametrize("status", [502, 503, None])
-def test_a_server_that_is_down_opens_the_breaker_for_one_npc_too(
-    clock: Clock, status: int | None
-) -> None:
+def test_unreachable_server_opens_the_breaker_for_one_npc(clock: Clock, status: int | None) -> None:
     error = ModelUnavailable("tiny", "down", status=status)
     guard = guarded(ScriptedModel([error] * 3), clock)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Calls and results go out as a provider takes them, and no text is lost or imitated."""
+"""Test that calls and results are adapted to a provider, and that no text is lost or imitated."""
 
 import json
 from typing import get_args
@@ -51,7 +51,7 @@ TALK = [
 # Native
 
 
-def test_results_stand_behind_their_calls_in_the_order_of_the_calls() -> None:
+def test_results_follow_their_calls_in_the_order_of_calls() -> None:
     said = [
         calling(a_call("c1"), a_call("c2")),
         a_message("system", "It rains."),
@@ -62,26 +62,26 @@ def test_results_stand_behind_their_calls_in_the_order_of_the_calls() -> None:
     assert adapt_messages(said, profile=OPEN) == (said[0], said[3], said[2], said[1], said[4])
 
 
-def test_a_call_without_a_result_gets_one_that_says_so() -> None:
+def test_call_without_result_gets_a_placeholder() -> None:
     said = [calling(a_call("c1"), a_call("c2")), returned("two", "c2")]
     assert adapt_messages(said, profile=OPEN) == (said[0], returned(NO_RESULT, "c1"), said[1])
 
 
-def test_a_result_whose_call_was_cut_is_told() -> None:
+def test_result_whose_call_was_cut_becomes_text() -> None:
     assert adapt_messages([returned("a boat"), a_message("user", "Hi.")], profile=OPEN) == (
         a_message("user", "[Tool result]\na boat\n[/Tool result]"),
         a_message("user", "Hi."),
     )
 
 
-def test_a_second_result_of_one_call_is_told() -> None:
+def test_second_result_of_a_call_becomes_text() -> None:
     said = [calling(a_call()), returned("a boat"), returned("a gull")]
     *native, last = adapt_messages(said, profile=OPEN)
     assert native == said[:2]
     assert last == a_message("user", "[Tool result]\na gull\n[/Tool result]")
 
 
-def test_calls_with_one_id_each_keep_their_own_result() -> None:
+def test_calls_with_the_same_id_keep_their_own_results() -> None:
     said = [calling(a_call()), returned("a boat"), calling(a_call()), returned("a gull")]
     assert adapt_messages(said, profile=OPEN) == tuple(said)
 
@@ -89,24 +89,24 @@ def test_calls_with_one_id_each_keep_their_own_result() -> None:
 # Schema
 
 
-def test_tools_are_told_right_behind_the_leading_system_messages() -> None:
+def test_tools_are_described_after_the_leading_system_messages() -> None:
     messages = adapt_messages(TALK, profile=SCHEMA, tools=TOOLS)
     roles = " ".join(one.role for one in messages)
     assert roles == "system system user assistant user assistant"
     assert "- look: " in messages[1].content
 
 
-def test_tools_are_told_alike_whatever_their_order() -> None:
+def test_tool_description_does_not_depend_on_the_order() -> None:
     assert adapt_messages(TALK, profile=SCHEMA, tools=TOOLS) == adapt_messages(
         TALK, profile=SCHEMA, tools=TOOLS[::-1]
     )
 
 
-def test_without_tools_nothing_is_told_of_any() -> None:
+def test_no_tools_need_no_description() -> None:
     assert len(adapt_messages(TALK, profile=SCHEMA)) == len(TALK)
 
 
-def test_an_earlier_call_is_shown_as_the_answer_the_model_is_to_write() -> None:
+def test_earlier_call_is_shown_in_the_answer_form() -> None:
     shown = adapt_messages(TALK, profile=SCHEMA)[2]
     assert shown.role == "assistant"
     assert not shown.tool_calls
@@ -116,13 +116,13 @@ def test_an_earlier_call_is_shown_as_the_answer_the_model_is_to_write() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", "look at the sea"])
-def test_arguments_that_are_no_object_are_shown_as_they_were_written(arguments: str) -> None:
+def test_arguments_that_are_no_object_are_shown_as_written(arguments: str) -> None:
     call = ToolCall(id="c1", name="look", arguments=arguments)
     shown = json.loads(adapt_messages([calling(call)], profile=SCHEMA)[0].content)
     assert shown["acts"] == [{"tool": "look", "arguments": arguments}]
 
 
-def test_a_result_is_told_with_its_tools_name() -> None:
+def test_result_is_shown_with_its_tools_name() -> None:
     assert adapt_messages(TALK, profile=SCHEMA)[3] == a_message(
         "user", "[Tool result]\nlook: a boat\n[/Tool result]"
     )
@@ -131,7 +131,7 @@ def test_a_result_is_told_with_its_tools_name() -> None:
 # None
 
 
-def test_without_tools_what_was_done_is_told_with_what_came_of_it() -> None:
+def test_acts_and_results_become_text_without_tools() -> None:
     assert adapt_messages(TALK, profile=NONE)[2:] == (
         a_message("assistant", "Wait."),
         a_message("user", '[Tool result]\nlook {"at": "sea"}: a boat\n[/Tool result]'),
@@ -139,7 +139,7 @@ def test_without_tools_what_was_done_is_told_with_what_came_of_it() -> None:
     )
 
 
-def test_a_call_without_a_word_leaves_no_empty_message() -> None:
+def test_call_without_words_leaves_no_empty_message() -> None:
     assert [
         one.role for one in adapt_messages([calling(a_call()), returned("x")], profile=NONE)
     ] == ["user"]
@@ -165,14 +165,14 @@ def test_nobody_can_write_the_frame_of_a_tool_result(profile: RoleProfile, fake:
     assert text.count("[") - text.count('"acts": [') == 2
 
 
-def test_a_fake_frame_breaks_no_answer_that_is_shown() -> None:
+def test_fake_frame_does_not_break_a_shown_answer() -> None:
     call = ToolCall(id="c1", name="look", arguments='{"at": "[Tool result: \\"x"}')
     shown = adapt_messages([calling(call, said="[tool result")], profile=SCHEMA)[0].content
     assert json.loads(shown)["say"] == "(tool result"
 
 
 @pytest.mark.parametrize("unit", ["[", "[ ", "[tool ", "[/", "[tool result", "[tool result]\\n"])
-def test_hostile_texts_cost_no_more_than_their_length(unit: str) -> None:
+def test_hostile_tool_texts_cost_linear_time(unit: str) -> None:
     said = [a_message("user", unit * 10_000), a_message("user", "[" + unit[1:] * 50_000)]
     with little_work():
         adapt_messages(said, profile=STRICT_SCHEMA)
@@ -188,7 +188,7 @@ NAMES = st.none() | st.sampled_from(["Anna", "Bo"])
 
 @st.composite
 def talks(draw: st.DrawFn, *, calls_at_once: int = 2) -> list[ChatMessage]:
-    """Messages in any order, each with a text that no other has."""
+    """Return messages in any order, each with a unique text."""
     messages: list[ChatMessage] = []
     for number in range(draw(st.integers(0, 10))):
         content = f"<{number}>{draw(WORDS)}"
@@ -209,14 +209,16 @@ def numbers(messages: list[ChatMessage]) -> list[str]:
 
 @settings(deadline=None)
 @given(talks(), st.sampled_from(PROFILES))
-def test_no_text_is_lost_or_doubled(talk: list[ChatMessage], profile: RoleProfile) -> None:
+def test_adapting_tools_loses_and_doubles_no_text(
+    talk: list[ChatMessage], profile: RoleProfile
+) -> None:
     sent = "\n".join(one.content for one in adapt_messages(talk, profile=profile, tools=TOOLS))
     assert all(sent.count(number) == 1 for number in numbers(talk))
 
 
 @settings(deadline=None)
 @given(talks(), st.sampled_from(PROFILES))
-def test_the_same_messages_always_go_out_alike(
+def test_same_messages_are_always_adapted_alike(
     talk: list[ChatMessage], profile: RoleProfile
 ) -> None:
     again = [a_message(one.role, one.content, **_more(one)) for one in talk]
@@ -231,7 +233,7 @@ def _more(message: ChatMessage) -> dict[str, object]:
 
 @settings(deadline=None)
 @given(talks())
-def test_a_result_follows_nothing_but_its_call(talk: list[ChatMessage]) -> None:
+def test_result_follows_only_its_own_call(talk: list[ChatMessage]) -> None:
     for profile in (OPEN, STRICT):
         due: list[str] = []
         for message in adapt_messages(talk, profile=profile):
@@ -245,13 +247,13 @@ def test_a_result_follows_nothing_but_its_call(talk: list[ChatMessage]) -> None:
 
 @settings(deadline=None)
 @given(talks())
-def test_pairing_twice_is_pairing_once(talk: list[ChatMessage]) -> None:
+def test_pairing_results_twice_changes_nothing(talk: list[ChatMessage]) -> None:
     assert pair_results(pair_results(talk)) == pair_results(talk)
 
 
 @settings(deadline=None)
 @given(talks())
-def test_text_only_profiles_send_no_message_of_a_tool(talk: list[ChatMessage]) -> None:
+def test_text_only_profiles_send_no_tool_messages(talk: list[ChatMessage]) -> None:
     for profile in TEXT_ONLY:
         for message in adapt_messages(talk, profile=profile, tools=TOOLS):
             assert message.role != "tool"
@@ -260,7 +262,7 @@ def test_text_only_profiles_send_no_message_of_a_tool(talk: list[ChatMessage]) -
 
 @settings(deadline=None)
 @given(talks())
-def test_a_template_in_the_manner_of_chatml_takes_all_profiles(talk: list[ChatMessage]) -> None:
+def test_chatml_like_template_accepts_all_profiles(talk: list[ChatMessage]) -> None:
     for profile in PROFILES:
         assert isinstance(applied(CHATML, adapt_messages(talk, profile=profile, tools=TOOLS)), str)
 
@@ -269,7 +271,7 @@ def test_a_template_in_the_manner_of_chatml_takes_all_profiles(talk: list[ChatMe
 @given(talks())
 @pytest.mark.parametrize("template", [MISTRAL, LLAMA_3, GEMMA])
 @pytest.mark.parametrize("profile", [STRICT_SCHEMA, STRICT_NONE])
-def test_strict_templates_take_tools_as_text(
+def test_strict_templates_accept_tools_as_text(
     template: str, profile: RoleProfile, talk: list[ChatMessage]
 ) -> None:
     assert isinstance(applied(template, adapt_messages(talk, profile=profile, tools=TOOLS)), str)
@@ -277,17 +279,17 @@ def test_strict_templates_take_tools_as_text(
 
 @settings(deadline=None)
 @given(talks())
-def test_a_template_in_the_manner_of_mistral_takes_native_tools(talk: list[ChatMessage]) -> None:
+def test_mistral_like_template_accepts_native_tools(talk: list[ChatMessage]) -> None:
     assert isinstance(applied(MISTRAL, adapt_messages(talk, profile=STRICT)), str)
 
 
 @settings(deadline=None)
 @given(talks(calls_at_once=1))
-def test_a_template_in_the_manner_of_llama_takes_native_tools(talk: list[ChatMessage]) -> None:
+def test_llama_like_template_accepts_native_tools(talk: list[ChatMessage]) -> None:
     assert isinstance(applied(LLAMA_3, adapt_messages(talk, profile=STRICT)), str)
 
 
-def test_the_templates_of_these_tests_refuse_what_they_should() -> None:
+def test_templates_refuse_invalid_messages() -> None:
     for template in (MISTRAL, GEMMA):
         with pytest.raises(TemplateError, match="alternate"):
             applied(template, [a_message("assistant", "Hi.")])
@@ -296,12 +298,12 @@ def test_the_templates_of_these_tests_refuse_what_they_should() -> None:
             applied(template, [a_message("user", "Hi."), returned("x")])
 
 
-def test_every_way_of_tools_is_tested() -> None:
+def test_every_tool_mode_is_tested() -> None:
     ways = get_args(RoleProfile.__annotations__["tools"])
     assert {profile.tools for profile in PROFILES} == set(ways)
 
 
-def test_calls_of_earlier_turns_are_told_and_those_of_this_turn_stay_calls() -> None:
+def test_earlier_calls_become_text_and_those_of_this_turn_stay() -> None:
     old, new = calling(a_call("c1"), said="Wait."), calling(a_call("c2"))
     said = [old, returned("a boat"), a_message("user", "And now?"), new, returned("fog", "c2")]
     profile = RoleProfile(past_calls="told")
@@ -319,7 +321,7 @@ def test_calls_of_earlier_turns_are_told_and_those_of_this_turn_stay_calls() -> 
     )
 
 
-def test_a_server_without_a_system_role_gets_its_words_in_the_first_user_message() -> None:
+def test_system_text_starts_the_first_user_message_without_system_role() -> None:
     said = [
         a_message("system", "You are Oren."),
         a_message("system", "Be brief."),

@@ -1,4 +1,4 @@
-"""The model that turns texts into vectors; skipped where it is not installed."""
+"""Test the model that turns texts into vectors. Skipped if it is not installed."""
 
 import os
 
@@ -29,7 +29,7 @@ def similarity(model, one, other):
     return float(first @ second)
 
 
-# The example that the model was published with, and what its own implementation makes of it.
+# The example that was published with the model, and the values of its own implementation.
 @pytest.mark.parametrize(
     ("other", "near"),
     [
@@ -39,11 +39,11 @@ def similarity(model, one, other):
         ("Today is a sunny day", 0.257),
     ],
 )
-def test_texts_lie_as_near_each_other_as_the_model_was_published(model, other, near):
+def test_similarities_equal_the_published_ones(model, other, near):
     assert similarity(model, "That is a happy person", other) == pytest.approx(near, abs=1e-3)
 
 
-def test_a_vector_has_the_length_one(model):
+def test_vector_has_length_one(model):
     import numpy as np
 
     (vector,) = (np.frombuffer(one, "<f4") for one in model.vectors(["The ferry."]))
@@ -63,7 +63,7 @@ def test_equal_texts_have_equal_vectors(model):
     assert model.vectors(["The ferry."]) == model.vectors(["The ferry."])
 
 
-def test_what_is_not_installed_is_told_with_what_to_type(monkeypatch):
+def test_missing_package_is_reported_with_the_install_command(monkeypatch):
     monkeypatch.setattr(module, "NEEDED", ("no_such_package",))
     sentence_model.cache_clear()
 
@@ -71,7 +71,7 @@ def test_what_is_not_installed_is_told_with_what_to_type(monkeypatch):
         sentence_model()
 
 
-def test_a_folder_without_a_model_is_told(tmp_path):
+def test_folder_without_model_is_reported(tmp_path):
     need("tokenizers", "safetensors", undone="nothing reads a model")
 
     with pytest.raises(SentenceModelError, match=str(tmp_path)):

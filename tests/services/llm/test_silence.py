@@ -1,4 +1,4 @@
-"""What of a raw text is said, and what means that nothing is."""
+"""Test which replies mean that the NPC says nothing."""
 
 import pytest
 
@@ -20,12 +20,12 @@ from evennia_ai.services.llm.speech import is_silence
         "- -",
     ],
 )
-def test_a_reply_may_choose_silence(text):
+def test_reply_may_choose_silence(text):
     assert is_silence(text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "Silence!", "silence", "...well.", "?!", "(silence is golden)", "*nods*", "No."]
 )
-def test_words_are_no_silence(text):
+def test_words_are_not_silence(text):
     assert not is_silence(text)

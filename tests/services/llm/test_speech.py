@@ -1,4 +1,4 @@
-"""What a model wrote becomes something one can say aloud."""
+"""Test that a model's text becomes speech."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ def spoken(text: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("text", ["Aye, the ferry is late.", "*smiles* Well.", "A: b", "Hé 🚢!"])
-def test_plain_speech_is_left_as_it_is(text: str) -> None:
+def test_plain_speech_is_unchanged(text: str) -> None:
     assert spoken(text) == text
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "<think>Hm.</think>", "Oren:", "\x00\x1b"])
-def test_where_nothing_is_said_nothing_is_left(text: str) -> None:
+def test_reply_without_speech_is_empty(text: str) -> None:
     assert spoken(text) == ""
 
 
@@ -44,11 +44,11 @@ def test_hidden_reasoning_is_not_said(text: str) -> None:
     assert spoken(text) == "Aye."
 
 
-def test_what_stands_around_fences_of_reasoning_is_said() -> None:
+def test_text_around_fences_of_reasoning_is_said() -> None:
     assert spoken("Aye.\n```think\nno\n```\nSit.\n ```thought\nno") == "Aye.\nSit."
 
 
-def test_a_code_fence_of_another_kind_is_kept() -> None:
+def test_code_fence_of_another_kind_is_kept() -> None:
     assert spoken("```\nAye.\n```") == "```\nAye.\n```"
 
 
@@ -73,30 +73,30 @@ def test_a_code_fence_of_another_kind_is_kept() -> None:
         "**Oren:**\nAye.",
     ],
 )
-def test_the_speakers_own_label_is_not_said(text: str) -> None:
+def test_speakers_own_label_is_removed(text: str) -> None:
     assert spoken(text) == "Aye."
 
 
-def test_a_name_is_only_a_label_as_a_whole_and_before_a_colon() -> None:
+def test_name_is_a_label_only_as_a_whole_before_a_colon() -> None:
     for text in ("Orenko: Aye.", "Oren says: Aye.", "My name: Oren.", "O: Aye."):
         assert spoken(text) == text
 
 
-def test_a_name_is_no_pattern() -> None:
+def test_name_is_not_a_regular_expression() -> None:
     assert spoken("a+ (b: Aye.", own_names=["a+ (b"]) == "Aye."
     assert spoken("aaa: Aye.", own_names=["a+"]) == "aaa: Aye."
     assert spoken(": Aye.", own_names=[""]) == ": Aye."
 
 
-def test_a_pose_after_the_label_keeps_its_marks() -> None:
+def test_pose_after_the_label_keeps_its_marks() -> None:
     assert spoken("Oren: *nods* Aye.") == "*nods* Aye."
 
 
-def test_each_line_loses_its_label() -> None:
+def test_label_is_removed_from_each_line() -> None:
     assert spoken("Oren: Aye.\n\nOren: No.") == "Aye.\nNo."
 
 
-def test_the_speech_ends_where_the_model_speaks_for_another() -> None:
+def test_speech_ends_where_the_model_speaks_for_another() -> None:
     text = "Oren: Aye.\n**Anna:** And you?\nOren: No."
     assert spoken(text, other_names=["Anna", "Oren"]) == "Aye."
     assert spoken(text) == "Aye.\n**Anna:** And you?\nNo."
@@ -130,7 +130,7 @@ def test_the_speech_ends_where_the_model_speaks_for_another() -> None:
         ),
     ],
 )
-def test_the_speech_ends_where_a_line_begins_another_role(more: str) -> None:
+def test_speech_ends_where_a_line_begins_another_role(more: str) -> None:
     assert spoken(f"Aye.{more}") == "Aye."
 
 
@@ -147,7 +147,7 @@ def test_the_speech_ends_where_a_line_begins_another_role(more: str) -> None:
         *("Assistant: Oren: Aye.", "GPT4 Correct Assistant: Aye.", "### Assistant: Aye."),
     ],
 )
-def test_the_models_own_role_is_not_said(text: str) -> None:
+def test_models_own_role_label_is_removed(text: str) -> None:
     assert spoken(text) == "Aye."
 
 
@@ -170,18 +170,18 @@ def test_the_models_own_role_is_not_said(text: str) -> None:
         ),
     ],
 )
-def test_words_that_are_like_a_role_are_said(text: str) -> None:
+def test_words_that_resemble_a_role_are_said(text: str) -> None:
     assert spoken(text) == text
 
 
-def test_one_who_is_called_like_a_role_may_speak() -> None:
+def test_npc_named_like_a_role_may_speak() -> None:
     assert spoken("System: Aye.\nI am System: hear.", own_names=["System"]) == (
         "Aye.\nI am System: hear."
     )
 
 
 @pytest.mark.parametrize("text", ['"Aye."', "“Aye.”", "„Aye.“", "«Aye.»", "'Aye.'", "‘Aye.’"])
-def test_quotes_around_the_whole_are_not_said(text: str) -> None:
+def test_quotes_around_the_whole_speech_are_removed(text: str) -> None:
     assert spoken(text) == "Aye."
 
 
@@ -190,7 +190,7 @@ def test_other_quotes_are_kept(text: str) -> None:
     assert spoken(text) == text
 
 
-def test_an_apostrophe_inside_quotes_is_no_quote() -> None:
+def test_apostrophe_inside_quotes_is_not_a_quote() -> None:
     assert spoken("'Don't go.'") == "Don't go."
 
 
@@ -207,29 +207,29 @@ def test_an_apostrophe_inside_quotes_is_no_quote() -> None:
         ("👨‍👩‍👧 naïve", "👨‍👩‍👧 naïve"),
     ],
 )
-def test_what_a_terminal_would_obey_is_not_said(text: str, left: str) -> None:
+def test_terminal_control_characters_are_removed(text: str, left: str) -> None:
     assert spoken(text) == left
 
 
-def test_no_more_than_so_many_lines_are_said() -> None:
+def test_speech_is_limited_in_lines() -> None:
     assert spoken("a\n\nb\nc\nd\ne") == "a\nb\nc\nd"
     assert spoken("a\nb", max_lines=1) == "a"
 
 
-def test_a_long_speech_ends_with_a_sentence() -> None:
+def test_long_speech_ends_with_a_sentence() -> None:
     assert spoken("One two. Three four. Five six.", max_characters=22) == "One two. Three four."
     assert spoken("Pay 3.50 for it. More and more.", max_characters=20) == "Pay 3.50 for it."
     assert spoken('He said "No." And then he left.', max_characters=20) == 'He said "No."'
     assert spoken("これは港です。あれは船です。", max_characters=9) == "これは港です。"
 
 
-def test_a_long_sentence_ends_with_a_word() -> None:
+def test_long_sentence_ends_with_a_word() -> None:
     assert spoken("one, two, three, four", max_characters=12) == "one, two…"
     assert spoken("x" * 50, max_characters=10) == "x" * 9 + "…"
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 1])
-def test_without_room_nothing_is_said(limit: int) -> None:
+def test_speech_with_limit_zero_is_empty(limit: int) -> None:
     assert spoken("Aye.", max_characters=limit) == ""
 
 
@@ -246,18 +246,18 @@ def test_limits_hold_for_any_text(text: str, max_characters: int, max_lines: int
     "unit",
     ["<think>", "</think>", '"', ".", '."', "Oren: ", "**", "<|", "<", "[", "\x1b]", "(", "```\n"],
 )
-def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
+def test_hostile_replies_cost_linear_time_in_speech(unit: str) -> None:
     with little_work():
         spoken(unit * 50_000, other_names=["Anna", "Bo"])
 
 
 @pytest.mark.parametrize(("name", "unit"), [("___", "_"), ("'''", "'"), ("[ [", "[ ")])
-def test_a_name_made_of_the_marks_around_labels_costs_no_more(name: str, unit: str) -> None:
+def test_name_made_of_label_marks_costs_linear_time(name: str, unit: str) -> None:
     with little_work(0.5):
         spoken(unit * 8_000, other_names=[name, name + unit])
 
 
-def test_reply_is_cut_before_marks_are_looked_for_and_says_no_reasoning() -> None:
+def test_long_reply_is_cut_before_marks_and_reveals_no_reasoning() -> None:
     lines = "She lies. " * 20_000
     assert spoken(f"{lines}</think>Aye.") == ""
     assert spoken(f"Aye. {lines}", late_end="hides_nothing").startswith("Aye. She lies.")
@@ -280,5 +280,5 @@ def test_reply_is_cut_before_marks_are_looked_for_and_says_no_reasoning() -> Non
         (" \n", ""),
     ],
 )
-def test_a_text_that_was_cut_ends_with_its_last_whole_sentence(cut: str, kept: str) -> None:
+def test_cut_text_ends_with_its_last_whole_sentence(cut: str, kept: str) -> None:
     assert whole_sentences(cut) == kept

@@ -1,4 +1,4 @@
-"""What is said before the reply ends is the start of what it says in the end."""
+"""Test that what is said before the reply ends is the start of the whole speech."""
 
 from itertools import pairwise
 from typing import Any
@@ -20,13 +20,13 @@ def a_start(**more: Any) -> SpokenStart:
 
 
 def said_early(text: str, *, size: int = 1, **more: Any) -> list[str]:
-    """The sentences given out while the text comes in pieces of one size."""
+    """Return the sentences that are said early if the text comes in fragments of one size."""
     start = a_start(**more)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     return [sentence for piece in pieces for sentence in start.feed(piece)]
 
 
-def test_nothing_is_said_before_the_end_unless_that_was_chosen() -> None:
+def test_nothing_is_said_early_unless_enabled() -> None:
     start = SpokenStart(NAMES)
     assert start.feed("Aye. The ferry is late. ") == []
     assert start.rest("Aye. The ferry is late. Sit.") == "Aye. The ferry is late. Sit."
@@ -39,13 +39,13 @@ def test_whole_sentences_are_said_while_the_rest_is_written() -> None:
     assert start.rest("Aye, the ferry is late. Sit down! And wait.") == " And wait."
 
 
-def test_the_last_sentence_waits_for_the_end() -> None:
+def test_last_sentence_waits_for_the_end_of_the_reply() -> None:
     start = a_start()
     assert start.feed("Aye, the ferry is late.") == []
     assert start.rest("Aye, the ferry is late.") == "Aye, the ferry is late."
 
 
-def test_after_the_end_nothing_is_given_out() -> None:
+def test_nothing_is_said_early_after_the_end() -> None:
     start = a_start()
     start.rest("Aye, so it is. Sit.")
     assert start.feed("Aye, so it is. Sit.") == []
@@ -87,7 +87,7 @@ def test_after_the_end_nothing_is_given_out() -> None:
         ("", []),
     ],
 )
-def test_a_sentence_is_what_a_listener_takes_for_one(text: str, early: list[str]) -> None:
+def test_early_sentence_ends_where_a_listener_hears_an_end(text: str, early: list[str]) -> None:
     given_out = said_early(text)
     assert given_out == early
 
@@ -110,11 +110,11 @@ def test_a_sentence_is_what_a_listener_takes_for_one(text: str, early: list[str]
         "*He nods. He waits. He sits.",
     ],
 )
-def test_what_may_still_change_is_not_said(text: str) -> None:
+def test_text_that_may_still_change_is_not_said_early(text: str) -> None:
     assert said_early(text) == []
 
 
-def test_no_more_lines_and_characters_are_said_early_than_in_all() -> None:
+def test_early_speech_obeys_the_limits_of_the_whole() -> None:
     assert said_early("Sit here.\nSit there.\nGo now.", max_lines=1) == []
     assert said_early("Sit down here. Go away there. Now.", max_characters=20) == ["Sit down here."]
     assert said_early("Sit down here. Go away there. Now.", max_characters=0) == []
@@ -147,7 +147,7 @@ TEXTS = st.lists(PARTS, max_size=25).map("".join)
     st.integers(0, 4),
     st.booleans(),
 )
-def test_what_was_said_early_is_the_start_of_what_is_said(
+def test_early_speech_is_the_start_of_the_whole_speech(
     text: str, cuts: list[int], max_characters: int, max_lines: int, early: bool
 ) -> None:
     start = a_start(early=early, max_characters=max_characters, max_lines=max_lines)
@@ -161,7 +161,7 @@ def test_what_was_said_early_is_the_start_of_what_is_said(
 
 @settings(deadline=None, max_examples=up_to(200))
 @given(TEXTS, st.integers(0, 80))
-def test_what_was_said_early_is_no_matter_of_the_pieces(text: str, max_characters: int) -> None:
+def test_early_speech_does_not_depend_on_the_pieces(text: str, max_characters: int) -> None:
     by_one = "".join(said_early(text, size=1, max_characters=max_characters))
     by_more = "".join(said_early(text, size=7, max_characters=max_characters))
     at_once = "".join(said_early(text, size=len(text) or 1, max_characters=max_characters))
@@ -177,13 +177,13 @@ def test_what_was_said_early_is_no_matter_of_the_pieces(text: str, max_character
         *("\n.", '"', "*.", "think", "\nOren: .", "A", "</think>", "\nOren:", "\n"),
     ],
 )
-def test_hostile_replies_cost_no_more_than_their_length(unit: str, size: int) -> None:
+def test_hostile_replies_cost_linear_time_in_early_speech(unit: str, size: int) -> None:
     text = unit * (40_000 // len(unit))
     with little_work():
         said_early(text, size=size)
 
 
-def test_nothing_is_said_early_that_stands_behind_the_cut() -> None:
+def test_nothing_after_the_cut_is_said_early() -> None:
     text = f"<think>{'She lies. ' * 20_000}</think>Sit down here. Go away there. Now."
     start = a_start()
     assert [

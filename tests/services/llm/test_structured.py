@@ -1,4 +1,4 @@
-"""An answer has the wanted form, or the caller is told that there is none."""
+"""Test that an answer has the required form, or that the caller gets an error."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from tests.services.llm.test_resilience import outcome, watched
 
 
 class Decision(BaseModel):
-    """The form that these tests ask for."""
+    """The form that these tests require."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ ASKED = (a_message("system", "Decide."), a_message("user", "Does Oren answer?"))
 
 
 class Asked:
-    """Asks a scripted model and keeps what it was asked."""
+    """A scripted model that stores its requests."""
 
     def __init__(self, *lines: Any) -> None:
         self.model = ScriptedModel(lines)
@@ -46,14 +46,14 @@ class Asked:
         return [request.messages for request in self.model.requests]
 
 
-def test_a_server_that_takes_schemas_is_given_one_beside_the_messages() -> None:
+def test_server_with_schemas_gets_the_schema_separately() -> None:
     messages, schema = request_for(ASKED, Decision, native=True)
     assert messages == ASKED
     assert schema is not None
     assert (schema.name, schema.schema["required"]) == ("Decision", ["answer", "why"])
 
 
-def test_any_other_server_is_told_of_the_form_in_a_last_message() -> None:
+def test_other_server_gets_the_schema_in_a_last_message() -> None:
     messages, schema = request_for(ASKED, Decision, native=False)
     assert schema is None
     assert messages[:-1] == ASKED
@@ -62,7 +62,7 @@ def test_any_other_server_is_told_of_the_form_in_a_last_message() -> None:
     assert told["properties"]["answer"] == {"enum": ["yes", "no"], "type": "string"}
 
 
-def test_the_same_form_is_always_told_in_the_same_words() -> None:
+def test_form_is_always_described_in_the_same_words() -> None:
     assert request_for(ASKED, Decision, native=False) == request_for(ASKED, Decision, native=False)
 
 
@@ -75,7 +75,7 @@ def test_the_same_form_is_always_told_in_the_same_words() -> None:
         '<think>She asks.</think>{"answer": "yes"}',
     ],
 )
-def test_an_answer_is_read_wherever_it_stands(text: str) -> None:
+def test_answer_is_read_anywhere_in_the_reply(text: str) -> None:
     assert read_answer(text, Decision).answer == Decision(answer="yes")
 
 
@@ -86,29 +86,29 @@ def test_an_answer_is_read_wherever_it_stands(text: str) -> None:
         ('{"answer": "maybe"}', "answer: Input should be 'yes' or 'no'"),
         ('{"why": 1}', "answer: Field required; why: Input should be a valid string"),
         ('{"answer": "yes", "x": 1}', "x: Extra inputs are not permitted"),
-        ('{"answer"', "it is no whole JSON object"),
+        ('{"answer"', "it is not a complete JSON object"),
     ],
 )
-def test_what_is_wrong_with_an_answer_is_told(text: str, problem: str) -> None:
+def test_problem_of_an_answer_is_described(text: str, problem: str) -> None:
     got = read_answer(text, Decision)
     assert got.answer is None
     assert got.problem.startswith(problem)
 
 
-def test_only_the_first_problems_are_told() -> None:
+def test_only_the_first_problems_are_described() -> None:
     many = '{"answer": "yes", ' + ", ".join(f'"x{n}": 1' for n in range(7)) + "}"
     assert read_answer(many, Decision).problem.endswith(
         "x4: Extra inputs are not permitted; and 2 more"
     )
 
 
-def test_an_answer_of_the_form_takes_one_call() -> None:
+def test_good_answer_takes_one_call() -> None:
     ask = Asked('{"answer": "no"}')
     assert outcome(ask_for_answer(ask, ASKED, Decision)) == Decision(answer="no")
     assert ask.sent == [ASKED]
 
 
-def test_a_wrong_answer_is_asked_for_once_more_with_what_is_wrong() -> None:
+def test_bad_answer_is_asked_for_again_with_its_problem() -> None:
     ask = Asked("<think>Hm.</think>Maybe.", '{"answer": "no"}')
     assert outcome(ask_for_answer(ask, ASKED, Decision)) == Decision(answer="no")
     wanted = repair_request(ASKED, "Maybe.", "it holds no JSON object")
@@ -117,7 +117,7 @@ def test_a_wrong_answer_is_asked_for_once_more_with_what_is_wrong() -> None:
     assert "cannot be used: it holds no JSON object." in wanted[-1].content
 
 
-def test_an_empty_answer_is_not_shown_to_the_model_again() -> None:
+def test_empty_answer_is_not_shown_to_the_model_again() -> None:
     assert [one.role for one in repair_request(ASKED, " \n", "it is empty")] == [
         "system",
         "user",
@@ -125,11 +125,11 @@ def test_an_empty_answer_is_not_shown_to_the_model_again() -> None:
     ]
 
 
-def test_a_long_wrong_answer_is_shown_in_part() -> None:
+def test_long_bad_answer_is_shown_in_part() -> None:
     assert len(repair_request(ASKED, "x" * 50_000, "it is prose")[len(ASKED)].content) == 4_000
 
 
-def test_two_wrong_answers_are_rubbish() -> None:
+def test_two_bad_answers_are_an_error() -> None:
     ask = Asked("Maybe.", "Perhaps.")
     problem = outcome(ask_for_answer(ask, ASKED, Decision))
     assert isinstance(problem, ModelRubbish)
@@ -138,14 +138,14 @@ def test_two_wrong_answers_are_rubbish() -> None:
     )
 
 
-def test_a_failed_call_is_not_repeated() -> None:
+def test_failed_call_is_not_repeated() -> None:
     problem = ModelTimeout("tiny", 5)
     ask = Asked(problem)
     assert outcome(ask_for_answer(ask, ASKED, Decision)) is problem
     assert len(ask.sent) == 1
 
 
-def test_what_the_caller_raises_before_the_call_fails_the_answer() -> None:
+def test_exception_of_the_caller_fails_the_answer() -> None:
     problem = ValueError("not committed")
 
     def ask(messages: tuple[ChatMessage, ...]) -> Deferred[ChatReply]:
@@ -154,7 +154,7 @@ def test_what_the_caller_raises_before_the_call_fails_the_answer() -> None:
     assert outcome(ask_for_answer(ask, ASKED, Decision)) is problem
 
 
-def test_giving_up_gives_up_the_call() -> None:
+def test_cancelling_the_answer_cancels_the_call() -> None:
     asked: Deferred[ChatReply] = Deferred()
     result = ask_for_answer(lambda messages: asked, ASKED, Decision)
     watched(result)

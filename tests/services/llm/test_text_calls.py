@@ -1,4 +1,4 @@
-"""Calls that a model writes as text are run if their tool is offered, and never said aloud."""
+"""Test that calls written as text are run if their tool is offered, and never spoken."""
 
 import json
 from typing import Any
@@ -118,7 +118,7 @@ FORMS = {
 
 
 def read(text: str, **more: Any) -> tuple[list[tuple[str, Any]], str, tuple[str, ...]]:
-    """The calls of a text, what is said beside them, and what was left out."""
+    """Return the calls in a text, the text around them, and what was dropped."""
     found = read_calls(without_thoughts(text), OFFERED, **more)
     calls = [(call.name, json.loads(call.arguments)) for call in found.calls]
     return calls, spoken(found.rest), found.dropped
@@ -139,16 +139,16 @@ def apart(text: str, *, as_schema: bool = False, **more: Any) -> tuple[ChatReply
 
 
 PLAIN = ("Apertus", "a line of Python", "Python in a fence")
-"""Forms that are no call by themselves: only the name of a tool that is offered makes them one."""
+"""Texts that are calls only if their name is that of an offered tool."""
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_call_is_read_in_the_form_of_every_model(form: str) -> None:
+def test_textual_call_of_every_model_is_read(form: str) -> None:
     assert read(FORMS[form]) == ([("look", BOAT)], "", ())
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_stands_around_a_call_is_said(form: str) -> None:
+def test_text_around_a_textual_call_is_said(form: str) -> None:
     text = f"Wait here.\n{FORMS[form]}"
     assert read(text) == ([("look", BOAT)], "Wait here.", ())
     if form != "Qwen, without an end":
@@ -164,13 +164,13 @@ def test_what_stands_around_a_call_is_said(form: str) -> None:
         f"tool: {NAMED}",
     ],
 )
-def test_the_label_before_a_call_is_not_said(text: str) -> None:
+def test_label_before_a_textual_call_is_not_said(text: str) -> None:
     assert read(f"Wait here.\n{text}\nI look.") == ([("look", BOAT)], "Wait here.\nI look.", ())
 
 
 @pytest.mark.parametrize("as_schema", [True, False])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_call_is_made_whether_or_not_the_server_takes_tools(form: str, as_schema: bool) -> None:
+def test_textual_call_works_with_and_without_tool_support(form: str, as_schema: bool) -> None:
     reply, dropped = apart(f"Wait here.\n{FORMS[form]}", as_schema=as_schema)
     (call,) = reply.tool_calls
     assert (call.name, json.loads(call.arguments)) == ("look", BOAT)
@@ -178,13 +178,13 @@ def test_a_call_is_made_whether_or_not_the_server_takes_tools(form: str, as_sche
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form not in PLAIN])
-def test_no_call_is_said_where_no_tool_is_offered(form: str) -> None:
+def test_textual_call_is_not_said_when_no_tool_is_offered(form: str) -> None:
     assert spoken(FORMS[form]) == ""
     assert spoken(f"Wait here.\n{FORMS[form]}") == "Wait here."
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_call_is_said_while_it_is_written(form: str) -> None:
+def test_textual_call_is_not_said_while_it_is_written(form: str) -> None:
     assert said_early(f"I look. Aye\n{FORMS[form]} Well. Now") == "I look."
     assert said_early(FORMS[form]) == ""
 
@@ -194,11 +194,11 @@ BEFORE_A_CALL = tuple(
     for word in ("call:", "look", "functions", "print", "default_api")
     for end in range(1, len(word) + 1)
 )
-"""What is prose as long as nothing follows it."""
+"""Texts that are prose unless a call follows them."""
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_call_that_is_cut_is_neither_said_nor_run(form: str) -> None:
+def test_cut_textual_call_is_neither_said_nor_run(form: str) -> None:
     for end in range(2, len(FORMS[form])):
         text = f"Wait here.\n{FORMS[form][:end]}"
         calls, said, _ = read(text, is_cut=True)
@@ -207,9 +207,9 @@ def test_a_call_that_is_cut_is_neither_said_nor_run(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_call_of_a_tool_that_is_not_offered_is_left_out_and_named(form: str) -> None:
+def test_textual_call_of_an_unoffered_tool_is_dropped_and_named(form: str) -> None:
     if form in PLAIN:
-        return  # nothing but the name tells that it is a call
+        return  # Only the name shows that it is a call.
     reply, dropped = apart(f"Wait here.\n{FORMS[form].replace('look', 'dance')}")
     assert (reply.tool_calls, spoken(reply.text)) == ((), "Wait here.")
     assert [name.rpartition(".")[2] for name in dropped] == ["dance"]
@@ -226,7 +226,7 @@ def test_a_call_of_a_tool_that_is_not_offered_is_left_out_and_named(form: str) -
     ],
 )
 @pytest.mark.parametrize("as_schema", [True, False])
-def test_a_call_in_a_channel_is_made_and_not_said(text: str, as_schema: bool) -> None:
+def test_textual_call_in_a_channel_is_read_and_not_said(text: str, as_schema: bool) -> None:
     reply, dropped = apart(text, as_schema=as_schema)
     assert [(call.name, json.loads(call.arguments)) for call in reply.tool_calls] == [
         ("look", BOAT)
@@ -251,7 +251,7 @@ def test_a_call_in_a_channel_is_made_and_not_said(text: str, as_schema: bool) ->
         (FORMS["tags of Claude"].replace("</function_calls>", FORMS["tags of Claude"]), 2),
     ],
 )
-def test_several_calls_are_read_in_order(text: str, calls: int) -> None:
+def test_several_textual_calls_are_read_in_order(text: str, calls: int) -> None:
     assert read(text) == ([("look", BOAT)] * calls, "", ())
 
 
@@ -278,7 +278,7 @@ def test_several_calls_are_read_in_order(text: str, calls: int) -> None:
         ),
     ],
 )
-def test_arguments_of_every_kind_are_read(text: str, calls: Any) -> None:
+def test_textual_arguments_of_every_kind_are_read(text: str, calls: Any) -> None:
     assert read(text) == (calls, "", ())
 
 
@@ -298,7 +298,7 @@ def test_arguments_of_every_kind_are_read(text: str, calls: Any) -> None:
         "Wait here.<tool_response>I see a boat.</tool_response>",
     ],
 )
-def test_what_cannot_be_read_is_neither_said_nor_run(text: str) -> None:
+def test_unreadable_textual_call_is_neither_said_nor_run(text: str) -> None:
     calls, said, _ = read(text)
     assert (calls, said) == ([], "Wait here.")
     assert spoken(text) == "Wait here."
@@ -320,33 +320,33 @@ def test_what_cannot_be_read_is_neither_said_nor_run(text: str) -> None:
         "a < b and b > c",
     ],
 )
-def test_prose_is_said_as_it_stands(text: str) -> None:
+def test_prose_is_said_unchanged(text: str) -> None:
     assert spoken(text) == text
     assert read(text) == ([], text, ())
 
 
-def test_a_reply_with_calls_of_its_own_is_left_as_it_is() -> None:
+def test_reply_with_native_calls_is_unchanged() -> None:
     reply = ChatReply(text=FORMS["Qwen"], model="tiny", tool_calls=(a_call(),))
     assert reply_from(reply, TOOLS, request=a_request(), as_schema=False) == (reply, ())
 
 
-def test_ids_of_calls_are_stable() -> None:
+def test_textual_calls_have_stable_ids() -> None:
     first, again = (apart(FORMS["Qwen"] * 2)[0].tool_calls for _ in range(2))
     assert first == again
     assert len({call.id for call in first}) == 2
 
 
-def test_an_answer_of_the_form_may_stand_beside_a_call() -> None:
+def test_schema_answer_may_be_next_to_a_textual_call() -> None:
     reply, _ = apart('{"say": "Wait."}' + FORMS["Mistral"], as_schema=True)
     assert (reply.text, [call.name for call in reply.tool_calls]) == ("Wait.", ["look"])
 
 
-def test_arguments_beside_the_name_of_an_act_are_its_arguments() -> None:
+def test_arguments_next_to_the_name_of_an_act_are_read() -> None:
     reply, _ = apart('{"acts": [{"tool": "look", "at": "boat"}]}', as_schema=True)
     assert [json.loads(call.arguments) for call in reply.tool_calls] == [BOAT]
 
 
-def test_no_more_calls_are_read_than_a_reply_may_have() -> None:
+def test_textual_calls_are_limited_in_number() -> None:
     found = read_calls(f"<tool_call>{NAMED}</tool_call>" * 200 + "More.", OFFERED)
     assert (len(found.calls), found.rest.strip()) == (MOST_BEGINNINGS, "")
 
@@ -377,7 +377,7 @@ def test_no_more_calls_are_read_than_a_reply_may_have() -> None:
         *("<tool_call>look(at='", "```", '<tool_call>{"a\\', "[look(at='b')", "<"),
     ],
 )
-def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
+def test_hostile_textual_calls_cost_linear_time(unit: str) -> None:
     text = unit * (90_000 // len(unit))
     with little_work():
         read_calls(text, OFFERED)
@@ -396,7 +396,7 @@ PIECES = st.sampled_from(
 
 @settings(deadline=None, max_examples=up_to(300))
 @given(st.lists(PIECES, max_size=8).map("".join), st.integers(1, 30), st.booleans())
-def test_what_was_said_early_is_the_start_of_what_is_said_beside_calls(
+def test_early_speech_is_the_start_of_speech_with_textual_calls(
     text: str, size: int, with_tools: bool
 ) -> None:
     start = SpokenStart(["Oren"], early=True)

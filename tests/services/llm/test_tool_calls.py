@@ -1,4 +1,4 @@
-"""Tools go out as they were given; calls come in fit to be sent again, whoever wrote them."""
+"""Test that tools are sent unchanged, and that received calls can be sent again."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def sent(**more: Any) -> dict[str, Any]:
 def reply_with(*calls: Any, content: Any = None) -> Any:
     message = {"content": content, "tool_calls": list(calls)}
     body = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    return OpenAIReply(a_request(), ENDPOINT).whole(body.encode())
+    return OpenAIReply(a_request(), ENDPOINT).read_body(body.encode())
 
 
 def a_written(name: Any = "look", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
@@ -34,10 +34,10 @@ def a_written(name: Any = "look", arguments: Any = "{}", **more: Any) -> dict[st
     } | more
 
 
-# Out
+# Requests
 
 
-def test_tools_go_out_in_the_order_given() -> None:
+def test_tools_keep_their_order() -> None:
     give = ToolSpec(name="give", description="Give\ud83d it.", parameters={"type": "object"})
     functions = [tool["function"] for tool in sent(tools=(LOOK, give))["tools"]]
     assert functions == [
@@ -47,11 +47,11 @@ def test_tools_go_out_in_the_order_given() -> None:
 
 
 @pytest.mark.req("S0-43")
-def test_the_model_is_offered_tools_and_never_made_to_call_one() -> None:
+def test_openai_tools_are_offered_and_never_forced() -> None:
     assert set(sent(tools=(LOOK,))) == {*sent(), "tools"}
 
 
-def test_a_schema_with_half_a_surrogate_pair_goes_out_with_a_question_mark() -> None:
+def test_lone_surrogate_in_a_schema_becomes_a_question_mark() -> None:
     parameters = {"properties": {"at": {"enum": ["a\ud83d", "b"]}, "n\ud83d": {"minimum": 1}}}
     tool = ToolSpec(name="look", description="", parameters=parameters)
     (sent_tool,) = sent(tools=(tool,))["tools"]
@@ -60,24 +60,24 @@ def test_a_schema_with_half_a_surrogate_pair_goes_out_with_a_question_mark() -> 
     }
 
 
-def test_what_is_not_set_is_not_sent() -> None:
+def test_unset_fields_are_not_sent() -> None:
     assert set(sent()) == {"model", "messages", "max_tokens"}
 
 
-def test_the_sampling_goes_out() -> None:
+def test_sampling_fields_are_sent() -> None:
     sampling = Sampling(temperature=0.0, top_p=0.9, stop=("\n",), seed=7)
     body = sent(sampling=sampling)
     chosen = {name: body[name] for name in ("temperature", "top_p", "stop", "seed")}
     assert chosen == {"temperature": 0.0, "top_p": 0.9, "stop": ["\n"], "seed": 7}
 
 
-def test_further_fields_replace_nothing_of_the_request() -> None:
+def test_extra_never_replaces_a_field_of_the_request() -> None:
     extra = {"min_p": 0.1, "messages": [], "model": "other", "tools": ["mine"]}
     body = sent(sampling=Sampling(extra=extra), tools=(LOOK,))
     assert body == {**sent(tools=(LOOK,)), "min_p": 0.1}
 
 
-def test_the_newer_name_of_the_token_limit_replaces_the_older() -> None:
+def test_newer_name_of_the_token_limit_replaces_the_older() -> None:
     body = sent(sampling=Sampling(reply_limit="max_completion_tokens"), max_tokens=90)
     assert "max_tokens" not in body
     assert body["max_completion_tokens"] == 90
@@ -101,9 +101,7 @@ CLOSED = {
         ({**CLOSED, "properties": {"say": {**CLOSED, "required": []}}}, False),
     ],
 )
-def test_a_schema_is_strict_where_strict_servers_would_take_it(
-    schema: dict[str, Any], strict: bool
-) -> None:
+def test_schema_is_strict_if_strict_servers_accept_it(schema: dict[str, Any], strict: bool) -> None:
     assert sent(schema=AnswerSchema(name="act", schema=schema))["response_format"] == {
         "type": "json_schema",
         "json_schema": {"name": "act", "schema": schema, "strict": strict},
@@ -111,23 +109,23 @@ def test_a_schema_is_strict_where_strict_servers_would_take_it(
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[1]", "null", '"x"', "[" * 100_000])
-def test_arguments_that_no_server_can_read_go_out_as_an_object(arguments: str) -> None:
+def test_unreadable_arguments_are_sent_inside_an_object(arguments: str) -> None:
     call = ToolCall(id="c1", name="look", arguments=arguments)
     body = sent(messages=(a_message("assistant", "", tool_calls=(call,)),))
     out = json.loads(body["messages"][0]["tool_calls"][0]["function"]["arguments"])
     assert out == ({"unreadable_arguments": arguments} if arguments else {})
 
 
-def test_readable_arguments_go_out_byte_for_byte() -> None:
+def test_readable_arguments_are_sent_byte_for_byte() -> None:
     call = ToolCall(id="c1", name="look", arguments='{"at":  "Ferry"}')
     body = sent(messages=(a_message("assistant", "", tool_calls=(call,)),))
     assert body["messages"][0]["tool_calls"][0]["function"]["arguments"] == '{"at":  "Ferry"}'
 
 
-# In
+# Replies
 
 
-def test_calls_come_with_an_empty_text() -> None:
+def test_reply_with_calls_may_have_an_empty_text() -> None:
     reply = reply_with(a_written(), a_written("give", '{"to": "Anna"}', id="c2"))
     assert (reply.text, reply.finish_reason) == ("", "tool_calls")
     assert reply.tool_calls == (
@@ -136,7 +134,7 @@ def test_calls_come_with_an_empty_text() -> None:
     )
 
 
-def test_a_text_may_stand_beside_a_call() -> None:
+def test_reply_may_have_text_and_calls() -> None:
     assert reply_with(a_written(), content="One moment.").text == "One moment."
 
 
@@ -150,7 +148,7 @@ def test_a_text_may_stand_beside_a_call() -> None:
         (7, ""),
     ],
 )
-def test_arguments_are_passed_on_as_they_came(written: Any, read: str) -> None:
+def test_arguments_are_passed_on_unchanged(written: Any, read: str) -> None:
     assert reply_with(a_written(arguments=written)).tool_calls[0].arguments == read
 
 
@@ -158,26 +156,26 @@ def test_arguments_are_passed_on_as_they_came(written: Any, read: str) -> None:
     ("written", "read"),
     [("look at", "look_at"), ("", "unnamed"), (None, "unnamed"), ("x" * 99, "x" * 64), ("é", "_")],
 )
-def test_a_name_is_made_one_that_every_provider_takes(written: Any, read: str) -> None:
+def test_tool_name_is_changed_to_accepted_characters(written: Any, read: str) -> None:
     assert reply_with(a_written(written)).tool_calls[0].name == read
 
 
 @pytest.mark.parametrize("calls", [None, "look", {"look": 1}, ["look"], [None]])
-def test_calls_that_are_none_are_not_there(calls: Any) -> None:
+def test_invalid_calls_are_ignored(calls: Any) -> None:
     body = json.dumps({"choices": [{"message": {"content": "Aye.", "tool_calls": calls}}]})
-    reply = OpenAIReply(a_request(), ENDPOINT).whole(body.encode())
+    reply = OpenAIReply(a_request(), ENDPOINT).read_body(body.encode())
     assert reply.tool_calls == ()
 
 
-def test_nothing_said_and_nothing_done_is_rubbish() -> None:
+def test_reply_without_text_and_calls_is_an_error() -> None:
     with pytest.raises(ModelRubbish, match="text is empty"):
         reply_with()
 
 
-def test_a_refusal_is_told() -> None:
+def test_refusal_in_a_reply_is_reported() -> None:
     body = b'{"choices": [{"message": {"content": null, "refusal": "I will not."}}]}'
     with pytest.raises(ModelRubbish, match="the model refused: I will not"):
-        OpenAIReply(a_request(), ENDPOINT).whole(body)
+        OpenAIReply(a_request(), ENDPOINT).read_body(body)
 
 
 LOOKING = WrittenCall(name="look", arguments="{}")
@@ -187,7 +185,7 @@ def ids_of(*written: WrittenCall, **more: Any) -> list[str]:
     return [call.id for call in made_calls(written, a_request(**more))]
 
 
-def test_a_missing_id_is_the_same_each_time_and_another_for_each_call() -> None:
+def test_missing_call_id_is_stable_and_unique() -> None:
     first, second = ids_of(LOOKING, LOOKING)
     assert [first, second] == ids_of(LOOKING, LOOKING)
     assert first != second
@@ -195,18 +193,18 @@ def test_a_missing_id_is_the_same_each_time_and_another_for_each_call() -> None:
     assert first.isalnum()
 
 
-def test_a_missing_id_depends_on_what_was_said_before() -> None:
+def test_missing_call_id_depends_on_the_earlier_messages() -> None:
     assert ids_of(LOOKING) != ids_of(LOOKING, question="Another?")
 
 
 @pytest.mark.parametrize("bad", ["with space", "x" * 65, "é", "a\n"])
-def test_a_malformed_id_is_replaced(bad: str) -> None:
+def test_malformed_call_id_is_replaced(bad: str) -> None:
     (made,) = ids_of(WrittenCall(id=bad, name="look", arguments="{}"))
     assert made != bad
     assert len(made) == 9
 
 
-def test_an_id_that_was_used_before_is_replaced() -> None:
+def test_repeated_call_id_is_replaced() -> None:
     before = (a_message("assistant", "", tool_calls=(a_call("c1"),)),)
     call = WrittenCall(id="c1", name="look", arguments="{}")
     assert ids_of(call) == ["c1"]

@@ -1,4 +1,4 @@
-"""An answer of the form becomes speech and calls; prose stays speech; half an answer is none."""
+"""Test that an answer with tools as text becomes speech and calls."""
 
 import json
 from typing import Any
@@ -22,17 +22,17 @@ def a_reply(text: str, **more: Any) -> ChatReply:
 
 
 def read(reply: ChatReply, said: str = "Hello?") -> ChatReply:
-    """The reply of a model that was told its tools in the prompt."""
+    """Return the reply of a model to which the prompt described the tools."""
     return reply_from(reply, TOOLS, request=a_request(said), as_schema=True)[0]
 
 
 def apart(text: str) -> tuple[str, list[tuple[str, Any]]]:
-    """The speech and the calls of a reply's text."""
+    """Return the speech and the calls in a reply's text."""
     reply = read(a_reply(text))
     return reply.text, [(call.name, json.loads(call.arguments)) for call in reply.tool_calls]
 
 
-def test_an_answer_is_taken_apart() -> None:
+def test_answer_with_tools_as_text_is_split_into_words_and_calls() -> None:
     text = '{"say": "Wait.", "acts": [{"tool": "look", "arguments": {"at": "sea"}}]}'
     assert apart(text) == ("Wait.", [("look", {"at": "sea"})])
 
@@ -49,7 +49,7 @@ def test_an_answer_is_taken_apart() -> None:
         'My answer: {"say": "Aye."}',
     ],
 )
-def test_an_answer_may_have_speech_alone(text: str) -> None:
+def test_answer_may_have_speech_only(text: str) -> None:
     assert apart(text) == ("Aye.", [])
 
 
@@ -64,17 +64,17 @@ def test_an_answer_may_have_speech_alone(text: str) -> None:
         '{"acts": [{"tool": " LOOK ", "arguments": "{}"}]}',
     ],
 )
-def test_an_answer_may_have_calls_alone(text: str) -> None:
+def test_answer_may_have_calls_only(text: str) -> None:
     assert apart(text) == ("", [("look", {})])
 
 
-def test_calls_side_by_side_keep_their_order_and_the_speech_before_them() -> None:
+def test_adjacent_answers_keep_their_order_and_speech() -> None:
     text = 'Wait. {"tool": "look"} {"tool": "give", "arguments": {"item": "rope"}}'
     assert apart(text) == ("Wait.", [("look", {}), ("give", {"item": "rope"})])
 
 
 @pytest.mark.parametrize("text", ["Aye.", "He drew {} there.", 'He wrote {"a": 1} there.', ""])
-def test_prose_is_speech_as_it_stands(text: str) -> None:
+def test_prose_answer_is_speech(text: str) -> None:
     reply = a_reply(text)
     assert read(reply) is reply
 
@@ -97,32 +97,32 @@ def test_prose_is_speech_as_it_stands(text: str) -> None:
         json.dumps({"acts": [{"tool": "look"}] * (MOST_ACTS + 1)}),
     ],
 )
-def test_half_an_answer_is_no_reply(text: str) -> None:
+def test_half_an_answer_is_an_error(text: str) -> None:
     with pytest.raises(ModelRubbish):
         read(a_reply(text))
 
 
-def test_what_is_wrong_with_an_answer_is_told() -> None:
+def test_problem_of_an_answer_with_tools_is_described() -> None:
     with pytest.raises(ModelRubbish) as caught:
         read(a_reply('{"acts": [{"tool": 1}]}'))
     assert str(caught.value) == (
-        "model 'tiny' gave no usable reply: its answer has not the form:"
+        "model 'tiny' gave no usable reply: its answer does not have the required form:"
         " acts.0.tool: Input should be a valid string"
     )
 
 
 @pytest.mark.parametrize("given", ["[1]", '"sea"', "1"])
-def test_arguments_of_wrong_types_are_left_for_the_tool_to_judge(given: str) -> None:
+def test_arguments_of_wrong_types_are_left_to_the_tool(given: str) -> None:
     text = f'{{"tool": "look", "arguments": {given}}}'
     (call,) = read(a_reply(text)).tool_calls
     assert call.arguments == given.strip('"')
 
 
-def test_a_tool_that_is_not_there_is_left_for_others_to_refuse() -> None:
+def test_call_of_an_unknown_tool_is_kept_for_refusal() -> None:
     assert apart('{"tool": "fly", "arguments": {}}') == ("", [("fly", {})])
 
 
-def test_ids_are_stable_and_differ_within_an_answer_and_between_requests() -> None:
+def test_call_ids_are_stable_and_unique() -> None:
     reply = a_reply('{"tool": "look"} {"tool": "look"}')
     seen = [
         tuple(call.id for call in read(reply, said).tool_calls)
@@ -132,13 +132,13 @@ def test_ids_are_stable_and_differ_within_an_answer_and_between_requests() -> No
     assert len({*seen[0], *seen[2]}) == 4
 
 
-def test_native_calls_and_offline_replies_are_left_as_they_are() -> None:
+def test_native_calls_and_offline_replies_are_unchanged() -> None:
     text = '{"say": "Aye."}'
     for reply in (a_reply(text, tool_calls=(a_call(),)), a_reply(text, offline=True)):
         assert read(reply) is reply
 
 
-def test_the_schema_names_each_tool_with_its_own_arguments() -> None:
+def test_schema_names_each_tool_with_its_own_arguments() -> None:
     schema = schema_of(TOOLS)
     assert schema.name == "npc_turn"
     acts = schema.schema["properties"]["acts"]
@@ -149,15 +149,15 @@ def test_the_schema_names_each_tool_with_its_own_arguments() -> None:
     assert schema.schema["required"] == ["say", "acts"]
 
 
-def test_the_schema_is_the_same_in_any_order_of_the_tools() -> None:
+def test_schema_does_not_depend_on_the_order_of_tools() -> None:
     assert schema_of(TOOLS) == schema_of(TOOLS[::-1])
 
 
-def test_without_tools_there_is_only_speech() -> None:
+def test_schema_without_tools_has_only_speech() -> None:
     assert list(schema_of(()).schema["properties"]) == ["say"]
 
 
-def test_a_tool_is_told_with_its_arguments() -> None:
+def test_tool_description_has_its_arguments() -> None:
     assert tool_text(TOOLS).splitlines()[-4:] == [
         "- give: To give.",
         '  arguments: {"item": {"type": "string"}}',
@@ -166,7 +166,7 @@ def test_a_tool_is_told_with_its_arguments() -> None:
     ]
 
 
-def test_a_tool_may_have_no_arguments() -> None:
+def test_tool_may_have_no_arguments() -> None:
     wait = ToolSpec(name="wait", description="To wait.", parameters={})
     assert tool_text([wait]).endswith("- wait: To wait.\n  arguments: {}")
 
@@ -185,7 +185,7 @@ ACTS = st.lists(
 
 @settings(deadline=None)
 @given(SAID, ACTS, st.integers(0, 10_000))
-def test_an_answer_is_whole_or_rubbish_wherever_it_was_cut(
+def test_cut_answer_is_complete_or_an_error(
     said: str, acts: list[dict[str, Any]], kept: int
 ) -> None:
     text = json.dumps({"say": said, "acts": acts}, ensure_ascii=False)
@@ -197,9 +197,7 @@ def test_an_answer_is_whole_or_rubbish_wherever_it_was_cut(
 
 @settings(deadline=None)
 @given(SAID, ACTS)
-def test_what_an_npc_did_is_shown_as_it_would_write_it(
-    said: str, acts: list[dict[str, Any]]
-) -> None:
+def test_earlier_acts_are_shown_in_the_answer_form(said: str, acts: list[dict[str, Any]]) -> None:
     text = json.dumps({"say": said, "acts": acts}, ensure_ascii=False)
     reply = read(a_reply(text))
     done = a_message("assistant", reply.text, tool_calls=reply.tool_calls)

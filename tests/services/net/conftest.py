@@ -1,4 +1,4 @@
-"""A bridge whose results the test takes; the rooms that use it import these fixtures."""
+"""A bridge whose results the test takes. Other folders import these fixtures."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A reactor for tests: what the bridge's thread hands over waits until the test takes it."""
+"""A reactor for tests: calls from the bridge's thread wait until the test makes them."""
 
 import traceback
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 PATIENCE_SECONDS = 60.0
-"""How long a test waits for what comes at once unless the machine is busy."""
+"""How long a test waits for something that normally comes at once."""
 
 
 class Handover:
-    """Keeps calls from other threads; `outcome_of` makes them, in the test's own thread."""
+    """A store of calls from other threads. `outcome_of` makes them in the test's own thread."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
@@ -26,7 +26,7 @@ class Handover:
         self._calls.put((call, args))
 
     def outcome_of(self, deferred: Deferred[Any], within_seconds: float = PATIENCE_SECONDS) -> Any:
-        """What `deferred` comes to: its result, or the exception it fails with."""
+        """Return the outcome of `deferred`: its result, or the exception with which it fails."""
         outcomes: list[Any] = []
         deferred.addBoth(outcomes.append)
         ends = monotonic() + within_seconds
@@ -40,24 +40,24 @@ class Handover:
         return outcome.value if isinstance(outcome, Failure) else outcome
 
     def make_next_call(self, within_seconds: float = PATIENCE_SECONDS) -> None:
-        """Make one call, as soon as it is there."""
+        """Make one call as soon as it arrives."""
         call, args = self._calls.get(timeout=within_seconds)
         call(*args)
 
     def waits_for_a_call(self, within_seconds: float = PATIENCE_SECONDS) -> bool:
-        """Whether a call comes; it is not made yet."""
+        """True if a call arrives. It is not made yet."""
         ends = monotonic() + within_seconds
         while self._calls.empty() and monotonic() < ends:
             sleep(0.005)
         return not self._calls.empty()
 
     def make_waiting_calls(self) -> None:
-        """Make the calls that are there already."""
+        """Make the calls that have arrived."""
         while not self._calls.empty():
             call, args = self._calls.get()
             call(*args)
 
 
 def told_of(problem: BaseException) -> str:
-    """All that a log could show of an exception."""
+    """Return everything that a log could show of an exception."""
     return "".join(traceback.format_exception(problem)) + repr(problem) + repr(vars(problem))

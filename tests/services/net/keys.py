@@ -42,7 +42,7 @@ FORMS = {
 
 
 def pieces_of(text: str, key: str) -> list[str]:
-    """The runs of letters and digits of a form of the key that are in a text."""
+    """Return the runs of letters and digits of a form of the key that occur in a text."""
     size = min(PIECE, len(key))
     found = "".join(one for one in text.lower() if one.isalnum())
     sought = "".join(one for one in key.lower() if one.isalnum())

@@ -1,4 +1,4 @@
-"""A body is closed where it is left."""
+"""Test that an unread body is closed."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """Stands for an answer of httpx2 with a body in chunks; `is_closed` tells how it was left."""
+    """A substitute for a response of httpx2 with a body in chunks.
+
+    `is_closed` says how it ended.
+    """
 
     def __init__(self, *chunks: bytes) -> None:
         self._chunks = chunks
@@ -34,7 +37,7 @@ class Body:
             self.is_closed = True
 
 
-def test_a_body_that_is_too_large_is_closed_before_anybody_is_told() -> None:
+def test_oversized_body_is_closed_before_the_error() -> None:
     body = Body(b"one", b"two")
 
     async def read() -> None:
@@ -45,7 +48,7 @@ def test_a_body_that_is_too_large_is_closed_before_anybody_is_told() -> None:
     asyncio.run(read())
 
 
-def test_a_long_reason_is_closed_where_it_is_left() -> None:
+def test_long_error_body_is_closed_at_the_limit() -> None:
     body = Body(b"x" * LONGEST_REASON_BYTES, b"two")
 
     async def read() -> None:
@@ -61,11 +64,11 @@ def test_a_long_reason_is_closed_where_it_is_left() -> None:
         ("Grüße 🚢".encode(), "Grüße 🚢"),
         ("Grüße".encode("latin-1"), "Grüße"),
         ("„Grüße“ – 5 €".encode("cp1252"), "„Grüße“ – 5 €"),
-        (b"a \x81", "a \ufffd"),  # no character of Windows-1252 either
+        (b"a \x81", "a \ufffd"),  # This byte is no character of Windows-1252 either.
         ("Grüße ".encode() + b"\xe9", "Grüße \ufffd"),
         ("a \ufffd".encode(), "a \ufffd"),
     ],
 )
-def test_what_is_no_utf_8_is_read_as_windows_1252(body: bytes, text: str) -> None:
+def test_text_that_is_no_utf_8_is_read_as_windows_1252(body: bytes, text: str) -> None:
     assert text_in(body) == text
     assert json_value(b'"' + body + b'"') == text

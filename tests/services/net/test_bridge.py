@@ -1,4 +1,4 @@
-"""The thread with the asyncio loop."""
+"""Test the thread that runs asyncio."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,13 +19,14 @@ async def _forever() -> None:
     await asyncio.Event().wait()
 
 
-def test_a_result_is_made_in_the_bridge_and_delivered_outside(
+def test_result_is_made_in_the_bridge_and_delivered_to_the_reactor(
     bridge: AsyncBridge, reactor: Handover
 ) -> None:
     waited_for = Event()
 
     async def thread() -> int:
-        while not waited_for.is_set():  # one that ends before would be handed over from here
+        # A coroutine that ended earlier would be delivered from this thread.
+        while not waited_for.is_set():
             await asyncio.sleep(0.001)
         return get_ident()
 
@@ -36,7 +37,7 @@ def test_a_result_is_made_in_the_bridge_and_delivered_outside(
     assert reactor.called_from == {ran_in}
 
 
-def test_an_exception_is_delivered_as_it_was_raised(bridge: AsyncBridge, reactor: Handover) -> None:
+def test_exception_is_delivered_unchanged(bridge: AsyncBridge, reactor: Handover) -> None:
     async def fails() -> None:
         raise LookupError("nothing here")
 
@@ -45,7 +46,7 @@ def test_an_exception_is_delivered_as_it_was_raised(bridge: AsyncBridge, reactor
     assert str(problem) == "nothing here"
 
 
-def test_what_fails_before_there_is_a_coroutine_is_delivered_too(
+def test_error_before_the_coroutine_exists_is_delivered(
     bridge: AsyncBridge, reactor: Handover
 ) -> None:
     def makes_none() -> None:
@@ -86,14 +87,14 @@ def test_cancelling_a_finished_deferred_changes_nothing(
     assert isinstance(reactor.outcome_of(bridge.run(_thread)), int)
 
 
-def test_no_thread_is_there_before_the_first_run(reactor: Handover) -> None:
+def test_thread_starts_only_with_the_first_run(reactor: Handover) -> None:
     bridge = AsyncBridge(reactor)
     assert not bridge.running
     bridge.stop()
     assert not bridge.running
 
 
-def test_a_stop_ends_the_thread_and_fails_what_waits(
+def test_stop_ends_the_thread_and_fails_waiting_calls(
     bridge: AsyncBridge, reactor: Handover
 ) -> None:
     waiting = bridge.run(_forever)
@@ -102,13 +103,13 @@ def test_a_stop_ends_the_thread_and_fails_what_waits(
     assert isinstance(reactor.outcome_of(waiting), CancelledError)
 
 
-def test_a_stopped_bridge_starts_again(bridge: AsyncBridge, reactor: Handover) -> None:
+def test_stopped_bridge_starts_again(bridge: AsyncBridge, reactor: Handover) -> None:
     for _ in range(3):
         assert isinstance(reactor.outcome_of(bridge.run(_thread)), int)
         bridge.stop()
 
 
-def test_a_stop_awaits_what_was_left_for_it_and_survives_its_failure(
+def test_stop_awaits_its_closers_even_if_one_fails(
     bridge: AsyncBridge, reactor: Handover, caplog: pytest.LogCaptureFixture
 ) -> None:
     closed: list[str] = []
@@ -132,7 +133,7 @@ def test_a_stop_awaits_what_was_left_for_it_and_survives_its_failure(
     assert closed == ["yes"]
 
 
-def test_what_a_coroutine_says_is_heard_in_order_before_its_result(
+def test_reported_values_are_heard_in_order_before_the_result(
     bridge: AsyncBridge, reactor: Handover
 ) -> None:
     heard: list[str] = []
@@ -146,7 +147,7 @@ def test_what_a_coroutine_says_is_heard_in_order_before_its_result(
     assert heard == ["a", "b", "c"]
 
 
-def test_nothing_is_heard_after_a_cancelling(bridge: AsyncBridge, reactor: Handover) -> None:
+def test_nothing_is_heard_after_cancelling(bridge: AsyncBridge, reactor: Handover) -> None:
     heard: list[str] = []
 
     async def says(hear: Callable[[str], None]) -> None:
@@ -165,7 +166,7 @@ def test_nothing_is_heard_after_a_cancelling(bridge: AsyncBridge, reactor: Hando
     assert heard == []
 
 
-def test_who_hears_may_cancel(bridge: AsyncBridge, reactor: Handover) -> None:
+def test_listener_may_cancel(bridge: AsyncBridge, reactor: Handover) -> None:
     heard: list[str] = []
 
     async def says(hear: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Events come out of a stream whole, wherever it is cut and whatever it says it is."""
+"""Test that events are read from a stream, wherever it is cut and whatever its content type."""
 
 import json
 
@@ -14,20 +14,20 @@ def events_of(*chunks: bytes) -> list[str]:
     return [*read, *reader.finish()]
 
 
-def test_an_event_is_whole_at_its_blank_line() -> None:
+def test_event_is_complete_at_its_blank_line() -> None:
     reader = EventReader()
     assert list(reader.feed(b"data: one\n")) == []
     assert list(reader.feed(b"\ndata: two\n\ndata:")) == ["one", "two"]
 
 
-def test_a_stream_cut_at_every_byte_has_the_same_events() -> None:
+def test_stream_cut_at_every_byte_has_the_same_events() -> None:
     stream = "event: x\r\ndata: hé 🚢\r\n\r\n: comment\ndata:two\nid: 7\n\n".encode()
     whole = events_of(stream)
     assert whole == ["hé 🚢", "two"]
     assert events_of(*(stream[at : at + 1] for at in range(len(stream)))) == whole
 
 
-def test_lines_of_data_of_one_event_are_joined() -> None:
+def test_data_lines_of_one_event_are_joined() -> None:
     assert events_of(b"data: {\ndata: }\n\n") == ["{\n}"]
 
 
@@ -41,7 +41,7 @@ def test_lines_of_data_of_one_event_are_joined() -> None:
         b"event: error\ndata:\n\n",
     ],
 )
-def test_events_without_data_and_comments_are_nothing(stream: bytes) -> None:
+def test_comments_and_events_without_data_are_ignored(stream: bytes) -> None:
     assert events_of(stream) == []
 
 
@@ -51,17 +51,17 @@ def test_data_in_latin_1_is_read() -> None:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
-def test_every_line_end_of_the_standard_ends_a_line(end: bytes, size: int) -> None:
+def test_every_line_end_of_the_standard_is_read(end: bytes, size: int) -> None:
     stream = end.join([b"\xef\xbb\xbfdata: one", b"data: more", b"", b": x", b"data:two", b"", b""])
     chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
     assert events_of(*chunks) == ["one\nmore", "two"]
 
 
-def test_a_line_end_cut_in_two_is_one_line_end() -> None:
+def test_split_crlf_is_one_line_end() -> None:
     assert events_of(b"data: one\r", b"", b"\ndata: more\r", b"\n\r", b"\n") == ["one\nmore"]
 
 
-def test_an_event_is_given_out_at_its_cr_without_what_follows() -> None:
+def test_event_is_returned_at_its_cr() -> None:
     assert list(EventReader().feed(b"data: one\r\r")) == ["one"]
 
 
@@ -69,29 +69,29 @@ def test_an_event_is_given_out_at_its_cr_without_what_follows() -> None:
     "stream",
     [b'error: {"code":500}\n\n', b'event: error\ndata: {"code":500}\n\n', b'error: {"code":500}'],
 )
-def test_an_error_of_a_server_is_given_out_as_one(stream: bytes) -> None:
+def test_error_event_is_returned_as_an_error_object(stream: bytes) -> None:
     (data,) = events_of(stream)
     assert json.loads(data) == {"error": '{"code":500}'}
 
 
-def test_a_flood_of_crs_is_too_many_lines() -> None:
+def test_flood_of_crs_is_too_many_lines() -> None:
     with pytest.raises(TooLarge):
         list(EventReader().feed(b"\r" * (MOST_LINES + 1)))
 
 
-def test_the_end_completes_the_last_event() -> None:
+def test_end_of_the_stream_completes_the_last_event() -> None:
     assert events_of(b"data: [DONE]") == ["[DONE]"]
 
 
-def test_an_empty_stream_has_no_events() -> None:
+def test_empty_stream_has_no_events() -> None:
     assert events_of() == []
 
 
-def test_bytes_that_are_no_text_do_not_stop_the_stream() -> None:
+def test_invalid_bytes_do_not_stop_the_stream() -> None:
     assert events_of(b"data: \xff\xfe\n\ndata: two\n\n") == ["ÿþ", "two"]
 
 
-def test_a_long_line_in_tiny_pieces_is_read_in_linear_time() -> None:
+def test_long_line_in_tiny_pieces_costs_linear_time() -> None:
     reader = EventReader()
     for _ in range(300_000):
         assert not list(reader.feed(b"x"))
@@ -117,7 +117,7 @@ def test_a_long_line_in_tiny_pieces_is_read_in_linear_time() -> None:
         ("application/json", b"database", False),
     ],
 )
-def test_a_body_is_a_stream_by_its_first_bytes(
+def test_body_is_a_stream_by_its_first_bytes(
     content_type: str, body: bytes, is_stream: bool, size: int
 ) -> None:
     start = BodyStart(content_type)
@@ -125,7 +125,7 @@ def test_a_body_is_a_stream_by_its_first_bytes(
     assert next(one for one in told if one is not None) is is_stream
 
 
-def test_a_body_without_a_first_byte_is_what_its_type_says() -> None:
+def test_body_without_decisive_bytes_is_judged_by_its_type() -> None:
     assert BodyStart("").is_stream(b" \r\n") is None
     assert BodyStart("text/event-stream").at_the_end()
     assert not BodyStart("application/json").at_the_end()

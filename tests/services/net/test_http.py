@@ -1,4 +1,4 @@
-"""Attempts are made again, later and later, as long as that is worth it and there is time."""
+"""Test that attempts are repeated with growing pauses, while that is useful and in time."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ def test_pauses_double_up_to_a_limit_and_vary(retried: int, chance: float, secon
     assert pause_seconds(retried, after_seconds=None, chance=chance) == seconds
 
 
-def test_who_is_told_to_wait_waits_as_long_and_a_little_more() -> None:
+def test_retry_after_is_waited_for_with_a_random_part() -> None:
     assert pause_seconds(0, after_seconds=2, chance=0) == 2
     assert pause_seconds(0, after_seconds=2, chance=1) == pytest.approx(2.2)
 
@@ -27,7 +27,7 @@ BUSY = FailedAttempt(again=True, after_seconds=0)
 
 
 def tried(*outcomes: str | FailedAttempt, seconds: float = 5, max_retries: int = 2) -> Any:
-    """What attempts with these outcomes come to, and how many were made."""
+    """Return the outcome of attempts with these results, and how many were made."""
     left = list(outcomes)
 
     async def attempt() -> str | FailedAttempt:
@@ -39,24 +39,24 @@ def tried(*outcomes: str | FailedAttempt, seconds: float = 5, max_retries: int =
     return outcome, len(outcomes) - len(left)
 
 
-def test_an_answer_ends_the_attempts() -> None:
+def test_success_ends_the_attempts() -> None:
     assert tried(BUSY, ANSWER, ANSWER) == (ANSWER, 2)
 
 
-def test_the_last_attempts_failure_is_the_outcome() -> None:
+def test_outcome_is_the_failure_of_the_last_attempt() -> None:
     last = FailedAttempt(again=True)
     outcome, attempts = tried(BUSY, BUSY, last)
     assert outcome is last
     assert attempts == 3
 
 
-def test_what_is_no_use_is_not_tried_again() -> None:
+def test_useless_attempt_is_not_repeated() -> None:
     refused = FailedAttempt()
     assert tried(refused, ANSWER) == (refused, 1)
     assert tried(BUSY, ANSWER, max_retries=0)[1] == 1
 
 
-def test_who_has_no_time_for_the_pause_gives_up_at_once() -> None:
+def test_attempts_end_when_there_is_no_time_for_the_pause() -> None:
     began = time.monotonic()
     busy = FailedAttempt(again=True, after_seconds=60)
     assert tried(busy, ANSWER, seconds=50) == (busy, 1)

@@ -1,4 +1,4 @@
-"""A key that a server sends back is never said, shown or stored (issue 14, Low)."""
+"""Test that a key that a server sends back is masked in every form."""
 
 import pytest
 from hypothesis import given
@@ -14,10 +14,11 @@ from tests.services.net.keys import FORMS, KEYS, LONG_KEY, pieces_of
         (form, key)
         for form in FORMS
         for key in KEYS
-        if form != "in halves" or len(key) >= 2 * PIECE + 4  # else half is shorter than a piece
+        # Otherwise half of the key is shorter than a part that is masked.
+        if form != "in halves" or len(key) >= 2 * PIECE + 4
     ],
 )
-def test_a_key_is_hidden_in_each_form(form, key):
+def test_key_is_masked_in_every_form(form, key):
     written = FORMS[form](key)
     masked = KeyMask(key).mask_text(f"Listen: {written} is what you want.")
     assert MASK in masked
@@ -27,7 +28,7 @@ def test_a_key_is_hidden_in_each_form(form, key):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_of_a_stream_the_same_is_heard_letter_by_letter(form):
+def test_stream_fed_letter_by_letter_is_masked_alike(form):
     mask = KeyMask(LONG_KEY)
     text = f"Ask: {FORMS[form](LONG_KEY)}, or {FORMS[form](LONG_KEY)}; aye."
     stream = mask.stream()
@@ -45,7 +46,7 @@ def test_of_a_stream_the_same_is_heard_letter_by_letter(form):
     ),
     cuts=st.lists(st.integers(0, 600), max_size=8),
 )
-def test_a_stream_is_masked_as_the_whole_is_wherever_it_is_cut(parts, cuts):
+def test_stream_is_masked_like_the_whole_text_wherever_it_is_cut(parts, cuts):
     mask, text = KeyMask(LONG_KEY), "".join(parts)
     stream, places = mask.stream(), [0, *sorted(cuts), len(text)]
     heard = [stream.feed(text[a:b]) for a, b in zip(places, [*places[1:], len(text)], strict=True)]
@@ -55,21 +56,21 @@ def test_a_stream_is_masked_as_the_whole_is_wherever_it_is_cut(parts, cuts):
 
 
 @given(text=st.text(alphabet="sk-projQa9 .,", max_size=60))
-def test_a_text_without_a_piece_of_the_key_stays_as_it_is(text):
+def test_text_without_a_part_of_the_key_is_unchanged(text):
     if not pieces_of(text, LONG_KEY) and not pieces_of(text, LONG_KEY[::-1]):
         assert KeyMask(LONG_KEY).mask_text(text) == text
 
 
-def test_what_cannot_be_the_key_is_heard_at_once():
+def test_text_that_cannot_be_the_key_is_released_at_once():
     stream = KeyMask(LONG_KEY).stream()
     assert stream.feed("The ferry is late. Wait!").startswith("The ferry is late. ")
 
 
 @pytest.mark.parametrize("word", ["", "none", "x", "anything", "lm-studio", "not-needed"])
-def test_a_word_that_stands_for_no_key_may_be_said(word):
+def test_placeholder_word_instead_of_a_key_is_not_masked(word):
     said = f"I need not {word}, not anything, none at all."
     assert KeyMask(word).mask_text(said) == said
 
 
-def test_a_server_s_explanation_has_no_key_of_any_length():
+def test_servers_explanation_has_no_key_of_any_length():
     assert SecretText("hush").mask_in("bad key hush") == "bad key ***"

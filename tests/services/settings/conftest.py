@@ -1,4 +1,4 @@
-"""Settings of the game that are changed until the end of a test."""
+"""Fixtures that change settings of the game until the end of a test."""
 
 from tests.store.conftest import settings_of_ai, settings_of_game
 

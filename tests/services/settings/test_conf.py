@@ -1,4 +1,4 @@
-"""Settings: typed, checked at start, and the key from the environment alone."""
+"""Test that settings are typed and checked at the start, with keys only from the environment."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -29,7 +29,7 @@ def key_of_default() -> str:
     return conf().key_of(conf().profiles["default"]).reveal()
 
 
-def test_without_settings_the_game_is_offline_and_has_defaults():
+def test_game_without_settings_is_offline_with_defaults():
     settings = conf()
 
     assert settings.is_offline
@@ -40,7 +40,7 @@ def test_without_settings_the_game_is_offline_and_has_defaults():
 
 
 @pytest.mark.req("S0-12")
-def test_what_is_said_bears_its_time_by_default():
+def test_lines_get_the_time_by_default():
     assert SETTINGS["time_suffix"].default == "game"
 
 
@@ -50,7 +50,7 @@ def test_settings_replace_defaults(settings_of_ai):
     assert (conf().context_tokens, conf().layout, conf().cooldown_seconds) == (4096, "classic", 0)
 
 
-def test_the_environment_wins_over_the_settings(settings_of_ai, monkeypatch):
+def test_environment_takes_precedence_over_settings(settings_of_ai, monkeypatch):
     settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="small")
     monkeypatch.setenv("EVENNIA_AI_BASE_URL", "http://localhost:2/v1")
     monkeypatch.setenv("EVENNIA_AI_MODEL", "large")
@@ -59,7 +59,7 @@ def test_the_environment_wins_over_the_settings(settings_of_ai, monkeypatch):
     assert (conf().base_url, conf().model) == ("http://localhost:2/v1", "large")
 
 
-def test_the_key_comes_from_the_environment_and_is_never_shown(monkeypatch):
+def test_key_comes_from_the_environment_and_is_never_shown(monkeypatch):
     monkeypatch.setenv("EVENNIA_AI_API_KEY", "sk-very-secret")
     conf.cache_clear()
 
@@ -67,7 +67,7 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(monkeypatch):
     assert "secret" not in repr(conf())
 
 
-def test_another_variable_may_hold_the_key(settings_of_ai, monkeypatch):
+def test_another_variable_may_have_the_key(settings_of_ai, monkeypatch):
     settings_of_ai(API_KEY_ENV="HARBOUR_KEY")
     monkeypatch.setenv("HARBOUR_KEY", "sk-other")
     conf.cache_clear()
@@ -75,26 +75,26 @@ def test_another_variable_may_hold_the_key(settings_of_ai, monkeypatch):
     assert key_of_default() == "sk-other"
 
 
-def test_a_relative_card_folder_counts_from_the_game(settings_of_ai, settings_of_game):
+def test_relative_card_folder_is_in_the_game_folder(settings_of_ai, settings_of_game):
     settings_of_game(GAME_DIR="/games/harbour")
     settings_of_ai(CARD_FOLDER="world/people")
 
     assert conf().card_folder == Path("/games/harbour/world/people")
 
 
-def test_a_relative_folder_of_knowledge_counts_from_the_game(settings_of_ai, settings_of_game):
+def test_relative_knowledge_folder_is_in_the_game_folder(settings_of_ai, settings_of_game):
     settings_of_game(GAME_DIR="/games/harbour")
     settings_of_ai(KNOWLEDGE_FOLDER="world/wiki")
     assert conf().knowledge_folder == Path("/games/harbour/world/wiki")
 
 
-def test_an_absolute_card_folder_is_taken(settings_of_ai):
+def test_absolute_card_folder_is_used_unchanged(settings_of_ai):
     settings_of_ai(CARD_FOLDER="/srv/cards")
 
     assert conf().card_folder == Path("/srv/cards")
 
 
-def test_our_own_settings_pass_the_checks():
+def test_settings_of_the_demo_pass_the_checks():
     assert found() == []
 
 
@@ -165,7 +165,7 @@ def test_our_own_settings_pass_the_checks():
         ("MODEL_ROLES", {"speaker": []}, "E027"),
     ],
 )
-def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
+def test_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, check):
     settings_of_ai(**{name: value})
     (message,) = found()
 
@@ -174,12 +174,12 @@ def test_a_wrong_value_fails_at_start_with_a_hint(settings_of_ai, name, value, c
     assert message.hint.startswith("It must be ")
 
 
-def test_the_rules_of_lore_keep_one_speaker_from_taking_all():
+def test_default_lore_rules_limit_each_speaker():
     assert (conf().lore.speaker_share_percent, conf().lore.speaker_matches) == (50, 40)
     assert conf().lore_facts == ()
 
 
-def test_rules_of_lore_that_are_left_out_stay_as_they_are(settings_of_ai):
+def test_missing_lore_rules_keep_their_defaults(settings_of_ai):
     settings_of_ai(LORE={"scan_depth": 6, "speaker_matches": 10, "clock": "seconds"})
     rules = conf().lore
 
@@ -187,26 +187,26 @@ def test_rules_of_lore_that_are_left_out_stay_as_they_are(settings_of_ai):
     assert (rules.speaker_share_percent, rules.recursive) == (50, True)
 
 
-def test_a_limit_of_cards_that_is_left_out_stays_as_it_is(settings_of_ai):
+def test_missing_card_limit_keeps_its_default(settings_of_ai):
     settings_of_ai(CARD_LIMITS={"file_bytes": 4096})
 
     assert conf().card_limits == CardLimits(file_bytes=4096)
 
 
-def test_a_limit_that_is_spelt_wrong_names_the_one_that_was_meant(settings_of_ai):
+def test_misspelt_limit_suggests_the_right_name(settings_of_ai):
     settings_of_ai(CARD_LIMITS={"file_byte": 4096})
 
     with pytest.raises(SettingError, match=r"no limit 'file_byte'; did you mean file_bytes\?"):
         conf()
 
 
-def test_histories_are_compacted_by_a_model_unless_the_game_says_otherwise():
+def test_histories_are_compacted_by_a_model_by_default():
     settings = conf()
 
     assert (settings.compaction, settings.summary_model) == (CompactionSettings(), "")
 
 
-def test_rules_of_compaction_that_are_left_out_stay_as_they_are(settings_of_ai):
+def test_missing_compaction_rules_keep_their_defaults(settings_of_ai):
     settings_of_ai(COMPACTION={"by": "extract", "turn_percent": 90})
 
     rules = CompactionRules(turn_percent=90)
@@ -221,13 +221,13 @@ def test_rules_of_compaction_that_are_left_out_stay_as_they_are(settings_of_ai):
         ({"turn_percent": 50}, "COMPACTION: result, idle and turn percent cannot be"),
     ],
 )
-def test_a_wrong_rule_of_compaction_is_named(settings_of_ai, given, told):
+def test_wrong_compaction_rule_is_named(settings_of_ai, given, told):
     settings_of_ai(COMPACTION=given)
 
     assert told in found()[0].msg
 
 
-def test_the_other_preset_brings_its_own_rules(settings_of_ai):
+def test_preset_sillytavern_brings_its_own_lore_rules(settings_of_ai):
     settings_of_ai(LORE={"rules": "sillytavern"})
 
     assert (conf().lore.rules, conf().lore.scan_depth) == ("sillytavern", 2)
@@ -241,32 +241,32 @@ def test_the_other_preset_brings_its_own_rules(settings_of_ai):
         ("deep", "LORE: must be a dictionary."),
     ],
 )
-def test_a_wrong_rule_of_lore_is_named(settings_of_ai, given, told):
+def test_wrong_lore_rule_is_named(settings_of_ai, given, told):
     settings_of_ai(LORE=given)
 
     assert found()[0].msg == f"EVENNIA_AI_{told}"
     assert found()[0].hint.startswith("It must be a dictionary with rules of lore")
 
 
-def test_an_address_with_a_password_is_not_repeated(settings_of_ai):
+def test_address_with_a_password_is_not_repeated(settings_of_ai):
     settings_of_ai(BASE_URL="http://anna:hunter2@localhost")
 
     assert "hunter2" not in found()[0].msg
 
 
-def test_an_address_without_a_model_is_refused(settings_of_ai):
+def test_address_without_a_model_is_refused(settings_of_ai):
     settings_of_ai(BASE_URL="http://localhost:8000/v1")
 
     assert [m.id for m in found()] == ["evennia_ai.E017"]
 
 
-def test_a_reply_that_leaves_no_room_is_refused(settings_of_ai):
+def test_reply_that_leaves_the_prompt_no_tokens_is_refused(settings_of_ai):
     settings_of_ai(CONTEXT_TOKENS=1000, REPLY_TOKENS=1000)
 
     assert [m.id for m in found()] == ["evennia_ai.E018"]
 
 
-def test_a_misspelt_setting_is_warned_of(settings_of_ai):
+def test_misspelt_setting_gives_a_warning(settings_of_ai):
     settings_of_ai(CONTEXT_TOKNES=4096)
     (message,) = found()
 
@@ -281,12 +281,12 @@ def test_wrong_settings_are_never_used(settings_of_ai):
         conf()
 
 
-# Profiles of models, and who asks which
+# Profiles of models, and which roles use them
 
 CHEAP = {"cheap": {"base_url": "http://localhost:1/v1", "model": "small"}}
 
 
-def test_the_settings_without_a_name_make_the_profile_default(settings_of_ai):
+def test_unnamed_settings_make_the_profile_default(settings_of_ai):
     settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large", REPLY_TOKENS=200)
     profile = conf().profiles["default"]
 
@@ -298,32 +298,32 @@ def test_the_settings_without_a_name_make_the_profile_default(settings_of_ai):
     )
 
 
-def test_every_role_asks_the_default_profile_unless_the_game_says_otherwise():
+def test_every_role_uses_the_default_profile_by_default():
     assert set(conf().model_roles.values()) == {("default",)}
 
 
-def test_a_prompt_may_have_what_the_speakers_model_takes(settings_of_ai):
+def test_prompt_limit_follows_the_speakers_model(settings_of_ai):
     cheap = {**CHEAP["cheap"], "context_tokens": 4096}
     settings_of_ai(PROFILES={"cheap": cheap}, MODEL_ROLES={"speaker": ["cheap", "default"]})
 
     assert conf().limit_tokens == 4096 - 400
 
 
-def test_a_role_of_which_nothing_is_said_asks_those_of_the_speaker(settings_of_ai):
+def test_role_without_setting_uses_the_speakers_profiles(settings_of_ai):
     settings_of_ai(PROFILES=CHEAP, MODEL_ROLES={"speaker": ["cheap", "default"]})
 
     assert conf().model_roles["planner"] == ("cheap", "default")
     assert not conf().is_offline
 
 
-def test_a_role_has_its_own_profiles(settings_of_ai):
+def test_role_uses_its_own_profiles(settings_of_ai):
     settings_of_ai(PROFILES=CHEAP, MODEL_ROLES={"decider": "cheap"})
 
     assert conf().model_roles["decider"] == ("cheap",)
     assert conf().model_roles["speaker"] == ("default",)
 
 
-def test_a_model_for_summaries_alone_is_the_default_profile_with_another_model(settings_of_ai):
+def test_summary_model_makes_a_profile_from_default(settings_of_ai):
     settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large", SUMMARY_MODEL="small")
     (name,) = conf().model_roles["summariser"]
 
@@ -332,7 +332,7 @@ def test_a_model_for_summaries_alone_is_the_default_profile_with_another_model(s
     assert conf().model_roles["speaker"] == ("default",)
 
 
-def test_each_profile_has_the_key_whose_variable_it_names(settings_of_ai, monkeypatch):
+def test_profile_has_the_key_whose_variable_it_names(settings_of_ai, monkeypatch):
     settings_of_ai(PROFILES={"cheap": {**CHEAP["cheap"], "api_key_env": "CHEAP_KEY"}})
     monkeypatch.setenv("EVENNIA_AI_API_KEY", "sk-default")
     monkeypatch.setenv("CHEAP_KEY", "sk-cheap")
@@ -343,7 +343,7 @@ def test_each_profile_has_the_key_whose_variable_it_names(settings_of_ai, monkey
     assert "sk-" not in repr(conf())
 
 
-def test_a_profile_elsewhere_is_not_sent_the_key_of_default(settings_of_ai, monkeypatch):
+def test_profile_elsewhere_does_not_get_the_key_of_default(settings_of_ai, monkeypatch):
     settings_of_ai(PROFILES=CHEAP)
     monkeypatch.setenv("EVENNIA_AI_API_KEY", "sk-default")
     conf.cache_clear()
@@ -381,11 +381,11 @@ def test_a_profile_elsewhere_is_not_sent_the_key_of_default(settings_of_ai, monk
         (
             {"PROFILES": {"cheap": {**CHEAP["cheap"], "context_tokens": 300}}},
             "E030",
-            "Profile 'cheap' leaves the prompt no room: its reply_tokens 400 are not fewer than",
+            "Profile 'cheap' leaves no tokens for the prompt: its reply_tokens 400 are not",
         ),
     ],
 )
-def test_profiles_that_contradict_something_fail_at_start(settings_of_ai, given, check, told):
+def test_contradictory_profiles_fail_at_start(settings_of_ai, given, check, told):
     settings_of_ai(**given)
     (message,) = found()
 
@@ -394,7 +394,7 @@ def test_profiles_that_contradict_something_fail_at_start(settings_of_ai, given,
     assert message.hint
 
 
-def test_a_key_that_is_missing_is_warned_of(settings_of_ai, monkeypatch):
+def test_missing_key_gives_a_warning(settings_of_ai, monkeypatch):
     monkeypatch.delenv("CHEAP_KEY", raising=False)
     cheap = {**CHEAP["cheap"], "api_key_env": "CHEAP_KEY"}
     settings_of_ai(PROFILES={"cheap": cheap}, MODEL_ROLES={"speaker": "cheap"})
@@ -404,7 +404,7 @@ def test_a_key_that_is_missing_is_warned_of(settings_of_ai, monkeypatch):
     assert message.msg == "Profile 'cheap': the environment has no CHEAP_KEY."
 
 
-def test_a_key_under_another_name_that_is_missing_is_warned_of(settings_of_ai, monkeypatch):
+def test_missing_key_with_another_name_gives_a_warning(settings_of_ai, monkeypatch):
     monkeypatch.delenv("HARBOUR_KEY", raising=False)
     settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large", API_KEY_ENV="HARBOUR_KEY")
 
@@ -417,7 +417,7 @@ def test_a_key_under_another_name_that_is_missing_is_warned_of(settings_of_ai, m
     "address",
     ["http://models.example/v1", "http://10.0.0.7:8080/v1", "http://[fe80::1]/v1", "http://box/v1"],
 )
-def test_a_key_that_others_can_read_on_its_way_is_warned_of(settings_of_ai, monkeypatch, address):
+def test_key_sent_unencrypted_gives_a_warning(settings_of_ai, monkeypatch, address):
     monkeypatch.setenv("HARBOUR_KEY", "sk-1")
     settings_of_ai(BASE_URL=address, MODEL="large", API_KEY_ENV="HARBOUR_KEY")
     (message,) = found()
@@ -436,36 +436,36 @@ def test_a_key_that_others_can_read_on_its_way_is_warned_of(settings_of_ai, monk
         "http://[::1]:8080/v1",
     ],
 )
-def test_a_key_that_nobody_can_read_on_its_way_is_not(settings_of_ai, monkeypatch, address):
+def test_key_sent_encrypted_gives_no_warning(settings_of_ai, monkeypatch, address):
     monkeypatch.setenv("HARBOUR_KEY", "sk-1")
     settings_of_ai(BASE_URL=address, MODEL="large", API_KEY_ENV="HARBOUR_KEY")
 
     assert found() == []
 
 
-def test_a_server_without_a_key_may_be_anywhere(settings_of_ai, monkeypatch):
+def test_server_without_key_may_be_anywhere(settings_of_ai, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     settings_of_ai(BASE_URL="http://models.example/v1", MODEL="large")
 
     assert found() == []
 
 
-def test_a_server_that_needs_no_key_is_not_warned_of(settings_of_ai):
+def test_server_that_needs_no_key_gives_no_warning(settings_of_ai):
     settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large")
 
     assert found() == []
 
 
-def test_profiles_that_no_speaker_asks_are_warned_of(settings_of_ai):
+def test_profiles_unused_by_the_speaker_give_a_warning(settings_of_ai):
     settings_of_ai(PROFILES=CHEAP)
     (message,) = found()
 
     assert message.id == "evennia_ai.W003"
-    assert "NPCs speak without a model, though there are profiles: cheap." in message.msg
+    assert "NPCs speak without a model, although there are profiles: cheap." in message.msg
 
 
-def test_a_setting_is_declared_at_one_field_and_nowhere_else():
-    """A new one is a field of the model, and a row of the page that tests/docs compares with it."""
+def test_setting_is_declared_in_exactly_one_field():
+    """A new setting is one field of the model. tests/docs compares it with its row on the page."""
     settings = conf()
     named = {field.name for field in fields(settings)} - {"game_folder", "api_keys"}
 

@@ -1,4 +1,4 @@
-"""The setting of search by meaning, and what it needs."""
+"""Test the setting for searches by meaning, and what it requires."""
 
 from typing import Any
 
@@ -22,14 +22,16 @@ def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
     monkeypatch.setattr("evennia_ai.services.settings.conf.missing_packages", lambda: packages)
 
 
-def test_a_game_that_sets_nothing_searches_by_words_alone(monkeypatch: Any) -> None:
+def test_game_searches_by_words_only_by_default(monkeypatch: Any) -> None:
     without(monkeypatch, "tokenizers")
 
     assert conf().knowledge_embeddings is False
     assert told() == []
 
 
-def test_what_is_missing_is_told_with_what_to_type(monkeypatch: Any, settings_of_ai: Any) -> None:
+def test_missing_package_for_embeddings_is_reported_with_the_install_command(
+    monkeypatch: Any, settings_of_ai: Any
+) -> None:
     without(monkeypatch, "tokenizers", "safetensors")
     settings_of_ai(KNOWLEDGE_EMBEDDINGS=True)
 
@@ -38,7 +40,7 @@ def test_what_is_missing_is_told_with_what_to_type(monkeypatch: Any, settings_of
     assert 'pip install "evennia-ai[embeddings]"' in problem
 
 
-def test_where_all_is_installed_it_is_on(monkeypatch: Any, settings_of_ai: Any) -> None:
+def test_embeddings_are_on_when_all_is_installed(monkeypatch: Any, settings_of_ai: Any) -> None:
     without(monkeypatch)
     settings_of_ai(KNOWLEDGE_EMBEDDINGS=True)
 
@@ -46,14 +48,14 @@ def test_where_all_is_installed_it_is_on(monkeypatch: Any, settings_of_ai: Any) 
     assert conf().knowledge_embeddings is True
 
 
-def test_what_is_neither_on_nor_off_is_refused(settings_of_ai: Any) -> None:
+def test_embeddings_value_other_than_true_or_false_is_refused(settings_of_ai: Any) -> None:
     settings_of_ai(KNOWLEDGE_EMBEDDINGS="yes")
 
     (problem,) = told()
     assert "True or False" in problem
 
 
-def test_memories_by_meaning_need_the_same(monkeypatch: Any, settings_of_ai: Any) -> None:
+def test_memories_by_meaning_need_the_same_packages(monkeypatch: Any, settings_of_ai: Any) -> None:
     without(monkeypatch, "tokenizers")
     settings_of_ai(MEMORY={"by_meaning": True})
 

@@ -1,4 +1,4 @@
-"""What a game needs that has Evennia by itself, and evennia_ai without the extra `game`."""
+"""Test a game in which evennia_ai is installed without the extra `game`."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def told(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> list[str]:
         (A_WIKI, "wiki 'isle'"),
     ],
 )
-def test_a_server_that_cannot_be_asked_is_an_error_with_what_to_type(
+def test_missing_http_client_is_an_error_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch, settings_of_ai: Any, values: dict[str, Any], asked: str
 ) -> None:
     settings_of_ai(**values)
@@ -38,5 +38,5 @@ def test_a_server_that_cannot_be_asked_is_an_error_with_what_to_type(
     assert told(monkeypatch, installed=True) == []
 
 
-def test_a_game_that_asks_no_server_needs_no_http_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_game_without_servers_needs_no_http_client(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(monkeypatch, installed=False) == []

@@ -1,4 +1,4 @@
-"""Settings: how often NPCs look something up, and whether vaults are kept."""
+"""Test the settings for searches of NPCs and for vaults."""
 
 import pytest
 from django.core import checks
@@ -18,11 +18,11 @@ def found() -> list[checks.CheckMessage]:
     return [m for m in checks.run_checks() if (m.id or "").startswith("evennia_ai.")]
 
 
-def test_vaults_are_kept_and_the_budget_is_the_usual_one_unless_the_game_says_else():
+def test_vaults_are_kept_and_the_budget_is_usual_by_default():
     assert (conf().knowledge_vault, conf().knowledge_budget) == (True, DEFAULT_SEARCH_BUDGET)
 
 
-def test_what_the_game_says_counts(settings_of_ai):
+def test_search_settings_of_the_game_are_used(settings_of_ai):
     settings_of_ai(KNOWLEDGE_VAULT=False, KNOWLEDGE_BUDGET={"calls": 3, "free": 2})
 
     assert conf().knowledge_vault is False
@@ -30,7 +30,7 @@ def test_what_the_game_says_counts(settings_of_ai):
     assert found() == []
 
 
-def test_a_budget_that_contradicts_itself_is_warned_of_and_not_used(settings_of_ai):
+def test_contradictory_search_budget_gives_a_warning_and_is_ignored(settings_of_ai):
     settings_of_ai(KNOWLEDGE_BUDGET={"calls": 3, "free": 3})
     (message,) = found()
 
@@ -43,7 +43,7 @@ def test_a_budget_that_contradicts_itself_is_warned_of_and_not_used(settings_of_
     ("name", "value", "check"),
     [("KNOWLEDGE_VAULT", "no", "E058"), ("KNOWLEDGE_BUDGET", 10, "E059")],
 )
-def test_what_is_of_another_kind_stops_the_start(settings_of_ai, name, value, check):
+def test_search_setting_of_a_wrong_type_stops_the_start(settings_of_ai, name, value, check):
     settings_of_ai(**{name: value})
     (message,) = found()
 

@@ -1,4 +1,4 @@
-"""The settings of limits and of watching: what they may be, and what they come to."""
+"""Test the settings for limits, logs, metrics and traces."""
 
 from typing import Any
 
@@ -24,18 +24,18 @@ def told(check: str) -> list[str]:
     return [f"{one.message} {one.hint}" for one in setting_problems() if one.id == check]
 
 
-def test_a_game_that_sets_nothing_is_not_watched() -> None:
+def test_game_is_not_watched_by_default() -> None:
     read = conf()
     assert (read.log_llm_requests, read.metrics_port, read.traces) == ("", 0, Tracing())
     assert read.limits == Quotas()
 
 
-def test_limits_are_read(settings_of_ai: Any) -> None:
+def test_limits_are_read_from_the_settings(settings_of_ai: Any) -> None:
     settings_of_ai(LIMITS={"player": {"calls_per_minute": 3}})
     assert conf().limits.player.calls_per_minute == 3
 
 
-def test_a_limit_that_cannot_be_is_told(settings_of_ai: Any) -> None:
+def test_impossible_limit_is_reported(settings_of_ai: Any) -> None:
     settings_of_ai(LIMITS={"player": {"calls": 3}})
     (problem,) = told("E042")
     assert problem.startswith("EVENNIA_AI_LIMITS.player: there is no limit 'calls'")
@@ -45,13 +45,13 @@ def test_a_limit_that_cannot_be_is_told(settings_of_ai: Any) -> None:
     ("given", "mode"),
     [(False, ""), (True, "preview"), ("full", "full"), ("0", ""), ("1", "preview")],
 )
-def test_the_log_of_requests_has_a_mode(settings_of_ai: Any, given: Any, mode: str) -> None:
+def test_request_log_has_a_mode(settings_of_ai: Any, given: Any, mode: str) -> None:
     settings_of_ai(LOG_LLM_REQUESTS=given)
     assert conf().log_llm_requests == mode
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_the_environment_switches_the_log_on(
+def test_environment_switches_the_request_log_on(
     monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "1")
@@ -59,25 +59,27 @@ def test_the_environment_switches_the_log_on(
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_a_wrong_variable_is_told_as_one(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_wrong_log_mode_in_the_environment_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
     monkeypatch.setenv(variable, "perhaps")
     (problem,) = told("E045")
     assert "(from the environment) 'perhaps' is not allowed" in problem
 
 
 @pytest.mark.parametrize("given", [1, None, "all"])
-def test_another_mode_of_the_log_is_refused(settings_of_ai: Any, given: Any) -> None:
+def test_unknown_log_mode_is_refused(settings_of_ai: Any, given: Any) -> None:
     settings_of_ai(LOG_LLM_REQUESTS=given)
     assert told("E045")
 
 
 @pytest.mark.parametrize("given", [-1, 70_000, "9100"])
-def test_a_port_that_cannot_be_is_refused(settings_of_ai: Any, given: Any) -> None:
+def test_impossible_port_is_refused(settings_of_ai: Any, given: Any) -> None:
     settings_of_ai(METRICS_PORT=given)
     assert told("E046")
 
 
-def test_traces_have_a_place_and_no_content_by_default(settings_of_ai: Any) -> None:
+def test_traces_are_off_and_without_content_by_default(settings_of_ai: Any) -> None:
     settings_of_ai(TRACES={"to": "world.traces.exporter"})
     assert conf().traces == Tracing(to="world.traces.exporter", with_content=False)
 
@@ -91,7 +93,7 @@ def test_traces_have_a_place_and_no_content_by_default(settings_of_ai: Any) -> N
         ({"content": 1}, "EVENNIA_AI_TRACES.content: must be True or False, not 1"),
     ],
 )
-def test_traces_that_cannot_be_are_told(settings_of_ai: Any, given: Any, problem: str) -> None:
+def test_impossible_traces_are_reported(settings_of_ai: Any, given: Any, problem: str) -> None:
     settings_of_ai(TRACES=given)
     (message,) = told("E047")
     assert message.startswith(problem)

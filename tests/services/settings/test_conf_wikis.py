@@ -1,4 +1,4 @@
-"""Settings: the wikis that are knowledge bases, and the encyclopedia."""
+"""Test the settings for wikis that are knowledge bases, and for Wikipedia."""
 
 import pytest
 from django.core import checks
@@ -22,11 +22,11 @@ def found() -> list[checks.CheckMessage]:
     return [m for m in checks.run_checks() if (m.id or "").startswith("evennia_ai.")]
 
 
-def test_no_wiki_and_no_encyclopedia_is_asked_unless_the_game_says_so():
+def test_no_wiki_and_no_wikipedia_is_used_by_default():
     assert (conf().knowledge_wikis, conf().knowledge_wikipedia) == ({}, "")
 
 
-def test_a_wiki_is_a_site_under_the_key_of_its_base(settings_of_ai):
+def test_wiki_is_a_site_with_the_key_of_its_base(settings_of_ai):
     settings_of_ai(KNOWLEDGE_WIKIS={"harbour": {"api": API, "namespaces": {"Sources": 102}}})
 
     assert conf().knowledge_wikis == {
@@ -35,7 +35,7 @@ def test_a_wiki_is_a_site_under_the_key_of_its_base(settings_of_ai):
     assert found() == []
 
 
-def test_the_password_comes_from_the_environment_and_is_never_shown(settings_of_ai, monkeypatch):
+def test_wiki_password_comes_from_the_environment_and_is_never_shown(settings_of_ai, monkeypatch):
     monkeypatch.setenv("HARBOUR_WIKI_PASSWORD", "hunter2-of-the-wiki")
     settings_of_ai(KNOWLEDGE_WIKIS={"harbour": WITH_BOT})
 
@@ -43,7 +43,7 @@ def test_the_password_comes_from_the_environment_and_is_never_shown(settings_of_
     assert "hunter2" not in repr(conf())
 
 
-def test_a_password_that_others_can_read_on_its_way_is_warned_of(settings_of_ai, monkeypatch):
+def test_wiki_password_sent_unencrypted_gives_a_warning(settings_of_ai, monkeypatch):
     monkeypatch.setenv("HARBOUR_WIKI_PASSWORD", "hunter2-of-the-wiki")
     site = {**WITH_BOT, "api": "http://wiki.example/api.php"}
     settings_of_ai(KNOWLEDGE_WIKIS={"harbour": site})
@@ -53,7 +53,7 @@ def test_a_password_that_others_can_read_on_its_way_is_warned_of(settings_of_ai,
     assert message.msg.startswith("The wiki 'harbour' is sent its password over plain http")
 
 
-def test_a_password_that_is_not_there_is_warned_of(settings_of_ai):
+def test_missing_wiki_password_gives_a_warning(settings_of_ai):
     settings_of_ai(KNOWLEDGE_WIKIS={"harbour": WITH_BOT})
     (message,) = found()
 
@@ -80,7 +80,7 @@ def test_a_password_that_is_not_there_is_warned_of(settings_of_ai):
         ({"harbour": {"api": API, "user_agent": "two\nlines"}}, "plain ASCII on one line"),
     ],
 )
-def test_a_wrong_wiki_is_told_without_what_may_be_a_password(settings_of_ai, given, told):
+def test_wrong_wiki_is_reported_without_a_possible_password(settings_of_ai, given, told):
     settings_of_ai(KNOWLEDGE_WIKIS=given)
     (message,) = found()
 
@@ -91,7 +91,7 @@ def test_a_wrong_wiki_is_told_without_what_may_be_a_password(settings_of_ai, giv
 
 
 @pytest.mark.parametrize("given", ["en.wikipedia.org", "http://anna:hunter2@wiki.example", None])
-def test_a_wrong_address_of_the_encyclopedia_is_refused(settings_of_ai, given):
+def test_wrong_address_of_wikipedia_is_refused(settings_of_ai, given):
     settings_of_ai(KNOWLEDGE_WIKIPEDIA=given)
     (message,) = found()
 

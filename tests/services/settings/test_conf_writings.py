@@ -1,4 +1,4 @@
-"""Settings: how much NPCs may write."""
+"""Test the settings for how much NPCs may write."""
 
 import pytest
 from django.core import checks
@@ -18,11 +18,11 @@ def found() -> list[checks.CheckMessage]:
     return [m for m in checks.run_checks() if (m.id or "").startswith("evennia_ai.")]
 
 
-def test_npcs_write_as_much_as_is_usual_unless_the_game_says_else():
+def test_limits_of_writings_have_defaults():
     assert conf().writings == WritingLimits(characters=2000, most=20, a_day=5)
 
 
-def test_what_the_game_says_counts(settings_of_ai):
+def test_limits_of_writings_can_be_set(settings_of_ai):
     settings_of_ai(WRITINGS={"most": 0, "characters": 8000})
     assert conf().writings == WritingLimits(characters=8000, most=0, a_day=5)
     assert found() == []
@@ -38,7 +38,7 @@ def test_what_the_game_says_counts(settings_of_ai):
         ({"a_day": True}, "WRITINGS.a_day: must be a whole number from 0"),
     ],
 )
-def test_what_cannot_be_stops_the_start(settings_of_ai, value, told):
+def test_impossible_limits_of_writings_stop_the_start(settings_of_ai, value, told):
     settings_of_ai(WRITINGS=value)
     (message,) = found()
     assert message.id == "evennia_ai.E070"

@@ -1,4 +1,4 @@
-"""What the check of a PostgreSQL says, with a real one."""
+"""Test the check of a PostgreSQL database, with a real one."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 
 
 def problem(address: str):
-    """What is wrong with the database at an address."""
+    """Return what is wrong with the database at an address."""
     from django.db import connections
     from django.db.utils import ConnectionHandler
 
@@ -27,32 +27,32 @@ def problem(address: str):
         assert "default" in connections
 
 
-def test_a_database_that_can_hold_a_game_has_no_problem(cluster):
+def test_usable_database_has_no_problem(cluster):
     assert problem(cluster.make("fit")) is None
 
 
-def test_a_server_that_is_away_is_told_with_what_to_look_at(cluster):
+def test_unreachable_database_server_is_reported_with_advice(cluster):
     found = problem("postgres://evennia_ai@127.0.0.1:1/fit")
 
-    assert "PostgreSQL cannot be asked" in found.message
+    assert "PostgreSQL cannot be reached" in found.message
     assert "pg_lsclusters" in found.hint
 
 
-def test_another_encoding_is_told(cluster):
+def test_wrong_database_encoding_is_reported(cluster):
     address = cluster.make("latin", more="ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'")
 
     assert "is encoded as LATIN1" in problem(address).message
 
 
-def test_an_old_server_is_told(cluster, monkeypatch):
+def test_old_database_server_is_reported(cluster, monkeypatch):
     monkeypatch.setattr(problems, "OLDEST", 99)
 
     assert "is older than 99" in problem(cluster.make("old")).message
 
 
-def test_a_user_who_may_make_no_tables_is_told(cluster):
+def test_database_user_without_right_to_create_tables_is_reported(cluster):
     cluster.do("CREATE ROLE guest LOGIN")
     cluster.make("foreign")
 
     address = f"postgres://guest@127.0.0.1:{cluster.port}/foreign"
-    assert "may make no tables" in problem(address).message
+    assert "may not create tables" in problem(address).message

@@ -1,4 +1,4 @@
-"""Builds pages and drafts for tests."""
+"""Build pages and drafts for tests."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""A stub of a wiki, a bridge whose results the test takes, and the wiki as a knowledge base."""
+"""A stub of a wiki, a bridge, and the wiki as a knowledge base."""
 
-# ruff: noqa: F811 - fixtures of another room
+# ruff: noqa: F811 - fixtures of another folder
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +21,7 @@ Outcome = Callable[[Any], Any]
 
 @pytest.fixture
 def outcome(reactor: Handover) -> Outcome:
-    """What an answer of the base comes to: its result, or the exception it fails with."""
+    """Return the outcome of a request to the base: its result, or its exception."""
     return lambda answer: reactor.outcome_of(answer, within_seconds=30)
 
 
@@ -34,7 +34,7 @@ def wiki() -> Iterator[StubWiki]:
 
 @pytest.fixture
 def base(wiki: StubWiki, bridge: AsyncBridge) -> Making:
-    """Makes the knowledge base `harbour` of the stub's pages; it does not try twice."""
+    """A function that makes the knowledge base `harbour` from the stub's pages, without retries."""
 
     def made(**values: Any) -> MediaWikiBackend:
         wanted = {"key": "harbour", "api": wiki.api, "max_retries": 0, **values}
@@ -45,5 +45,5 @@ def base(wiki: StubWiki, bridge: AsyncBridge) -> Making:
 
 @pytest.fixture
 def editor(base: Making) -> MediaWikiBackend:
-    """The knowledge base, with somebody who may edit."""
+    """The knowledge base, with an account that may edit."""
     return base(user="Admin@game", password=SecretText(PASSWORD))

@@ -1,7 +1,7 @@
-"""A real MediaWiki for tests: Debian's packages, a folder of its own, PHP's own web server.
+"""A real MediaWiki for tests: Debian's packages, its own folder, and PHP's own web server.
 
-Where the packages cannot be had, the tests are skipped with the reason, and in continuous
-integration they fail with it.
+If the packages are missing, the tests are skipped with the reason; in continuous integration they
+fail.
 """
 
 import json
@@ -43,9 +43,9 @@ $wgJobRunRate = 0;
 
 
 class RealWiki:
-    """A wiki that runs, empty but for its main page.
+    """A running wiki, empty except for its main page.
 
-    `remember` keeps what it has; `forget` takes it back to what was kept last.
+    `remember` saves its state, and `forget` restores the last saved state.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,20 +57,20 @@ class RealWiki:
         self._process = self._started(port)
 
     def site(self, key: str = "harbour", **values: object) -> Site:
-        """How the game reaches it, as somebody who may edit."""
+        """Return the site for the game, with an account that may edit."""
         wanted = {"user": BOT, "password": SecretText(BOT_PASSWORD), **values}
         return Site(key=key, api=f"{self.address}/api.php", **wanted)
 
     def remember(self) -> None:
-        """Keep the wiki as it is now."""
+        """Save the current state of the wiki."""
         shutil.copytree(self._data, self._folder / "kept", dirs_exist_ok=True)
 
     def forget(self) -> None:
-        """Make the wiki as it was kept."""
+        """Restore the saved state of the wiki."""
         shutil.copytree(self._folder / "kept", self._data, dirs_exist_ok=True)
 
     def comment_of(self, revision: str) -> str:
-        """What an edit said about itself."""
+        """Return the summary of an edit."""
         asked = f"action=query&prop=revisions&rvprop=comment&revids={revision}"
         address = f"{self.address}/api.php?{asked}&format=json&formatversion=2"
         with urlopen(address, timeout=300) as answer:
@@ -78,7 +78,7 @@ class RealWiki:
         return comment
 
     def close(self) -> None:
-        """End the server and wait for its end."""
+        """Stop the server, and wait for its end."""
         self._process.terminate()
         self._process.wait(timeout=START_SECONDS)
 

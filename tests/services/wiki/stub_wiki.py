@@ -1,7 +1,7 @@
 """A wiki's API on loopback that answers from a dictionary, or behaves as badly as a test wants.
 
-A behaviour is what the server does with one request; those given are used in order, and after the
-last one it answers from its pages again.
+A behaviour says what the server does with one request. The given behaviours are used in order; then
+it answers from its pages again.
 """
 
 import json
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Silence."""
+        """Log nothing."""
 
     def _serve(self, query: str) -> None:
         self.asked = dict(parse_qsl(query, keep_blank_values=True))
@@ -59,11 +59,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Silence: a client that goes away is what the tests are about."""
+        """Log nothing, because clients that disconnect are what the tests are about."""
 
 
 class StubWiki:
-    """The wiki; `requests` holds the parameters of what arrived, `texts` its pages."""
+    """The stub of a wiki. `requests` has the parameters that arrived, `texts` its pages."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, str]] = []
@@ -94,7 +94,7 @@ class StubWiki:
         return self._behaviours.pop(0) if self._behaviours else usual
 
     def asked_for(self, **wanted: str) -> list[dict[str, str]]:
-        """The requests that had these parameters."""
+        """Return the requests that had these parameters."""
         return [one for one in self.requests if wanted.items() <= one.items()]
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class StubWiki:
 
 
 def usual(handler: Handler) -> None:
-    """Answer as a wiki does."""
+    """Answer like a real wiki."""
     answers(_answer(handler.stub, handler.asked))(handler)
 
 
@@ -114,7 +114,7 @@ def answers(answer: Any, **headers: str) -> Behaviour:
 
 
 def refuses(code: str, info: str = "Not now.", **headers: str) -> Behaviour:
-    """Answer with an error as the API has them, under the status of success."""
+    """Answer with an error in the API's format, with the status of success."""
     return answers({"error": {"code": code, "info": info}}, **headers)
 
 
@@ -123,12 +123,12 @@ def sends(body: bytes, *, status: int = 200, **headers: str) -> Behaviour:
 
 
 def stalls(handler: Handler) -> None:
-    """Accept the request and say nothing."""
+    """Accept the request and send nothing."""
     handler.stub.released.wait(10)
 
 
 def hangs_up(handler: Handler) -> None:
-    """Close the connection without a word."""
+    """Close the connection without an answer."""
     handler.close_connection = True
 
 

@@ -1,4 +1,4 @@
-"""Whatever a wiki does, the game goes on and is told in words what happened."""
+"""Test that the game continues and reports what happened, whatever a wiki does."""
 
 import json
 
@@ -29,7 +29,9 @@ def _a_page(wiki: StubWiki) -> None:
     wiki.texts["Ferry"] = "It crosses at dawn."
 
 
-def test_a_wiki_that_is_not_there_is_named(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_unreachable_wiki_is_named_in_the_error(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
     backend = base(api="http://127.0.0.1:9/api.php")
     problem = outcome(backend.fetch([FERRY]))
     assert isinstance(problem, BackendError)
@@ -59,7 +61,7 @@ def test_a_wiki_that_is_not_there_is_named(wiki: StubWiki, base: Making, outcome
         (hangs_up, "broke off the connection"),
     ],
 )
-def test_a_bad_answer_is_told(
+def test_bad_answer_of_a_wiki_is_reported(
     wiki: StubWiki, base: Making, outcome: Outcome, behaviour: object, told: str
 ) -> None:
     wiki.behaves(behaviour)
@@ -68,7 +70,7 @@ def test_a_bad_answer_is_told(
     assert told in str(problem)
 
 
-def test_no_redirect_is_followed(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_redirect_of_a_wiki_is_not_followed(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     elsewhere = StubWiki()
     wiki.behaves(sends(b"", status=302, Location=elsewhere.api))
     outcome(base(user="Admin@game", password=SecretText(PASSWORD)).fetch([FERRY]))
@@ -76,15 +78,15 @@ def test_no_redirect_is_followed(wiki: StubWiki, base: Making, outcome: Outcome)
     assert elsewhere.requests == []
 
 
-def test_a_silent_wiki_is_not_waited_for(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_silent_wiki_fails_at_the_time_limit(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
     wiki.behaves(stalls)
     problem = outcome(base(request_seconds=0.2).fetch([FERRY]))
     assert "did not answer for 0.2 seconds" in str(problem)
 
 
-def test_all_attempts_together_have_their_time(
-    wiki: StubWiki, base: Making, outcome: Outcome
-) -> None:
+def test_all_attempts_share_one_time_limit(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     wiki.behaves(stalls, stalls, stalls, stalls)
     backend = base(request_seconds=10, whole_seconds=0.3, max_retries=3)
     assert "did not answer within 0.3 seconds" in str(outcome(backend.fetch([FERRY])))
@@ -101,7 +103,7 @@ def test_all_attempts_together_have_their_time(
         hangs_up,
     ],
 )
-def test_what_may_be_better_in_a_moment_is_asked_again(
+def test_temporary_failure_is_retried(
     wiki: StubWiki, base: Making, outcome: Outcome, behaviour: object
 ) -> None:
     wiki.behaves(behaviour)
@@ -110,7 +112,7 @@ def test_what_may_be_better_in_a_moment_is_asked_again(
 
 
 @pytest.mark.parametrize("behaviour", [sends(b"", status=404), refuses("readonly"), sends(b"no")])
-def test_what_will_be_the_same_is_not_asked_again(
+def test_permanent_failure_is_not_retried(
     wiki: StubWiki, base: Making, outcome: Outcome, behaviour: object
 ) -> None:
     wiki.behaves(behaviour)
@@ -118,32 +120,28 @@ def test_what_will_be_the_same_is_not_asked_again(
     assert len(wiki.requests) == 1
 
 
-def test_a_wiki_that_wants_an_hour_gets_none(
+def test_wiki_that_asks_for_an_hour_is_not_waited_for(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.behaves(sends(b"", status=429, Retry_After="3600"))
     assert "status 429" in str(outcome(base(max_retries=3).fetch([FERRY])))
 
 
-def test_every_request_asks_to_be_turned_away_while_the_wiki_lags(
+def test_every_request_asks_to_be_refused_while_the_wiki_lags(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     outcome(base().fetch([FERRY]))
     assert {one["maxlag"] for one in wiki.requests} == {"5"}
 
 
-def test_an_answer_that_goes_on_in_circles_ends(
-    wiki: StubWiki, base: Making, outcome: Outcome
-) -> None:
+def test_circular_continuation_is_stopped(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     circle = answers({"continue": {"apcontinue": "A", "continue": "-||"}, "query": {}})
     wiki.behaves(usual, circle, circle, circle)
     assert "the same continuation twice" in str(outcome(base().listed("Main")))
 
 
 @pytest.mark.long
-def test_an_answer_without_an_end_is_given_up(
-    wiki: StubWiki, base: Making, outcome: Outcome
-) -> None:
+def test_endless_continuation_is_stopped(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     further = [answers({"continue": {"apcontinue": str(number)}}) for number in range(250)]
     wiki.behaves(usual, *further)
     assert "200 parts of an answer" in str(outcome(base().listed("Main")))
@@ -160,14 +158,16 @@ def test_an_answer_without_an_end_is_given_up(
         {"query": {"pages": [{"title": 5, "ns": "0", "pageid": True}], "redirects": [{"from": 1}]}},
     ],
 )
-def test_an_answer_of_another_form_is_no_page(
+def test_answer_of_another_form_has_no_page(
     wiki: StubWiki, base: Making, outcome: Outcome, junk: object
 ) -> None:
     wiki.behaves(usual, answers(junk))
     assert outcome(base().fetch([FERRY])) == [None]
 
 
-def test_no_error_tells_the_password(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_wiki_error_never_shows_the_password(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
     echo = json.dumps({"error": {"code": "x", "info": f"You sent {PASSWORD} to me"}}).encode()
     wiki.behaves(usual, sends(echo))
     problem = outcome(base(user="Admin@game", password=SecretText(PASSWORD)).fetch([FERRY]))
@@ -175,7 +175,7 @@ def test_no_error_tells_the_password(wiki: StubWiki, base: Making, outcome: Outc
     assert PASSWORD not in told_of(problem)
 
 
-def test_a_request_that_fails_takes_no_password_into_the_error(
+def test_failing_request_has_no_password_in_its_error(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.behaves(usual, hangs_up)
@@ -184,14 +184,12 @@ def test_a_request_that_fails_takes_no_password_into_the_error(
     assert problem.__context__ is None
 
 
-def test_a_login_that_is_refused_is_told(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_refused_login_is_reported(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     problem = outcome(base(user="Admin@game", password=SecretText("wrong")).fetch([FERRY]))
     assert "does not let 'Admin@game' in: Wrong password." in str(problem)
 
 
-def test_who_was_logged_out_logs_in_again(
-    wiki: StubWiki, editor: MediaWikiBackend, outcome: Outcome
-) -> None:
+def test_lost_login_is_repeated(wiki: StubWiki, editor: MediaWikiBackend, outcome: Outcome) -> None:
     outcome(editor.fetch([FERRY]))
     wiki.behaves(refuses("assertuserfailed"))
     (page,) = outcome(editor.fetch([FERRY]))
@@ -199,7 +197,7 @@ def test_who_was_logged_out_logs_in_again(
     assert len(wiki.asked_for(action="login")) == 2
 
 
-def test_a_stale_token_is_made_anew(
+def test_stale_token_is_replaced(
     wiki: StubWiki, editor: MediaWikiBackend, outcome: Outcome
 ) -> None:
     outcome(editor.write(a_draft("Tower")))
@@ -209,7 +207,7 @@ def test_a_stale_token_is_made_anew(
 
 
 @pytest.mark.parametrize("behaviour", [sends(b"", status=500), hangs_up])
-def test_an_edit_of_which_nothing_is_known_is_not_sent_again(
+def test_edit_with_unknown_outcome_is_not_sent_again(
     wiki: StubWiki, base: Making, outcome: Outcome, behaviour: object
 ) -> None:
     backend = base(max_retries=3)
@@ -220,7 +218,7 @@ def test_an_edit_of_which_nothing_is_known_is_not_sent_again(
     assert len(wiki.asked_for(action="edit")) == 1
 
 
-def test_an_edit_that_takes_too_long_may_have_been_made(
+def test_edit_over_the_time_limit_may_have_been_made(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     backend = base(whole_seconds=0.3)
@@ -230,7 +228,7 @@ def test_an_edit_that_takes_too_long_may_have_been_made(
     assert "within 0.3 seconds; it is not known whether the page was written" in str(problem)
 
 
-def test_questions_at_the_same_time_find_out_about_the_wiki_once(
+def test_simultaneous_first_questions_ask_for_namespaces_once(
     wiki: StubWiki, editor: MediaWikiBackend, outcome: Outcome
 ) -> None:
     together = [editor.fetch([FERRY]) for _ in range(5)]
@@ -239,7 +237,7 @@ def test_questions_at_the_same_time_find_out_about_the_wiki_once(
     assert len(wiki.asked_for(action="login")) == 1
 
 
-def test_a_wiki_that_was_down_is_asked_anew(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_wiki_that_was_down_is_asked_again(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     backend = base()
     wiki.behaves(sends(b"", status=500))
     assert isinstance(outcome(backend.fetch([FERRY])), BackendError)
@@ -247,7 +245,7 @@ def test_a_wiki_that_was_down_is_asked_anew(wiki: StubWiki, base: Making, outcom
     assert page is not None
 
 
-def test_an_edit_that_was_surely_not_made_is_sent_again(
+def test_edit_that_certainly_failed_is_sent_again(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     backend = base(max_retries=1)
@@ -256,7 +254,7 @@ def test_an_edit_that_was_surely_not_made_is_sent_again(
     assert outcome(backend.write(a_draft("Tower"))).name == page_name("Tower")
 
 
-def test_the_base_goes_on_after_the_bridge_was_stopped(
+def test_base_works_again_after_its_bridge_was_stopped(
     reactor: Handover, base: Making, outcome: Outcome
 ) -> None:
     backend = base()
@@ -267,7 +265,7 @@ def test_the_base_goes_on_after_the_bridge_was_stopped(
     assert page is not None
 
 
-def test_a_closed_base_opens_again(base: Making, outcome: Outcome) -> None:
+def test_closed_base_opens_again(base: Making, outcome: Outcome) -> None:
     backend = base()
     outcome(backend.fetch([FERRY]))
     backend.close()

@@ -1,4 +1,4 @@
-"""Search of a wiki: words alone are asked for, and what is found is put in order here."""
+"""Test searches of a wiki: which words are sent, and how the results are ranked."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def words_asked(wiki: StubWiki) -> set[str]:
     return {one["srsearch"] for one in wiki.asked_for(list="search")}
 
 
-def test_the_page_with_more_of_the_words_comes_first(
+def test_page_with_more_of_the_words_is_ranked_first(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts |= {"Oren": "He keeps salt.", "Mill": "Salt in barrels.", "Ferry": "A boat."}
@@ -22,7 +22,7 @@ def test_the_page_with_more_of_the_words_comes_first(
     assert hits[0].score > hits[1].score
 
 
-def test_no_more_pages_come_than_were_wanted(
+def test_search_returns_at_most_the_wanted_number_of_pages(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts |= {f"Page {number}": "salt" for number in range(5)}
@@ -31,7 +31,7 @@ def test_no_more_pages_come_than_were_wanted(
     assert [hit.page.name.full for hit in hits] == ["Page 0", "Page 1"]
 
 
-def test_a_word_is_asked_for_with_its_other_forms(
+def test_word_is_searched_with_its_other_forms(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     outcome(base().search("Whose ferries, boats and café"))
@@ -50,7 +50,7 @@ def test_a_word_is_asked_for_with_its_other_forms(
         "+a -b <c >d",
     ],
 )
-def test_no_sign_of_a_query_reaches_the_wiki(
+def test_search_operators_of_a_query_do_not_reach_the_wiki(
     wiki: StubWiki, base: Making, outcome: Outcome, query: str
 ) -> None:
     outcome(base().search(query))
@@ -59,24 +59,26 @@ def test_no_sign_of_a_query_reaches_the_wiki(
     assert asked == asked.casefold()
 
 
-def test_a_query_without_words_asks_nothing(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_query_without_words_sends_no_request(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
     assert outcome(base().search('?! "" ...')) == []
     assert wiki.asked_for(list="search") == []
 
 
-def test_a_short_word_is_asked_for_where_there_is_no_other(
+def test_short_word_is_sent_only_without_longer_ones(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     outcome(base().search("the pie"))
     assert words_asked(wiki) == {"the pie", "the", "pie"}
 
 
-def test_a_single_word_takes_two_searches(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_single_word_takes_two_searches(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     outcome(base().search("ferry"))
     assert sorted(one["srwhat"] for one in wiki.asked_for(list="search")) == ["text", "title"]
 
 
-def test_a_long_query_asks_for_six_words(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_long_query_sends_six_words(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     outcome(base().search(" ".join(f"word{number:04}" for number in range(10_000))))
     assert len(words_asked(wiki)) == 7
 
@@ -91,7 +93,7 @@ def test_only_the_wanted_namespaces_are_searched(
     }
 
 
-def test_a_wiki_that_searches_no_titles_is_searched_by_text(
+def test_wiki_without_title_search_is_searched_by_text(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts["Mill"] = "Salt."
@@ -106,7 +108,7 @@ def test_a_wiki_that_searches_no_titles_is_searched_by_text(
     assert hit.page.name == page_name("Mill")
 
 
-def test_a_page_found_under_two_names_is_one_hit(
+def test_page_found_under_two_names_is_one_hit(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts |= {"Mill": "Salt.", "Old Mill": ""}
@@ -128,7 +130,7 @@ def small(wiki: StubWiki) -> StubWiki:
 
 
 @pytest.mark.parametrize("query", ["cafe", "BRANDIES", "渡船", "grey lady"])
-def test_a_small_wiki_is_searched_as_the_games_own_pages_are(
+def test_small_wiki_is_searched_like_the_games_own_pages(
     small: StubWiki, base: Making, outcome: Outcome, query: str
 ) -> None:
     hits = outcome(base().search(query))
@@ -136,13 +138,13 @@ def test_a_small_wiki_is_searched_as_the_games_own_pages_are(
     assert small.asked_for(list="search") == []
 
 
-def test_a_small_wiki_is_searched_in_the_wanted_namespaces(
+def test_small_wiki_is_searched_in_the_wanted_namespaces(
     small: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     assert outcome(base().search("salt", namespaces=["Main"])) == []
 
 
-def test_a_wiki_that_grew_is_asked_to_search(
+def test_wiki_that_became_large_is_searched_by_itself(
     small: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     small.texts |= {f"Page {number}": "Fog." for number in range(301)}
@@ -151,7 +153,7 @@ def test_a_wiki_that_grew_is_asked_to_search(
     assert [hit.page.name.full for hit in hits] == ["Café"]
 
 
-def test_all_pages_come_where_they_are_short_enough_together(
+def test_all_pages_are_returned_if_they_are_short_enough(
     small: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     del small.texts["Grey Lady"]

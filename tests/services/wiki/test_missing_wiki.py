@@ -1,4 +1,4 @@
-"""Tests without their wiki are skipped aloud, and fail where nothing may be skipped."""
+"""Test that tests without a wiki are skipped with a reason, or fail if nothing may be skipped."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def _missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(NOTHING_SKIPPED, raising=False)
 
 
-def test_without_its_packages_a_test_is_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_without_a_mediawiki_is_skipped_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(pytest.skip.Exception, match=WHY):
         RealWiki(tmp_path)
 
 
-def test_in_continuous_integration_it_fails_with_the_reason(
+def test_without_a_mediawiki_fails_in_continuous_integration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NOTHING_SKIPPED, "1")

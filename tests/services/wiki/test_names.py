@@ -1,4 +1,4 @@
-"""Names: what our pages are called in a wiki, and its pages by us."""
+"""Test that names of pages are translated between a wiki and us."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ NAMES = names_of(GERMAN, {"Sources": 102})
         ("Talk:Instructions:Interview", 3001, "Instructions Diskussion:Interview"),
     ],
 )
-def test_a_page_has_its_name_there_and_back(ours: str, number: int, theirs: str) -> None:
+def test_page_name_is_translated_to_the_wiki_and_back(ours: str, number: int, theirs: str) -> None:
     assert NAMES.title_of(page_name(ours)) == theirs
     assert NAMES.name_of(number, theirs) == page_name(ours)
 
@@ -50,21 +50,21 @@ def test_a_page_has_its_name_there_and_back(ours: str, number: int, theirs: str)
         *("Talk:Talk:Ferry", "Talk:User:Anna", "Talk:Sources:"),
     ],
 )
-def test_a_title_never_leads_into_other_namespaces(title: str) -> None:
+def test_title_never_leads_into_another_namespace(title: str) -> None:
     assert NAMES.title_of(page_name(title)) is None
 
 
-def test_pages_of_other_namespaces_are_none_of_ours() -> None:
+def test_pages_of_other_namespaces_are_ignored() -> None:
     assert NAMES.name_of(2, "Benutzer:Anna") is None
     assert NAMES.name_of(8, "MediaWiki:Common.js") is None
 
 
-def test_a_page_that_we_would_take_for_another_is_none_of_ours() -> None:
+def test_page_with_an_ambiguous_title_is_ignored() -> None:
     names = names_of({"query": {"namespaces": {"0": {"id": 0, "name": ""}}}}, {})
     assert names.name_of(0, "Sources:Ledger") is None
 
 
-def test_a_wiki_without_sources_has_no_pages_of_that_kind() -> None:
+def test_wiki_without_sources_has_no_source_pages() -> None:
     names = names_of({"query": {"namespaces": {"0": {"id": 0, "name": ""}}}}, {})
     assert names.title_of(page_name("Sources:Ledger")) is None
     assert names.title_of(page_name("Talk:Ferry")) is None
@@ -72,7 +72,7 @@ def test_a_wiki_without_sources_has_no_pages_of_that_kind() -> None:
     assert names.numbers_of("Talk") == {}
 
 
-def test_a_wiki_that_tells_no_namespaces_has_an_encyclopedia_at_least() -> None:
+def test_wiki_without_namespaces_has_an_encyclopedia() -> None:
     names = names_of({}, {"Sources": 102})
     assert names.numbers_of("Main") == {0: ""}
     assert names.numbers_of("Sources") == {}
@@ -89,13 +89,13 @@ def test_a_wiki_that_tells_no_namespaces_has_an_encyclopedia_at_least() -> None:
         ("Diskussion:Ferry", "Talk:Ferry"),
     ],
 )
-def test_a_link_leads_to_our_page(link: str, leads_to: str) -> None:
+def test_link_of_the_wiki_leads_to_our_page(link: str, leads_to: str) -> None:
     assert NAMES.linked(page_name(link)) == page_name(leads_to)
 
 
-def test_a_link_to_a_user_leads_nowhere() -> None:
+def test_link_to_a_user_leads_nowhere() -> None:
     assert NAMES.linked(PageName(namespace="Main", title="Benutzer:Anna")) is None
 
 
-def test_talk_is_found_in_three_places() -> None:
+def test_talk_pages_are_in_three_namespaces() -> None:
     assert NAMES.numbers_of("Talk") == {1: "", 3001: "Instructions:", 103: "Sources:"}

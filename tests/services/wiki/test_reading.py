@@ -1,4 +1,4 @@
-"""Pages of a wiki: many at a time, as they are now, and kept by their revision."""
+"""Test that pages of a wiki are read in batches, in their newest revision, and cached."""
 
 import logging
 
@@ -13,7 +13,7 @@ def names(*titles: str) -> list:
     return [page_name(title) for title in titles]
 
 
-def test_pages_come_in_the_order_they_were_asked_for(
+def test_pages_have_the_order_of_the_requested_names(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts |= {"Ferry": "A boat.", "Sources:Ledger": "Salt.", "Talk:Ferry": "Really?"}
@@ -28,7 +28,7 @@ def test_pages_come_in_the_order_they_were_asked_for(
     ]
 
 
-def test_a_page_has_the_name_and_the_revision_it_really_has(
+def test_page_has_its_real_name_and_revision(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts["Ferry"] = "A boat."
@@ -37,13 +37,15 @@ def test_a_page_has_the_name_and_the_revision_it_really_has(
     assert (page.name, page.base, page.revision) == (page_name("Ferry"), "harbour", "101")
 
 
-def test_redirects_in_a_circle_lead_nowhere(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_circular_redirects_lead_nowhere(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     round_about = [{"from": "A", "to": "B"}, {"from": "B", "to": "A"}]
     wiki.behaves(usual, answers({"query": {"redirects": round_about, "pages": []}}))
     assert outcome(base().fetch(names("A"))) == [None]
 
 
-def test_metadata_and_links_are_read(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_metadata_and_links_of_a_page_are_read(
+    wiki: StubWiki, base: Making, outcome: Outcome
+) -> None:
     wiki.texts["Ferry"] = (
         '<nowiki>{"summary": "A boat.", "requires": ["Sources talk:Ledger"]}</nowiki>\n'
         "From [[Old Harbour]], as [[Sources talk:Ledger|told]]; [[User:Anna]] [[Category:Boats]]"
@@ -54,7 +56,7 @@ def test_metadata_and_links_are_read(wiki: StubWiki, base: Making, outcome: Outc
     assert page.links == tuple(names("Old Harbour", "Talk:Sources:Ledger"))
 
 
-def test_a_page_whose_metadata_are_broken_is_its_text(
+def test_page_with_broken_metadata_has_only_its_text(
     wiki: StubWiki, base: Making, outcome: Outcome, caplog: pytest.LogCaptureFixture
 ) -> None:
     wiki.texts["Ferry"] = "---\nsummary: [\n---\nA boat of [[Oren]]."
@@ -65,7 +67,7 @@ def test_a_page_whose_metadata_are_broken_is_its_text(
     assert "'harbour': page Ferry is read as plain text" in caplog.text
 
 
-def test_a_text_of_any_length_is_a_page_of_bounded_length(
+def test_text_of_any_length_becomes_a_page_of_limited_length(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts["Ferry"] = "x" * 1_000_000
@@ -73,7 +75,7 @@ def test_a_text_of_any_length_is_a_page_of_bounded_length(
     assert len(page.body) == 400_000
 
 
-def test_a_hundred_and_twenty_pages_take_three_requests_each_way(
+def test_hundred_and_twenty_pages_take_three_requests(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     titles = [f"Page {number}" for number in range(120)]
@@ -84,7 +86,7 @@ def test_a_hundred_and_twenty_pages_take_three_requests_each_way(
     assert len(wiki.asked_for(prop="revisions")) == 3
 
 
-def test_what_was_read_is_not_read_again(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_page_read_before_is_not_read_again(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     wiki.texts |= {"Ferry": "A boat.", "Mill": "Flour."}
     backend = base()
     outcome(backend.fetch(names("Ferry")))
@@ -92,7 +94,7 @@ def test_what_was_read_is_not_read_again(wiki: StubWiki, base: Making, outcome: 
     assert [one["revids"] for one in wiki.asked_for(prop="revisions")] == ["101", "102"]
 
 
-def test_what_changed_is_read_at_once(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_changed_page_is_read_again_at_once(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     wiki.texts["Ferry"] = "A boat."
     backend = base()
     outcome(backend.fetch(names("Ferry")))
@@ -101,7 +103,7 @@ def test_what_changed_is_read_at_once(wiki: StubWiki, base: Making, outcome: Out
     assert page.body == "A wreck in the mud."
 
 
-def test_what_was_read_is_bounded(
+def test_page_cache_is_limited(
     wiki: StubWiki, base: Making, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evennia_ai.services.wiki.reading.MOST_KEPT", 1)
@@ -113,16 +115,14 @@ def test_what_was_read_is_bounded(
     assert [one["revids"] for one in wiki.asked_for(prop="revisions")] == ["101|102", "101"]
 
 
-def test_a_text_that_the_wiki_hides_is_no_page(
-    wiki: StubWiki, base: Making, outcome: Outcome
-) -> None:
+def test_text_hidden_by_the_wiki_is_no_page(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     wiki.texts["Ferry"] = "A boat."
     hidden = {"revid": 101, "slots": {"main": {"texthidden": True}}}
     wiki.behaves(usual, usual, answers({"query": {"pages": [{"revisions": [hidden]}]}}))
     assert outcome(base().fetch(names("Ferry"))) == [None]
 
 
-def test_an_answer_in_two_parts_is_one(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_answer_in_two_parts_is_joined(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     told = [{"ns": 0, "title": title} for title in ("Ferry", "Mill")]
     first = {"query": {"allpages": told[:1]}, "continue": {"apcontinue": "Mill"}}
     wiki.behaves(usual, answers(first), answers({"query": {"allpages": told[1:]}}))
@@ -130,14 +130,14 @@ def test_an_answer_in_two_parts_is_one(wiki: StubWiki, base: Making, outcome: Ou
     assert [one.get("apcontinue") for one in wiki.asked_for(list="allpages")] == [None, "Mill"]
 
 
-def test_a_title_of_another_namespace_is_not_asked_for(
+def test_title_of_another_namespace_is_not_requested(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     assert outcome(base().fetch(names("User:Anna"))) == [None]
     assert wiki.asked_for(prop="info") == []
 
 
-def test_a_title_in_another_case_is_searched_for(
+def test_title_in_another_case_is_searched_for(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts |= {"Old Harbour": "Stone.", "Old Harbour Tales": "Lies."}
@@ -146,7 +146,7 @@ def test_a_title_in_another_case_is_searched_for(
     assert page.name == page_name("Old Harbour")
 
 
-def test_a_redirect_in_another_case_is_searched_for(
+def test_redirect_in_another_case_is_searched_for(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     wiki.texts |= {"Ferry": "A boat.", "Old Ferry": ""}
@@ -156,22 +156,20 @@ def test_a_redirect_in_another_case_is_searched_for(
     assert page.name == page_name("Ferry")
 
 
-def test_an_alias_is_searched_for(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
+def test_alias_is_searched_for(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     wiki.texts["Ferry"] = '<nowiki>{"aliases": ["The Grey Lady"]}</nowiki>\nA boat.'
     wiki.found = ["Ferry"]
     (page,) = outcome(base().fetch(names("the grey lady")))
     assert page.name == page_name("Ferry")
 
 
-def test_links_of_pages_are_told_page_by_page(
-    wiki: StubWiki, base: Making, outcome: Outcome
-) -> None:
+def test_links_are_returned_page_by_page(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     wiki.texts |= {"Ferry": "[[Mill]] [[Oren]] [[Mill]]", "Mill": ""}
     links = outcome(base().linking(names("Ferry", "Mill", "Nowhere")))
     assert links == [tuple(names("Mill", "Oren")), (), ()]
 
 
-def test_the_game_calls_itself_as_the_site_says(
+def test_requests_have_the_user_agent_of_the_site(
     wiki: StubWiki, base: Making, outcome: Outcome
 ) -> None:
     outcome(base(user_agent="harbour-game (anna@example.org)").fetch(names("Ferry")))

@@ -1,6 +1,6 @@
-"""A real MediaWiki as a knowledge base: what every backend does, and the demo's wiki in it.
+"""Test a real MediaWiki as a knowledge base, with the tests of all backends and the demo's pages.
 
-Needs Debian's packages, see `real_wiki.py`; each test has a wiki as it was at the first.
+It needs Debian's packages, see `real_wiki.py`. Each test begins with the same state of the wiki.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealWiki]:
 
 @pytest.fixture(scope="module")
 def filled(installed: RealWiki) -> RealWiki:
-    """The wiki with the pages of the suite."""
+    """The wiki with the pages of the shared tests."""
     reactor = Handover()
     bridge = AsyncBridge(reactor)
     backend = MediaWikiBackend("harbour", installed.site(), bridge)
@@ -53,7 +53,7 @@ def backend(filled: RealWiki, bridge: AsyncBridge) -> MediaWikiBackend:
 
 
 class OnAWiki(BackendSuite):
-    """The suite, where answers come later."""
+    """The shared tests of backends, with answers that come later."""
 
     @pytest.fixture
     def told(self, reactor: Handover) -> Callable[[Any], Any]:
@@ -67,22 +67,22 @@ class OnAWiki(BackendSuite):
 
 
 class TestSmallWiki(OnAWiki):
-    """A wiki that is read whole and searched here."""
+    """A wiki that is read completely and searched here."""
 
 
 class TestLargeWiki(OnAWiki):
-    """A wiki that is asked to search, in its own way."""
+    """A wiki that searches by itself."""
 
     @pytest.fixture(autouse=True)
     def _large(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("evennia_ai.services.wiki.finding.SMALL_PAGES", 0)
 
-    def test_word_in_a_script_without_blanks_is_found(self, found):
-        """By how a run of it begins, which is all that this wiki has an index of."""
+    def test_word_in_a_script_without_spaces_is_found(self, found):
+        """The word is found by the start of a run without spaces, which is all that is indexed."""
         assert found("清晨") == ["渡口"]
 
 
-def test_a_conflict_tells_who_changed_the_page(backend: MediaWikiBackend, outcome: Outcome) -> None:
+def test_conflict_names_who_changed_the_page(backend: MediaWikiBackend, outcome: Outcome) -> None:
     first = outcome(backend.write(a_draft("Pier", "Old planks.")))
     outcome(backend.write(a_draft("Pier", "New planks.", was=first.revision)))
     problem = outcome(backend.write(a_draft("Pier", "My planks.", was=first.revision)))
@@ -91,28 +91,26 @@ def test_a_conflict_tells_who_changed_the_page(backend: MediaWikiBackend, outcom
     assert "nothing was written" in str(problem)
 
 
-def test_a_page_that_is_gone_is_not_written_over(
-    backend: MediaWikiBackend, outcome: Outcome
-) -> None:
+def test_deleted_page_is_not_written_over(backend: MediaWikiBackend, outcome: Outcome) -> None:
     problem = outcome(backend.write(a_draft("Nowhere", "Fog.", was="7")))
     assert "has no page 'Nowhere' any more" in str(problem)
 
 
-def test_an_edit_tells_who_approved_it(
+def test_edit_summary_names_who_approved_it(
     filled: RealWiki, backend: MediaWikiBackend, outcome: Outcome
 ) -> None:
     page = outcome(backend.write(a_draft("Pier", "Old planks.")))
     assert filled.comment_of(page.revision) == "for a test (approved by Anna)"
 
 
-def test_nobody_writes_the_pages_that_govern_the_wiki(
+def test_pages_that_govern_the_wiki_are_never_written(
     backend: MediaWikiBackend, outcome: Outcome
 ) -> None:
     problem = outcome(backend.write(a_draft("MediaWiki:Common.js", "alert()")))
     assert "can have no page 'MediaWiki:Common.js'" in str(problem)
 
 
-def test_a_redirect_is_written_as_the_wiki_has_them(
+def test_redirect_is_written_in_the_wikis_format(
     backend: MediaWikiBackend, outcome: Outcome
 ) -> None:
     outcome(backend.write(a_draft("The Book", "", redirect=page_name("Talk:Sources:Ledger"))))
@@ -121,20 +119,20 @@ def test_a_redirect_is_written_as_the_wiki_has_them(
     assert page.name == page_name("Talk:Sources:Ledger")
 
 
-def test_a_bot_with_another_password_is_let_in_nowhere(
+def test_bot_with_a_wrong_password_is_refused(
     filled: RealWiki, bridge: AsyncBridge, outcome: Outcome
 ) -> None:
     stranger = MediaWikiBackend("harbour", filled.site(user="Admin@other"), bridge)
     assert "does not let 'Admin@other' in" in str(outcome(stranger.fetch([page_name("Ferry")])))
 
 
-def test_anybody_may_read(filled: RealWiki, bridge: AsyncBridge, outcome: Outcome) -> None:
+def test_anonymous_reading_works(filled: RealWiki, bridge: AsyncBridge, outcome: Outcome) -> None:
     anybody = MediaWikiBackend("harbour", filled.site(user=""), bridge)
     (page,) = outcome(anybody.fetch([page_name("Ferry")]))
     assert page.name == page_name("Ferry")
 
 
-def test_an_intro_is_the_plain_text_before_the_first_heading(
+def test_intro_is_the_plain_text_before_the_first_heading(
     filled: RealWiki, bridge: AsyncBridge, backend: MediaWikiBackend, outcome: Outcome
 ) -> None:
     outcome(
@@ -146,7 +144,7 @@ def test_an_intro_is_the_plain_text_before_the_first_heading(
 
 @pytest.fixture(scope="module")
 def demo(filled: RealWiki) -> RealWiki:
-    """The wiki with the demo's pages as well."""
+    """The wiki with the demo's pages in addition."""
     reactor = Handover()
     bridge = AsyncBridge(reactor)
     backend = MediaWikiBackend("harbour", filled.site(), bridge)
@@ -161,7 +159,7 @@ def demo(filled: RealWiki) -> RealWiki:
 
 
 @pytest.mark.parametrize("small", [300, 0])
-def test_questions_about_the_demo_find_a_page_that_answers(
+def test_questions_about_the_demo_find_an_answering_page(
     demo: RealWiki,
     bridge: AsyncBridge,
     outcome: Outcome,
@@ -179,7 +177,7 @@ def test_questions_about_the_demo_find_a_page_that_answers(
     assert sum(answered) / len(answered) >= 0.8
 
 
-def test_a_page_of_the_demo_comes_back_as_it_was_written(
+def test_demo_page_is_read_as_it_was_written(
     demo: RealWiki, bridge: AsyncBridge, outcome: Outcome
 ) -> None:
     every = read_folder(DEMO / "harbour").pages

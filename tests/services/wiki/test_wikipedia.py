@@ -1,4 +1,4 @@
-"""Intros of Wikipedia: short, plain, and never worth waiting for."""
+"""Test introductions from Wikipedia: short, plain, and within a time limit."""
 
 import pytest
 
@@ -19,14 +19,14 @@ def says(extract: object, *, title: str = "Ferry", **more: object):
     return answers({"query": {"pages": [page]}})
 
 
-def test_an_intro_has_the_title_of_the_article(
+def test_intro_has_the_title_of_the_article(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
 ) -> None:
     wiki.behaves(says("A ferry is a boat."))
     assert outcome(wikipedia.intro("ferries")) == Intro(title="Ferry", text="A ferry is a boat.")
 
 
-def test_one_short_question_is_asked_of_nobody_in_particular(
+def test_intro_takes_one_short_anonymous_request(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
 ) -> None:
     wiki.behaves(says("A ferry is a boat."))
@@ -40,7 +40,7 @@ def test_one_short_question_is_asked_of_nobody_in_particular(
 @pytest.mark.parametrize(
     "entity", ["", "  ", "a|b", "[[Ferry]]", "x" * 300, "Sources:Ledger", "a\x00b", "{{x}}"]
 )
-def test_what_can_be_no_title_is_not_asked_for(
+def test_impossible_title_is_not_requested(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, entity: str
 ) -> None:
     assert outcome(wikipedia.intro(entity)) is None
@@ -59,14 +59,14 @@ def test_what_can_be_no_title_is_not_asked_for(
         answers({"query": {}}),
     ],
 )
-def test_what_is_no_article_has_no_intro(
+def test_page_that_is_no_article_has_no_intro(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, answer
 ) -> None:
     wiki.behaves(answer)
     assert outcome(wikipedia.intro("Ferry")) is None
 
 
-def test_a_long_intro_ends_with_a_sentence(
+def test_long_intro_ends_with_a_sentence(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
 ) -> None:
     wiki.behaves(says("This is a sentence. " * 500))
@@ -75,14 +75,14 @@ def test_a_long_intro_ends_with_a_sentence(
     assert text.endswith("sentence.")
 
 
-def test_an_intro_without_an_end_is_cut(
+def test_intro_without_sentence_end_is_cut(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
 ) -> None:
     wiki.behaves(says("x" * 5_000))
     assert outcome(wikipedia.intro("Ferry")).text == "x" * 1_499 + "…"
 
 
-def test_nothing_in_an_intro_acts_on_a_terminal(
+def test_intro_has_no_terminal_control_characters(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
 ) -> None:
     wiki.behaves(says("A\x1b[2Jferry\x00 is\u202e a\u200b boat.\r\nIt\tfloats."))
@@ -97,7 +97,7 @@ def test_nothing_in_an_intro_acts_on_a_terminal(
         (sends(b"", status=404), "status 404"),
     ],
 )
-def test_a_failure_is_told(
+def test_failed_request_for_an_intro_is_an_error(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, answer, told: str
 ) -> None:
     wiki.behaves(answer)
@@ -107,7 +107,7 @@ def test_a_failure_is_told(
 
 
 @pytest.mark.req("S4-17")
-def test_nobody_waits_for_an_encyclopedia(
+def test_intro_request_does_not_block(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evennia_ai.services.wiki.backend.INTRO_SECONDS", 0.2)
@@ -115,5 +115,5 @@ def test_nobody_waits_for_an_encyclopedia(
     assert "did not answer within 0.2 seconds" in str(outcome(wikipedia.intro("Ferry")))
 
 
-def test_five_seconds_are_enough() -> None:
+def test_intro_fails_after_five_seconds() -> None:
     assert INTRO_SECONDS == 5

@@ -1,4 +1,4 @@
-"""Revisions of lorebooks: who changed what, conflicts, removing and reverting."""
+"""Test revisions of lorebooks: authors, conflicts, removal and revert."""
 
 import pytest
 from django.db import transaction
@@ -15,7 +15,7 @@ FIRST, SECOND = '{"entries": []}', '{"entries": [], "name": "Harbour"}'
 
 @pytest.fixture
 def twice() -> None:
-    """A book that Mira made and Tam changed."""
+    """A book that Mira has created and Tam has changed."""
     lorebooks.save_book("harbour", FIRST, by=trusted("Mira"))
     lorebooks.save_book("harbour", SECOND, by=trusted("Tam"))
 
@@ -25,28 +25,28 @@ def history() -> list[tuple[int, str, str]]:
     return [(change.number, change.action, change.changed_by) for change in changes]
 
 
-def test_the_same_text_again_is_no_change(twice):
+def test_saving_the_same_text_makes_no_revision(twice):
     lorebooks.save_book("harbour", SECOND, by=trusted("Mira"))
 
     assert len(history()) == 2
 
 
-def test_a_revision_has_the_text_to_the_letter(twice):
+def test_revision_of_a_book_has_the_exact_text(twice):
     assert lorebooks.LOREBOOKS.then("harbour", 1).source == FIRST
     assert lorebooks.LOREBOOKS.then("harbour", 2).source == SECOND
 
 
-def test_a_book_nobody_changed_has_no_revisions():
+def test_unchanged_book_has_one_revision():
     assert lorebooks.LOREBOOKS.revisions("harbour") == ()
 
 
-def test_a_change_to_a_revision_that_was_seen_is_saved(twice):
+def test_change_of_the_seen_revision_is_saved(twice):
     saved = lorebooks.save_book("harbour", FIRST, by=trusted("Mira"), seen_revision=2)
 
     assert (saved.revision, saved.source) == (3, FIRST)
 
 
-def test_a_change_to_an_older_revision_names_who_was_first(twice):
+def test_change_of_an_older_revision_names_who_was_first(twice):
     with pytest.raises(EditConflictError) as told:
         lorebooks.save_book("harbour", FIRST, by=trusted("Mira"), seen_revision=1)
 
@@ -55,13 +55,13 @@ def test_a_change_to_an_older_revision_names_who_was_first(twice):
     assert lorebooks.get_book("harbour").source == SECOND
 
 
-def test_whoever_wants_a_new_book_is_told_that_there_is_one(twice):
+def test_creating_an_existing_book_is_refused(twice):
     with pytest.raises(EditConflictError):
         lorebooks.save_book("harbour", FIRST, by=trusted("Mira"), seen_revision=0)
     assert lorebooks.save_book("quay", FIRST, by=trusted("Mira"), seen_revision=0).revision == 1
 
 
-def test_a_change_to_a_book_that_was_removed_meanwhile_names_who_removed_it(twice):
+def test_change_of_a_removed_book_names_who_removed_it(twice):
     lorebooks.LOREBOOKS.remove("harbour", by=trusted("Mira"))
 
     with pytest.raises(EditConflictError) as told:
@@ -69,14 +69,14 @@ def test_a_change_to_a_book_that_was_removed_meanwhile_names_who_removed_it(twic
     assert (told.value.current, told.value.changed_by) == (3, "Mira")
 
 
-def test_a_refused_text_changes_nothing(twice):
+def test_refused_text_changes_nothing(twice):
     with pytest.raises(FormatError):
         lorebooks.save_book("harbour", "[", by=trusted("Mira"))
 
     assert len(history()) == 2
 
 
-def test_a_removed_book_is_gone_with_its_attachments_and_its_revisions_stay(twice):
+def test_removed_book_loses_its_attachments_and_keeps_its_revisions(twice):
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mira"))
     assert lorebooks.books_for([GAME])
     lorebooks.LOREBOOKS.remove("harbour", by=trusted("Mira"))
@@ -87,7 +87,7 @@ def test_a_removed_book_is_gone_with_its_attachments_and_its_revisions_stay(twic
     assert history()[-1] == (3, "removed", "Mira")
 
 
-def test_a_book_is_reverted_as_a_change_of_its_own(twice):
+def test_reverting_a_book_is_a_new_change(twice):
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mira"))
     back = lorebooks.LOREBOOKS.revert("harbour", 1, by=trusted("Mira"))
     forget_everything()
@@ -97,7 +97,7 @@ def test_a_book_is_reverted_as_a_change_of_its_own(twice):
     assert history()[-1] == (3, "reverted", "Mira")
 
 
-def test_a_removed_book_comes_back_with_its_locks_and_attached_nowhere(twice):
+def test_removed_book_comes_back_with_its_locks_and_without_attachments(twice):
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mira"))
     lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("Mira"))
     lorebooks.set_entry_locks("harbour", "7", "view:false()", by=trusted("Mira"))
@@ -110,7 +110,7 @@ def test_a_removed_book_comes_back_with_its_locks_and_attached_nowhere(twice):
     assert lorebooks.LOREBOOKS.revisions("harbour")[2].value.locks == "edit:perm(Admin)"
 
 
-def test_a_new_book_under_an_old_name_counts_on_and_has_no_old_locks(twice):
+def test_new_book_with_an_old_name_continues_numbers_without_old_locks(twice):
     lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("Mira"))
     lorebooks.LOREBOOKS.remove("harbour", by=trusted("Mira"))
     made = lorebooks.save_book("harbour", FIRST, by=trusted("Tam"))
@@ -119,7 +119,7 @@ def test_a_new_book_under_an_old_name_counts_on_and_has_no_old_locks(twice):
     assert history()[-1] == (4, "created", "Tam")
 
 
-def test_a_revision_of_a_transaction_that_failed_is_not_there(twice):
+def test_revision_of_a_failed_transaction_does_not_exist(twice):
     with pytest.raises(RuntimeError), transaction.atomic():
         lorebooks.save_book("harbour", FIRST, by=trusted("Mira"))
         raise RuntimeError

@@ -1,4 +1,4 @@
-"""Imports that wait, approvals, grants, and the way back."""
+"""Test imports of cards, approvals, grants and reverts."""
 
 import pytest
 
@@ -18,20 +18,20 @@ FIELDS = frozenset({"fields"})
 
 
 def approved(file=FIRST, *, name="oren", grants=NO_GRANTS):
-    """The card of this file, imported and approved."""
+    """Return the card of this file, imported and approved."""
     number = cards.import_card(name, file, by=trusted("Mira"))
     return cards.CARDS.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="oren"):
-    """The changes of a card, short."""
+    """Return the changes of a card in short form."""
     return [
         f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.value.grants)}"
         for one in cards.CARDS.revisions(name)
     ]
 
 
-def test_an_import_changes_nothing_until_it_is_approved():
+def test_import_changes_nothing_until_approved():
     cards.import_card("oren", FIRST, by=trusted("Mira"))
 
     assert cards.CARDS.list_keys() == ()
@@ -40,14 +40,14 @@ def test_an_import_changes_nothing_until_it_is_approved():
     assert cards.CARDS.waiting_names() == ("oren",)
 
 
-def test_every_name_is_known_that_a_card_has_or_had():
+def test_every_current_and_former_name_of_a_card_is_known():
     approved()
     cards.CARDS.remove("oren", by=trusted("Tam"))
     cards.import_card("mira", SECOND, by=trusted("Mira"))
     assert cards.CARDS.names_ever() == ("mira", "oren")
 
 
-def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
+def test_approved_import_is_current_with_its_grants():
     card = approved(grants=FIELDS)
 
     assert (card.source, card.grants, card.revision) == (FIRST.source, FIELDS, 2)
@@ -55,7 +55,7 @@ def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
     assert told() == ["1 imported by Mira: ", "2 approved by Tam: fields"]
 
 
-def test_another_import_waits_beside_the_card_in_force_and_gets_no_grant_by_itself():
+def test_import_next_to_a_current_card_gets_no_grants():
     first = approved(grants=ALL_GRANTS)
     number = cards.import_card("oren", SECOND, by=trusted("Mira"))
 
@@ -65,7 +65,7 @@ def test_another_import_waits_beside_the_card_in_force_and_gets_no_grant_by_itse
     )
 
 
-def test_an_approval_answers_all_imports_that_wait():
+def test_approval_answers_all_waiting_imports():
     first = cards.import_card("oren", FIRST, by=trusted("Mira"))
     second = cards.import_card("oren", SECOND, by=trusted("Ben"))
     cards.CARDS.approve("oren", second, grants=NO_GRANTS, by=trusted("Tam"))
@@ -77,7 +77,7 @@ def test_an_approval_answers_all_imports_that_wait():
 
 
 @pytest.mark.parametrize("answer", ["approve", "reject"])
-def test_import_that_the_builder_has_not_seen_is_not_answered(answer):
+def test_unseen_import_is_not_answered(answer):
     first = cards.import_card("oren", FIRST, by=trusted("Mira"))
     cards.import_card("oren", SECOND, by=trusted("Ben"))
 
@@ -91,7 +91,7 @@ def test_import_that_the_builder_has_not_seen_is_not_answered(answer):
     assert len(cards.CARDS.waiting("oren")) == 2
 
 
-def test_a_grant_leaves_the_import_that_waits_waiting():
+def test_grant_does_not_answer_a_waiting_import():
     approved()
     cards.import_card("oren", SECOND, by=trusted("Mira"))
     cards.CARDS.grant("oren", FIELDS, by=trusted("Tam"))
@@ -100,14 +100,14 @@ def test_a_grant_leaves_the_import_that_waits_waiting():
     assert cards.get_card("oren").source == FIRST.source
 
 
-def test_the_file_in_force_is_not_imported_again():
+def test_current_file_is_not_imported_again():
     approved()
 
     assert cards.import_card("oren", FIRST, by=trusted("Mira")) is None
     assert len(told()) == 2
 
 
-def test_a_rejected_import_cannot_be_approved():
+def test_rejected_import_cannot_be_approved():
     approved()
     number = cards.import_card("oren", SECOND, by=trusted("Mira"))
 
@@ -118,7 +118,7 @@ def test_a_rejected_import_cannot_be_approved():
     assert cards.get_card("oren").source == FIRST.source
 
 
-def test_each_grant_is_recorded_with_who_gave_it():
+def test_grant_is_recorded_with_its_giver():
     approved(grants=FIELDS)
     cards.CARDS.grant("oren", frozenset({"roles", "fields"}), by=trusted("Ben"))
     cards.CARDS.revoke("oren", FIELDS, by=trusted("Mira"))
@@ -137,7 +137,7 @@ def test_each_grant_is_recorded_with_who_gave_it():
     }
 
 
-def test_what_is_granted_or_revoked_already_is_no_change():
+def test_repeated_grant_or_revocation_changes_nothing():
     card = approved(grants=FIELDS)
 
     assert cards.CARDS.grant("oren", FIELDS, by=trusted("Ben")) == card
@@ -145,7 +145,7 @@ def test_what_is_granted_or_revoked_already_is_no_change():
     assert len(told()) == 2
 
 
-def test_a_revert_brings_back_the_file_and_its_grants():
+def test_revert_restores_the_file_and_its_grants():
     approved(grants=FIELDS)
     approved(SECOND)
     card = cards.CARDS.revert("oren", 2, by=trusted("Ben"))
@@ -154,7 +154,7 @@ def test_a_revert_brings_back_the_file_and_its_grants():
     assert told()[-1] == "5 reverted by Ben: fields"
 
 
-def test_what_never_was_in_force_cannot_be_gone_back_to():
+def test_revision_that_was_never_current_cannot_be_restored():
     approved()
     cards.import_card("oren", SECOND, by=trusted("Mira"))
 
@@ -165,7 +165,7 @@ def test_what_never_was_in_force_cannot_be_gone_back_to():
     assert cards.get_card("oren").source == FIRST.source
 
 
-def test_a_card_that_is_played_is_not_removed():
+def test_played_card_cannot_be_removed():
     approved()
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("Ben"))
 
@@ -175,7 +175,7 @@ def test_a_card_that_is_played_is_not_removed():
     assert len(told()) == 2
 
 
-def test_the_bytes_of_a_file_are_kept_once_and_to_the_byte():
+def test_file_is_stored_once_byte_for_byte():
     approved(PICTURE)
     approved(PICTURE, name="mira")
     forget_everything()
@@ -185,7 +185,7 @@ def test_the_bytes_of_a_file_are_kept_once_and_to_the_byte():
     assert models.SourceFile.objects.count() == 1
 
 
-def test_a_card_reaches_who_plays_it_with_its_new_grants():
+def test_new_grants_of_a_card_reach_its_players():
     approved()
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("Ben"))
     before = cards.card_of("12")
@@ -195,7 +195,7 @@ def test_a_card_reaches_who_plays_it_with_its_new_grants():
     assert cards.card_of("12").grants == FIELDS
 
 
-def test_a_greeting_belongs_to_the_assignment():
+def test_greeting_belongs_to_the_assignment():
     approved()
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("Ben"))
     assert cards.assignment_of("12").greeting is None
@@ -207,7 +207,7 @@ def test_a_greeting_belongs_to_the_assignment():
         cards.set_greeting("13", 0, by=trusted("Ben"))
 
 
-def test_a_grant_nobody_knows_any_more_gives_nothing():
+def test_unknown_grant_gives_nothing():
     approved(grants=FIELDS)
     models.Card.objects.update(grants="fields everything")
     forget_everything()
@@ -216,7 +216,7 @@ def test_a_grant_nobody_knows_any_more_gives_nothing():
 
 
 @pytest.mark.parametrize("change", ["approve", "revert"])
-def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(change):
+def test_greeting_chosen_from_one_file_is_not_said_from_another(change):
     first = approved(FIRST)
     if change == "revert":
         approved(SECOND)
@@ -230,7 +230,7 @@ def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(chang
     assert cards.assignment_of("7").greeting is None
 
 
-def test_a_greeting_stays_while_the_file_is_the_same():
+def test_greeting_stays_while_the_file_is_the_same():
     approved(FIRST)
     cards.CARDS.assign("oren", of_npc("7"), by=trusted("Tam"))
     cards.set_greeting("7", 1, by=trusted("Tam"))
@@ -239,7 +239,7 @@ def test_a_greeting_stays_while_the_file_is_the_same():
     assert cards.assignment_of("7").greeting == 1
 
 
-def test_only_so_many_imports_wait_and_what_is_too_much_leaves_no_file(monkeypatch):
+def test_imports_beyond_the_limit_are_refused_and_leave_no_file(monkeypatch):
     monkeypatch.setattr(cards.CARDS, "most_waiting", 2)
     cards.import_card("oren", FIRST, by=trusted("Mira"))
     cards.import_card("mira", SECOND, by=trusted("Mira"))
@@ -249,7 +249,7 @@ def test_only_so_many_imports_wait_and_what_is_too_much_leaves_no_file(monkeypat
     assert models.SourceFile.objects.count() == 2
 
 
-def test_what_was_answered_waits_no_longer_and_makes_room(monkeypatch):
+def test_answered_import_makes_room_for_another(monkeypatch):
     monkeypatch.setattr(cards.CARDS, "most_waiting", 1)
     cards.import_card("oren", FIRST, by=trusted("Mira"))
     cards.CARDS.reject("oren", by=trusted("Mira"))
@@ -257,13 +257,13 @@ def test_what_was_answered_waits_no_longer_and_makes_room(monkeypatch):
     assert (cards.CARDS.count_waiting(), cards.CARDS.waiting_names()) == (1, ("mira",))
 
 
-def test_an_import_that_waits_already_needs_no_room(monkeypatch):
+def test_already_waiting_import_needs_no_room(monkeypatch):
     cards.import_card("oren", FIRST, by=trusted("Mira"))
     monkeypatch.setattr(cards.CARDS, "most_waiting", 1)
     assert cards.import_card("oren", FIRST, by=trusted("Tam")) == 1
 
 
-def test_a_games_own_card_is_saved_however_many_imports_wait(monkeypatch):
+def test_games_own_card_is_saved_however_many_imports_wait(monkeypatch):
     cards.import_card("oren", FIRST, by=trusted("Mira"))
     monkeypatch.setattr(cards.CARDS, "most_waiting", 0)
     assert cards.save_card("mira", SECOND, by=trusted("world")).revision == 2

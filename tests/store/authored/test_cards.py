@@ -1,4 +1,4 @@
-"""Cards in the store: the text to the letter, and who plays which."""
+"""Test stored cards: their exact text, and which NPC plays which card."""
 
 import pytest
 
@@ -11,14 +11,14 @@ from evennia_ai.store.core.snapshots import forget_everything
 SOURCE = '{ "name" : "Oren",\n\t"extensions": {"x": 1.50, "é": "\\u00e9"} }\n'
 
 
-def test_the_text_is_kept_to_the_letter():
+def test_card_text_is_stored_exactly():
     cards.save_card("oren", SOURCE, by=trusted("builder"))
     forget_everything()
 
     assert cards.get_card("oren").source == SOURCE
 
 
-def test_a_new_text_is_a_new_revision():
+def test_new_card_text_is_a_new_revision():
     first = cards.save_card("oren", SOURCE, by=trusted("builder"))
     second = cards.save_card("oren", "{}", by=trusted("builder"))
 
@@ -27,7 +27,7 @@ def test_a_new_text_is_a_new_revision():
     assert cards.get_card("oren") == second
 
 
-def test_the_same_text_again_changes_nothing():
+def test_same_card_text_changes_nothing():
     first = cards.save_card("oren", SOURCE, by=trusted("Mira"))
 
     assert cards.save_card("oren", SOURCE, by=trusted("Tam")) == first
@@ -37,22 +37,22 @@ def test_the_same_text_again_changes_nothing():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[1]", "must be a JSON object"),
-        ('{"a": NaN}', "NaN is no JSON value"),
+        ('{"a": NaN}', "NaN is not a JSON value"),
         ('{"a": 1} extra', "line 1, column 10"),
         ('{"a": "\x00"}', "null characters"),
-        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "no strict JSON"),
-        ("", "no JSON"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "not strict JSON"),
+        ("", "not JSON"),
     ],
 )
-def test_what_is_no_strict_json_object_is_refused(text, told):
+def test_card_that_is_no_strict_json_object_is_refused(text, told):
     with pytest.raises(FormatError, match=told):
         cards.save_card("oren", text, by=trusted("builder"))
     assert cards.CARDS.list_keys() == ()
 
 
-def test_a_text_over_the_limit_is_refused_and_the_limit_named(settings_of_ai):
+def test_card_over_the_limit_is_refused_with_the_limit(settings_of_ai):
     settings_of_ai(CARD_LIMITS={"text_bytes": 1000})
 
     with pytest.raises(FormatError, match=r"1000 \(EVENNIA_AI_CARD_LIMITS, text_bytes\)"):
@@ -60,12 +60,12 @@ def test_a_text_over_the_limit_is_refused_and_the_limit_named(settings_of_ai):
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201])
-def test_a_name_that_names_nothing_is_refused(name):
+def test_empty_card_name_is_refused(name):
     with pytest.raises(ComponentValueError, match="printable"):
         cards.save_card(name, "{}", by=trusted("builder"))
 
 
-def test_an_unknown_card_names_the_known_ones():
+def test_unknown_card_error_names_the_known_ones():
     cards.save_card("oren", "{}", by=trusted("builder"))
     cards.save_card("mira", "{}", by=trusted("builder"))
 
@@ -73,7 +73,7 @@ def test_an_unknown_card_names_the_known_ones():
         cards.get_card("oran")
 
 
-def test_an_npc_plays_the_card_it_was_assigned():
+def test_npc_plays_its_assigned_card():
     cards.save_card("oren", SOURCE, by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     forget_everything()
@@ -82,7 +82,7 @@ def test_an_npc_plays_the_card_it_was_assigned():
     assert cards.card_of("13") is None
 
 
-def test_another_assignment_replaces_the_first():
+def test_second_assignment_replaces_the_first():
     cards.save_card("oren", "{}", by=trusted("builder"))
     cards.save_card("mira", "{}", by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
@@ -91,13 +91,13 @@ def test_another_assignment_replaces_the_first():
     assert cards.card_of("12").name == "mira"
 
 
-def test_an_assignment_of_an_unknown_card_changes_nothing():
+def test_assigning_an_unknown_card_changes_nothing():
     with pytest.raises(NotStoredError):
         cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     assert cards.card_of("12") is None
 
 
-def test_an_npc_can_play_no_card_again():
+def test_npc_can_stop_playing_a_card():
     cards.save_card("oren", "{}", by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
 
@@ -106,7 +106,7 @@ def test_an_npc_can_play_no_card_again():
     assert not cards.CARDS.unassign(of_npc("12"), by=trusted("builder"))
 
 
-def test_a_changed_card_reaches_who_plays_it():
+def test_changed_card_reaches_its_players():
     cards.save_card("oren", "{}", by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     cards.card_of("12")
@@ -115,7 +115,7 @@ def test_a_changed_card_reaches_who_plays_it():
     assert cards.card_of("12").source == SOURCE
 
 
-def test_a_warm_read_makes_no_query(no_queries):
+def test_cached_card_is_read_without_a_query(no_queries):
     cards.save_card("oren", "{}", by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     warm = cards.card_of("12"), cards.card_of("13")

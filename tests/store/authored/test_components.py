@@ -1,4 +1,4 @@
-"""Components in the store: create, read, change, remove, revise, revert."""
+"""Test stored components: create, read, change, remove and revert them."""
 
 import pytest
 from django.db import transaction
@@ -26,14 +26,14 @@ def a_mood(**fields) -> PromptComponent:
 
 
 def reloaded(key="mood", scope=GAME) -> PromptComponent:
-    """The component as a process that has just started reads it."""
+    """Return the component as a newly started process reads it."""
     forget_everything()
     return components.registry().get(key, scope=scope)
 
 
 class TestCreate:
     @pytest.mark.req("S3-21")
-    def test_a_component_keeps_depth_order_placement_and_role(self):
+    def test_component_keeps_depth_order_placement_and_role(self):
         made = components.create(
             a_mood(injection_depth=4, injection_order=50, role="user"), by=trusted("builder")
         )
@@ -43,7 +43,7 @@ class TestCreate:
         assert made.placement == "history"
 
     @pytest.mark.req("S3-21")
-    def test_a_component_without_depth_and_order_gets_the_defaults(self):
+    def test_component_without_depth_and_order_gets_defaults(self):
         components.create(a_mood(), by=trusted("builder"))
         stored = reloaded()
 
@@ -51,7 +51,7 @@ class TestCreate:
         assert (stored.placement, stored.role) == ("ordered", "system")
 
     @pytest.mark.req("S3-21")
-    def test_an_old_row_gets_the_defaults(self):
+    def test_old_component_row_gets_defaults(self):
         models.Component.objects.create(registry_id=1201, key="mood")
         stored = reloaded()
 
@@ -59,12 +59,12 @@ class TestCreate:
         assert (stored.enabled, stored.trust) == (True, "builder")
 
     @pytest.mark.req("S3-21")
-    def test_depth_zero_in_the_history_is_not_a_normal_component(self):
+    def test_depth_zero_in_the_history_differs_from_no_depth(self):
         components.create(a_mood(placement="history", injection_depth=0), by=trusted("builder"))
 
         assert reloaded().placement == "history"
 
-    def test_every_field_comes_back(self):
+    def test_every_component_field_is_read_back(self):
         wanted = a_mood(
             name="Mood",
             description="How Oren feels.",
@@ -80,18 +80,18 @@ class TestCreate:
         assert reloaded(scope=OREN) == made == wanted.changed(revision=1)
 
     @pytest.mark.parametrize(("field", "value"), [("id", 1202), ("key", "temper")])
-    def test_a_taken_key_or_id_is_refused(self, field, value):
+    def test_taken_component_key_or_id_is_refused(self, field, value):
         components.create(a_mood(), by=trusted("builder"))
 
         with pytest.raises(DuplicateComponentError):
             components.create(a_mood(**{field: value}), by=trusted("builder"))
         assert len(components.COMPONENTS.revisions("mood")) == 1
 
-    def test_the_id_of_a_static_component_is_taken(self):
+    def test_id_of_a_static_component_cannot_be_taken(self):
         with pytest.raises(DuplicateComponentError, match="goals"):
             components.create(a_mood(id=4000), by=trusted("builder"))
 
-    def test_scopes_have_keys_and_ids_of_their_own(self):
+    def test_scopes_have_their_own_keys_and_ids(self):
         components.create(a_mood(), by=trusted("builder"))
         components.create(a_mood(content="Oren is merry.", scope=OREN), by=trusted("builder"))
         resolved = components.registry().resolved([OREN])
@@ -99,11 +99,11 @@ class TestCreate:
         assert resolved.get("mood", scope=OREN).content == "Oren is merry."
         assert reloaded().content == "Oren is tired."
 
-    def test_a_custom_component_is_never_static(self):
+    def test_custom_component_is_never_static(self):
         with pytest.raises(StaticComponentError, match="cannot be created"):
             components.create(a_mood(is_static=True), by=trusted("builder"))
 
-    def test_a_bad_template_is_refused_with_its_line(self):
+    def test_invalid_template_is_refused_with_its_line(self):
         with pytest.raises(TemplateError, match="line 2"):
             components.create(a_mood(content="fine\n{% if %}"), by=trusted("builder"))
         with pytest.raises(UnknownComponentError):
@@ -116,7 +116,7 @@ class TestCreate:
 
 class TestUpdate:
     @pytest.mark.req("S3-21")
-    def test_depth_order_placement_and_role_are_changed(self):
+    def test_depth_order_placement_and_role_can_be_changed(self):
         components.create(a_mood(), by=trusted("builder"))
         changes = {"injection_depth": 2, "injection_order": 7, "role": "assistant"}
         made = components.update("mood", by=trusted("builder"), **changes)
@@ -125,12 +125,12 @@ class TestUpdate:
         assert (made.injection_depth, made.injection_order) == (2, 7)
         assert (made.placement, made.role) == ("history", "assistant")
 
-    def test_a_component_is_found_by_its_id_too(self):
+    def test_component_is_found_by_its_id(self):
         components.create(a_mood(), by=trusted("builder"))
 
         assert components.update(1201, by=trusted("builder"), content="x").key == "mood"
 
-    def test_a_move_gives_another_id(self):
+    def test_moved_component_has_another_id(self):
         components.create(a_mood(), by=trusted("builder"))
         components.update("mood", by=trusted("builder"), id=1305)
 
@@ -143,7 +143,7 @@ class TestUpdate:
             components.update("mood", by=trusted("builder"), key="temper")
 
     @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS])
-    def test_a_static_component_takes_content_and_can_be_disabled(self, key):
+    def test_static_component_can_be_disabled_and_given_content(self, key):
         components.update(key, by=trusted("builder"), content="New.", enabled=False)
         stored = reloaded(key)
 
@@ -155,21 +155,21 @@ class TestUpdate:
             components.update("goals", by=trusted("builder"), **change)
         assert reloaded("goals").id == 4000
 
-    def test_a_static_component_whose_row_is_gone_can_be_changed(self):
+    def test_static_component_without_row_can_be_changed(self):
         models.Component.objects.filter(key="goals").delete()
         components.update("goals", by=trusted("builder"), content="Cross the bay.")
 
         assert reloaded("goals").content == "Cross the bay."
 
     @pytest.mark.parametrize("field", ["is_static", "revision"])
-    def test_what_the_store_decides_is_not_changed_by_hand(self, field):
+    def test_fields_set_by_the_store_cannot_be_changed(self, field):
         components.create(a_mood(), by=trusted("builder"))
 
         with pytest.raises(ComponentValueError, match=field):
             components.update("mood", by=trusted("builder"), **{field: 1})
 
     @pytest.mark.parametrize("depth", [-1, 2.5, "2", True, None, [2]])
-    def test_a_bad_depth_changes_nothing(self, depth):
+    def test_invalid_depth_changes_nothing(self, depth):
         components.create(a_mood(injection_depth=3), by=trusted("builder"))
 
         with pytest.raises(ComponentValueError):
@@ -177,18 +177,18 @@ class TestUpdate:
         assert reloaded().injection_depth == 3
         assert len(components.COMPONENTS.revisions("mood")) == 1
 
-    def test_a_bad_template_changes_nothing(self):
+    def test_invalid_template_changes_nothing(self):
         components.create(a_mood(), by=trusted("builder"))
 
         with pytest.raises(TemplateError):
             components.update("mood", by=trusted("builder"), content="{% for %}")
         assert reloaded().content == "Oren is tired."
 
-    def test_an_unknown_component_names_the_known_ones(self):
+    def test_unknown_component_error_names_the_known_ones(self):
         with pytest.raises(UnknownComponentError, match="system_prompt"):
             components.update("moood", by=trusted("builder"), content="x")
 
-    def test_a_change_that_changes_nothing_gives_no_revision(self):
+    def test_unchanged_component_gets_no_revision(self):
         components.create(a_mood(), by=trusted("builder"))
         made = components.update("mood", by=trusted("builder"), content="Oren is tired.")
 
@@ -196,7 +196,7 @@ class TestUpdate:
 
 
 class TestEditConflict:
-    def test_the_second_of_two_editors_is_told_who_was_first(self):
+    def test_second_editor_of_a_component_is_told_who_was_first(self):
         components.create(a_mood(), by=trusted("builder"))
         components.update("mood", by=trusted("Mira"), seen_revision=1, content="Merry.")
 
@@ -205,7 +205,7 @@ class TestEditConflict:
         assert (told.value.seen, told.value.current) == (1, 2)
         assert reloaded().content == "Merry."
 
-    def test_an_editor_who_saw_the_newest_revision_saves(self):
+    def test_editor_who_saw_the_newest_revision_can_save(self):
         components.create(a_mood(), by=trusted("builder"))
         components.update("mood", by=trusted("Mira"), content="Merry.")
 
@@ -214,7 +214,7 @@ class TestEditConflict:
             == 3
         )
 
-    def test_a_change_past_the_snapshot_is_seen_all_the_same(self):
+    def test_change_behind_the_snapshot_is_noticed(self):
         components.create(a_mood(), by=trusted("builder"))
         components.registry()
         models.Component.objects.filter(key="mood").update(revision=5)
@@ -226,12 +226,12 @@ class TestEditConflict:
 class TestRemove:
     @pytest.mark.req("S3-21")
     @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS])
-    def test_a_static_component_is_not_removed(self, key):
+    def test_static_component_cannot_be_removed(self, key):
         with pytest.raises(StaticComponentError, match="cannot be removed"):
             components.COMPONENTS.remove(key, by=trusted("builder"))
         assert reloaded(key).is_static
 
-    def test_one_of_another_scope_stays(self):
+    def test_removal_leaves_components_of_other_scopes(self):
         components.create(a_mood(), by=trusted("builder"))
         components.create(a_mood(scope=OREN), by=trusted("builder"))
         components.COMPONENTS.remove("mood", by=trusted("builder"), scope=OREN)
@@ -240,7 +240,7 @@ class TestRemove:
 
 
 class TestRevisions:
-    def test_every_change_says_who_what_and_from_which_value(self):
+    def test_component_revision_has_author_action_and_old_value(self):
         components.create(a_mood(), by=trusted("Mira"))
         components.update("mood", by=trusted("Tam"), injection_depth=4)
         first, second = components.COMPONENTS.revisions("mood")
@@ -256,7 +256,7 @@ class TestRevisions:
         assert (revision.number, revision.action) == (1, "created")
         assert revision.after == components.registry().get("goals")
 
-    def test_a_refused_change_leaves_no_revision(self):
+    def test_refused_component_change_leaves_no_revision(self):
         components.create(a_mood(), by=trusted("builder"))
         with pytest.raises(DuplicateComponentError):
             components.update("mood", by=trusted("builder"), id=4000)
@@ -265,13 +265,13 @@ class TestRevisions:
 
 
 class TestRevert:
-    def test_a_static_component_is_reverted(self):
+    def test_static_component_can_be_reverted(self):
         components.update("goals", by=trusted("builder"), content="Cross the bay.")
         components.COMPONENTS.revert("goals", 1, by=trusted("builder"))
 
         assert reloaded("goals").content == ""
 
-    def test_an_id_that_was_taken_meanwhile_is_told(self):
+    def test_revert_to_a_taken_id_is_refused(self):
         components.create(a_mood(), by=trusted("builder"))
         components.COMPONENTS.remove("mood", by=trusted("builder"))
         components.create(a_mood(key="temper"), by=trusted("builder"))
@@ -281,27 +281,27 @@ class TestRevert:
 
 
 class TestRegistry:
-    def test_a_warm_read_makes_no_query(self, no_queries):
+    def test_cached_components_are_read_without_a_query(self, no_queries):
         components.create(a_mood(), by=trusted("builder"))
         components.registry()
 
         with no_queries():
             components.registry().get("mood")
 
-    def test_it_is_the_same_object_until_something_changes(self):
+    def test_registry_is_the_same_object_until_a_change(self):
         before = components.registry()
         assert components.registry() is before
 
         components.create(a_mood(), by=trusted("builder"))
         assert components.registry() is not before
 
-    def test_a_change_is_seen_at_once(self):
+    def test_component_change_is_seen_at_once(self):
         components.registry()
         components.create(a_mood(), by=trusted("builder"))
 
         assert components.registry().get("mood").content == "Oren is tired."
 
-    def test_a_change_that_is_rolled_back_is_not_seen(self):
+    def test_rolled_back_component_change_is_not_seen(self):
         components.registry()
         with transaction.atomic():
             components.create(a_mood(), by=trusted("builder"))
@@ -311,13 +311,13 @@ class TestRegistry:
         with pytest.raises(UnknownComponentError):
             components.registry().get("mood")
 
-    def test_the_static_components_are_there_from_the_migration_on(self):
+    def test_static_components_exist_after_migration(self):
         found = [c.changed(revision=0) for c in components.registry() if c.is_static]
 
         assert tuple(found) == STATIC_COMPONENTS
         assert models.Component.objects.filter(is_static=True).count() == len(STATIC_COMPONENTS)
 
-    def test_a_row_that_is_no_component_is_named(self):
+    def test_invalid_component_row_is_named(self):
         row = models.Component.objects.create(registry_id=1201, key="mood", role="wizard")
 
         with pytest.raises(StoreError, match=f"row {row.pk} .*wizard"):

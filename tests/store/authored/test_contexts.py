@@ -1,4 +1,4 @@
-"""Contexts in the store: what builders switched off in each, and who did."""
+"""Test stored contexts: what builders switched off in each, and who did it."""
 
 import pytest
 
@@ -19,17 +19,17 @@ def off():
     return {context.name: set(context.off) for context in contexts.contexts()}
 
 
-def test_at_first_every_component_takes_part_in_every_context():
+def test_every_component_is_on_in_every_context_at_first():
     assert off() == {"autonomous": set(), "whisper": set(), "conversation": set()}
 
 
-def test_what_is_off_is_off_in_one_context_alone_and_outlasts_a_restart():
+def test_switched_off_component_is_off_in_one_context_after_restart():
     contexts.switch_off("whisper", {"mood", "goals"}, by=trusted("Mara"))
     forget_everything()
     assert off() == {"autonomous": set(), "whisper": {"mood", "goals"}, "conversation": set()}
 
 
-def test_the_newest_change_counts_and_every_change_is_kept():
+def test_newest_context_change_counts_and_all_are_kept():
     contexts.switch_off("whisper", {"mood"}, by=trusted("Mara"))
     contexts.switch_off("whisper", {"mood"}, by=trusted("Pim"))
     contexts.switch_off("whisper", (), by=trusted("Ida"))
@@ -40,12 +40,12 @@ def test_the_newest_change_counts_and_every_change_is_kept():
     assert told == [(1, "Mara", {"mood"}), (2, "Ida", set())]
 
 
-def test_a_context_that_is_not_there_is_refused_with_those_there_are():
+def test_unknown_context_error_names_the_known_ones():
     with pytest.raises(NotStoredError, match="whisper"):
         contexts.switch_off("whispers", {"mood"}, by=trusted("Mara"))
 
 
-def test_warm_contexts_ask_the_database_nothing(no_queries):
+def test_cached_contexts_are_read_without_a_query(no_queries):
     contexts.contexts()
     with no_queries():
         contexts.contexts()

@@ -1,6 +1,6 @@
-"""What every kind of authored thing can do: revisions, reverts, removals, conflicts and rights.
+"""Test what all kinds of authored things can do: revisions, reverts, removals, conflicts, rights.
 
-What only one kind does is in the test module of that kind.
+The test module of each kind tests what only this kind does.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ MIRA, TAM = trusted("Mira"), trusted("Tam")
 
 @dataclass(frozen=True)
 class Example:
-    """A kind, and how one thing of it is written with a text."""
+    """A kind, and how to write one thing of it with a text."""
 
     kind: Kind[Any]
     write: Callable[[str, Actor], Any]
@@ -84,18 +84,18 @@ example_of_each_kind = pytest.mark.parametrize("example", EXAMPLES.values(), ids
 
 
 def in_force(example: Example) -> Any:
-    """The thing as the database has it now."""
+    """Return the thing as the database has it now."""
     forget_everything()
     return example.kind.current(example.key, example.scope)
 
 
 def written(example: Example) -> tuple[Any, Any]:
-    """The thing with the text "calm" by Mira, then with "angry" by Tam."""
+    """A thing with the text "calm" by Mira, then with "angry" by Tam."""
     return example.write("calm", MIRA), example.write("angry", TAM)
 
 
 @example_of_each_kind
-def test_each_change_is_a_revision_with_its_author_and_number(example: Example) -> None:
+def test_change_is_a_revision_with_author_and_number(example: Example) -> None:
     first, second = written(example)
     changes = example.kind.revisions(example.key, scope=example.scope)
     made = [one for one in changes if one.is_in_force]
@@ -110,7 +110,7 @@ def test_each_change_is_a_revision_with_its_author_and_number(example: Example) 
 
 
 @example_of_each_kind
-def test_what_is_in_force_already_is_no_revision_again(example: Example) -> None:
+def test_saving_the_current_value_makes_no_revision(example: Example) -> None:
     _, second = written(example)
 
     assert example.kind.revert(example.key, second.revision, by=MIRA, scope=example.scope) == second
@@ -118,7 +118,7 @@ def test_what_is_in_force_already_is_no_revision_again(example: Example) -> None
 
 
 @example_of_each_kind
-def test_revert_puts_an_earlier_value_in_force_as_a_new_revision(example: Example) -> None:
+def test_revert_makes_an_earlier_value_current_as_a_new_revision(example: Example) -> None:
     first, second = written(example)
     back = example.kind.revert(example.key, first.revision, by=MIRA, scope=example.scope)
 
@@ -129,7 +129,7 @@ def test_revert_puts_an_earlier_value_in_force_as_a_new_revision(example: Exampl
 
 
 @example_of_each_kind
-def test_removed_thing_is_gone_and_revert_brings_it_back(example: Example) -> None:
+def test_removed_thing_is_gone_until_reverted(example: Example) -> None:
     first, second = written(example)
     example.kind.remove(example.key, by=TAM, scope=example.scope)
 
@@ -143,7 +143,7 @@ def test_removed_thing_is_gone_and_revert_brings_it_back(example: Example) -> No
 
 
 @example_of_each_kind
-def test_removal_is_not_reverted_to(example: Example) -> None:
+def test_removal_cannot_be_reverted_to(example: Example) -> None:
     _, second = written(example)
     example.kind.remove(example.key, by=TAM, scope=example.scope)
 
@@ -153,14 +153,14 @@ def test_removal_is_not_reverted_to(example: Example) -> None:
 
 
 @example_of_each_kind
-def test_unknown_revision_names_the_known_numbers(example: Example) -> None:
+def test_unknown_revision_error_names_the_known_numbers(example: Example) -> None:
     written(example)
     with pytest.raises(NotStoredError, match="with number 99; there are 1, 2"):
         example.kind.revert(example.key, 99, by=MIRA, scope=example.scope)
 
 
 @example_of_each_kind
-def test_what_never_was_cannot_be_removed(example: Example) -> None:
+def test_nonexistent_thing_cannot_be_removed(example: Example) -> None:
     with pytest.raises(Exception, match="mood"):
         example.kind.remove(example.key, by=MIRA, scope=example.scope)
     assert example.kind.revisions(example.key, scope=example.scope) == ()
@@ -168,7 +168,7 @@ def test_what_never_was_cannot_be_removed(example: Example) -> None:
 
 @example_of_each_kind
 @pytest.mark.parametrize("verb", ["revert", "remove"])
-def test_change_from_an_old_revision_is_refused_and_names_who_came_between(
+def test_change_from_an_old_revision_is_refused_and_names_the_other_author(
     example: Example, verb: str
 ) -> None:
     first, second = written(example)
@@ -182,7 +182,7 @@ def test_change_from_an_old_revision_is_refused_and_names_who_came_between(
 
 
 @example_of_each_kind
-def test_revert_of_a_removed_thing_accepts_who_saw_the_removal_and_no_older_revision(
+def test_revert_of_a_removed_thing_requires_having_seen_the_removal(
     example: Example,
 ) -> None:
     first, second = written(example)
@@ -217,7 +217,7 @@ def test_actor_without_rights_changes_nothing(example: Example, verb: str) -> No
 
 
 @example_of_each_kind
-def test_value_of_a_revision_is_whole(example: Example) -> None:
+def test_revision_has_the_complete_value(example: Example) -> None:
     first, second = written(example)
     forget_everything()
 
@@ -228,7 +228,7 @@ def test_value_of_a_revision_is_whole(example: Example) -> None:
     assert before.number == first.revision
 
 
-def test_revisions_of_different_kinds_with_one_name_are_apart() -> None:
+def test_revisions_of_different_kinds_with_one_name_are_separate() -> None:
     written(EXAMPLES["card"])
     written(EXAMPLES["lorebook"])
     cards.CARDS.remove("mood", by=TAM)
@@ -237,7 +237,7 @@ def test_revisions_of_different_kinds_with_one_name_are_apart() -> None:
     assert in_force(EXAMPLES["lorebook"]) is not None
 
 
-def test_nothing_stands_before_what_follows_a_removal() -> None:
+def test_revision_after_a_removal_replaces_nothing() -> None:
     example = EXAMPLES["note"]
     written(example)
     notes.NOTES.remove("mood", by=TAM, scope=example.scope)

@@ -1,4 +1,4 @@
-"""Lorebooks in the store, where they count, and who may touch them."""
+"""Test stored lorebooks, where they are used, and who may change them."""
 
 import pytest
 
@@ -25,14 +25,14 @@ def names_for(*scopes) -> list[str]:
     return [book.name for book in lorebooks.books_for(scopes)]
 
 
-def test_the_text_is_kept_to_the_letter():
+def test_lorebook_text_is_stored_exactly():
     a_book(source='{ "entries":[ ] }')
     forget_everything()
 
     assert lorebooks.get_book("harbour").source == '{ "entries":[ ] }'
 
 
-def test_a_new_text_is_a_new_revision_and_the_same_text_none():
+def test_new_lorebook_text_is_a_revision_and_the_same_text_none():
     revisions = [
         lorebooks.save_book("harbour", text, by=trusted("b")).revision
         for text in ("{}", "{}", '{"a":1}')
@@ -41,12 +41,12 @@ def test_a_new_text_is_a_new_revision_and_the_same_text_none():
     assert revisions == [1, 1, 2]
 
 
-def test_what_is_no_strict_json_object_is_refused():
+def test_lorebook_that_is_no_strict_json_object_is_refused():
     with pytest.raises(FormatError, match="lorebook 'harbour' must be a JSON object"):
         lorebooks.save_book("harbour", "[]", by=trusted("builder"))
 
 
-def test_a_book_counts_where_it_is_attached():
+def test_lorebook_is_used_where_it_is_attached():
     a_book("harbour", "{}", GAME)
     a_book("quay", "{}", QUAY)
 
@@ -54,31 +54,31 @@ def test_a_book_counts_where_it_is_attached():
     assert names_for(GAME, QUAY, OREN) == ["quay", "harbour"]
 
 
-def test_a_book_says_where_it_was_found():
+def test_lorebook_names_the_scope_where_it_was_found():
     a_book("harbour", "{}", QUAY)
 
     assert [book.scope for book in lorebooks.books_for([GAME, QUAY])] == [QUAY]
 
 
-def test_a_book_that_is_attached_twice_counts_once_in_its_narrowest_scope():
+def test_lorebook_attached_twice_is_used_once_in_its_narrowest_scope():
     a_book("harbour", "{}", GAME, QUAY)
 
     assert [book.scope for book in lorebooks.books_for([GAME, QUAY])] == [QUAY]
 
 
-def test_an_attachment_twice_is_one():
+def test_attaching_twice_changes_nothing():
     a_book("harbour", "{}", QUAY, QUAY)
 
     assert lorebooks.LOREBOOKS.assigned_to("harbour") == (QUAY,)
 
 
-def test_the_attachments_of_a_book_are_listed_from_wide_to_narrow():
+def test_attachments_are_listed_from_wide_to_narrow():
     a_book("harbour", "{}", OREN, GAME, ANNA, QUAY, FERRYMEN, HARBOUR)
 
     assert lorebooks.LOREBOOKS.assigned_to("harbour") == (GAME, HARBOUR, FERRYMEN, QUAY, OREN, ANNA)
 
 
-def test_books_of_every_kind_of_scope_come_narrow_first():
+def test_lorebooks_of_every_kind_of_scope_come_narrowest_first():
     scopes = {"all": GAME, "port": HARBOUR, "guild": FERRYMEN, "spot": QUAY, "own": OREN}
     for name, scope in {**scopes, "guest": ANNA}.items():
         a_book(name, "{}", scope)
@@ -90,7 +90,7 @@ def test_books_of_every_kind_of_scope_come_narrow_first():
 @pytest.mark.parametrize(
     "scope", [Scope(kind="faction"), Scope(ref="7"), Scope(kind="page", ref="7")]
 )
-def test_a_book_is_attached_to_no_scope_that_is_none(scope):
+def test_lorebook_cannot_be_attached_to_an_invalid_scope(scope):
     a_book()
 
     with pytest.raises(ComponentValueError, match=r"scope .* is not allowed: it must be the game"):
@@ -98,7 +98,7 @@ def test_a_book_is_attached_to_no_scope_that_is_none(scope):
     assert lorebooks.LOREBOOKS.assigned_to("harbour") == ()
 
 
-def test_a_detached_book_counts_no_more():
+def test_detached_lorebook_is_no_longer_used():
     a_book("harbour", "{}", QUAY)
     names_for(QUAY)
 
@@ -107,14 +107,14 @@ def test_a_detached_book_counts_no_more():
     assert not lorebooks.LOREBOOKS.unassign(QUAY, "harbour", by=trusted("builder"))
 
 
-def test_an_unknown_book_names_the_known_ones():
+def test_unknown_lorebook_error_names_the_known_ones():
     a_book()
 
     with pytest.raises(NotStoredError, match="there are harbour"):
         lorebooks.LOREBOOKS.assign("habour", GAME, by=trusted("builder"))
 
 
-def test_a_changed_book_is_seen_where_it_is_attached():
+def test_changed_lorebook_is_seen_where_it_is_attached():
     a_book("harbour", "{}", GAME)
     names_for(GAME)
     a_book("harbour", '{"a":1}')
@@ -122,7 +122,7 @@ def test_a_changed_book_is_seen_where_it_is_attached():
     assert [book.source for book in lorebooks.books_for([GAME])] == ['{"a":1}']
 
 
-def test_a_warm_read_makes_no_query(no_queries):
+def test_cached_lorebooks_are_read_without_a_query(no_queries):
     a_book("harbour", "{}", GAME)
     names_for(GAME, QUAY, OREN)
 
@@ -130,14 +130,14 @@ def test_a_warm_read_makes_no_query(no_queries):
         assert names_for(GAME, QUAY, OREN) == ["harbour"]
 
 
-def test_a_new_book_has_no_locks():
+def test_new_lorebook_has_no_locks():
     a_book()
 
     assert lorebooks.get_book("harbour").locks == ""
     assert lorebooks.entry_locks("harbour") == {}
 
 
-def test_the_lock_of_a_book_is_kept_and_taken_away():
+def test_lock_of_a_lorebook_is_stored_and_removed():
     a_book("harbour", "{}", GAME)
     lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("builder"))
     forget_everything()
@@ -146,7 +146,7 @@ def test_the_lock_of_a_book_is_kept_and_taken_away():
     assert lorebooks.set_book_locks("harbour", "", by=trusted("builder")).locks == ""
 
 
-def test_a_lock_is_seen_where_the_book_is_attached_and_makes_no_other_book_of_it():
+def test_lock_is_seen_where_the_book_is_attached_and_keeps_it_equal():
     a_book("harbour", "{}", GAME)
     (before,) = lorebooks.books_for([GAME])
     lorebooks.set_book_locks("harbour", "view:all()", by=trusted("builder"))
@@ -157,7 +157,7 @@ def test_a_lock_is_seen_where_the_book_is_attached_and_makes_no_other_book_of_it
     assert before == after
 
 
-def test_a_new_text_keeps_the_locks():
+def test_new_lorebook_text_keeps_the_locks():
     a_book()
     lorebooks.set_book_locks("harbour", "edit:perm(Admin)", by=trusted("builder"))
     lorebooks.set_entry_locks("harbour", "7", "view:false()", by=trusted("builder"))
@@ -167,7 +167,7 @@ def test_a_new_text_keeps_the_locks():
     assert lorebooks.entry_locks("harbour") == {"7": "view:false()"}
 
 
-def test_the_locks_of_entries_are_kept_by_their_uid():
+def test_entry_locks_are_stored_by_uid():
     a_book()
     lorebooks.set_entry_locks("harbour", "7", "view:false()", by=trusted("builder"))
     lorebooks.set_entry_locks("harbour", "the ferry", "edit:perm(Admin)", by=trusted("builder"))
@@ -177,7 +177,7 @@ def test_the_locks_of_entries_are_kept_by_their_uid():
 
 
 @pytest.mark.parametrize("locks", ["edit:" + "a" * 2000, "view:all()\x00"])
-def test_a_lock_that_cannot_be_stored_is_refused(locks):
+def test_unstorable_lock_is_refused(locks):
     a_book()
 
     with pytest.raises(ComponentValueError, match="locks"):
@@ -187,14 +187,14 @@ def test_a_lock_that_cannot_be_stored_is_refused(locks):
     assert lorebooks.get_book("harbour").locks == ""
 
 
-def test_a_lock_on_a_book_that_is_not_there_names_the_known_ones():
+def test_lock_on_an_unknown_lorebook_names_the_known_ones():
     a_book()
 
     with pytest.raises(NotStoredError, match="there are harbour"):
         lorebooks.set_entry_locks("habour", "7", "view:all()", by=trusted("builder"))
 
 
-def test_lorebook_is_taken_from_a_scope_and_the_others_stay():
+def test_removed_attachment_leaves_the_other_scopes():
     lorebooks.save_book("harbour", "{}", by=trusted("builder"))
     lorebooks.save_book("tides", '{"a": 1}', by=trusted("builder"))
     for name in ("harbour", "tides"):

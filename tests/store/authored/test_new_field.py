@@ -1,6 +1,7 @@
-"""A field that is added to what people write touches two files beside its use.
+"""Test that a new field of an authored thing needs changes in only two files.
 
-Each test adds one in a copy of the package: it is stored, shown, kept in revisions and exported.
+Each test adds a field in a copy of the package: it is stored, shown, kept in revisions and
+exported.
 """
 
 import os

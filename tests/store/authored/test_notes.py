@@ -1,4 +1,4 @@
-"""Author's notes in the store."""
+"""Test stored author's notes."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from evennia_ai.store.authored.notes import StoredNote
 from evennia_ai.store.core.snapshots import forget_everything
 
 
-def test_a_note_comes_back():
+def test_note_is_read_back():
     fields = {"content": "Be brief.", "depth": 2, "role": "user", "every": 3, "mode": "tail"}
     made = notes.set_note("12", by=trusted("b"), **fields)
     forget_everything()
@@ -26,34 +26,34 @@ def test_a_note_comes_back():
     assert made == StoredNote(**fields, revision=1)
 
 
-def test_a_note_has_defaults():
+def test_note_has_defaults():
     note = notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
     assert (note.depth, note.role, note.every, note.mode) == (4, "system", 1, "floating")
 
 
-def test_what_is_not_given_stays():
+def test_missing_note_fields_keep_their_values():
     notes.set_note("12", by=trusted("builder"), content="Be brief.", depth=2)
     note = notes.set_note("12", by=trusted("builder"), every=5)
 
     assert (note.content, note.depth, note.every, note.revision) == ("Be brief.", 2, 5, 2)
 
 
-def test_a_change_that_changes_nothing_gives_no_revision():
+def test_unchanged_note_gets_no_revision():
     notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
     assert notes.set_note("12", by=trusted("builder"), content="Be brief.").revision == 1
 
 
 @pytest.mark.req("S3-09")
-def test_notes_stand_in_their_order():
+def test_notes_are_listed_in_their_order():
     notes.set_note("12", "scene", by=trusted("builder"), content="second")
     notes.set_note("12", by=trusted("builder"), content="first")
 
     assert [note.content for note in notes.notes_for("12")] == ["first", "second"]
 
 
-def test_another_npc_has_its_own():
+def test_notes_of_another_npc_are_separate():
     notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
     assert notes.notes_for("13") == ()
@@ -74,7 +74,7 @@ def test_another_npc_has_its_own():
         ({"enabled": "no"}, "enabled 'no'"),
     ],
 )
-def test_a_bad_value_changes_nothing(fields, told):
+def test_invalid_note_value_changes_nothing(fields, told):
     notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
     with pytest.raises(ComponentValueError, match=f"the note's {told}"):
@@ -82,13 +82,13 @@ def test_a_bad_value_changes_nothing(fields, told):
     assert [note.content for note in notes.notes_for("12")] == ["Be brief."]
 
 
-def test_a_bad_template_changes_nothing():
+def test_invalid_note_template_changes_nothing():
     with pytest.raises(TemplateError):
         notes.set_note("12", by=trusted("builder"), content="{% if %}")
     assert notes.notes_for("12") == ()
 
 
-def test_notes_are_cleared():
+def test_clearing_removes_all_notes():
     notes.set_note("12", by=trusted("builder"), content="a")
     notes.set_note("12", "b", by=trusted("builder"), content="b")
 
@@ -96,7 +96,7 @@ def test_notes_are_cleared():
     assert notes.notes_for("12") == ()
 
 
-def test_a_warm_read_makes_no_query(no_queries):
+def test_cached_notes_are_read_without_a_query(no_queries):
     notes.set_note("12", by=trusted("builder"), content="Be brief.")
     warm = notes.notes_for("12"), notes.notes_for("13")
 
@@ -104,7 +104,7 @@ def test_a_warm_read_makes_no_query(no_queries):
         assert (notes.notes_for("12"), notes.notes_for("13")) == warm
 
 
-def test_every_change_of_a_note_can_be_read_back():
+def test_every_change_of_a_note_can_be_read():
     notes.set_note("12", by=trusted("Mara"), content="Be brief.")
     notes.set_note("12", by=trusted("Tam"), content="Be kind.", depth=2)
     notes.set_note("12", by=trusted("Tam"), mode="anchored")
@@ -121,7 +121,7 @@ def test_every_change_of_a_note_can_be_read_back():
 
 
 @pytest.mark.req("S3-09")
-def test_only_the_note_of_the_key_is_cleared():
+def test_clearing_with_a_key_removes_only_that_note():
     notes.set_note("12", by=trusted("b"), content="first")
     notes.set_note("12", "scene", by=trusted("b"), content="second")
 
@@ -130,7 +130,7 @@ def test_only_the_note_of_the_key_is_cleared():
 
 
 @pytest.mark.req("S3-09")
-def test_who_edited_a_note_that_another_changed_is_told():
+def test_second_editor_of_a_note_is_told():
     notes.set_note("12", by=trusted("Mara"), content="Be brief.")
     notes.set_note("12", by=trusted("Tam"), content="Be kind.")
 
@@ -138,7 +138,7 @@ def test_who_edited_a_note_that_another_changed_is_told():
         notes.set_note("12", by=trusted("Mara"), seen_revision=1, content="Be long.")
 
 
-def test_an_npc_has_so_many_notes_and_no_more():
+def test_notes_of_an_npc_are_limited():
     for at in range(notes.MOST_NOTES):
         notes.set_note("12", f"n{at}", by=trusted("b"), content="x")
 

@@ -1,4 +1,4 @@
-"""Personas in the store: each is its player's own, bounded, and erased with all it left."""
+"""Test stored personas: each belongs to its player, has limits, and can be erased completely."""
 
 import pytest
 
@@ -20,21 +20,21 @@ def written(persona: Persona = TALL, *, owner: str = "7", most_characters: int =
     return set_persona(owner, persona, most_characters=most_characters, by=trusted("Anna"))
 
 
-def test_what_is_written_is_read_again_by_another_process():
+def test_persona_is_read_by_another_process():
     written()
     forget_everything()
     assert persona_of("7") == TALL
     assert persona_of("8") is None
 
 
-def test_a_newer_one_takes_the_place_of_the_one_before():
+def test_new_persona_replaces_the_old_one():
     written()
     written(Persona(text="Short."))
     assert persona_of("7") == Persona(text="Short.")
     assert persona_owners() == ("7",)
 
 
-def test_one_that_is_cleared_is_gone():
+def test_cleared_persona_is_gone():
     written()
     assert clear_persona("7", by=trusted("Anna")) is True
     assert clear_persona("7", by=trusted("Anna")) is False
@@ -53,7 +53,7 @@ def test_one_that_is_cleared_is_gone():
         (Persona(text="a", depth=10**10), "persona's depth"),
     ],
 )
-def test_what_is_too_long_or_has_no_place_is_refused_and_changes_nothing(persona, problem):
+def test_oversized_or_misplaced_persona_is_refused(persona, problem):
     written()
     with pytest.raises(ComponentValueError, match=problem):
         written(persona)

@@ -1,4 +1,4 @@
-"""Presets: imports that wait, grants, switches as revisions, where they count, and the way back."""
+"""Test imports of presets, grants, switches, scopes and reverts."""
 
 import pytest
 from django.test.utils import CaptureQueriesContext
@@ -25,13 +25,13 @@ NPC = Scope(kind="npc", ref=OREN)
 
 
 def approved(source=FIRST, *, name="Loom", grants=NO_GRANTS):
-    """The preset of this text, imported and approved."""
+    """Return the preset of this text, imported and approved."""
     number = presets.import_preset(name, source, by=trusted("Mira"))
     return presets.PRESETS.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="Loom"):
-    """The changes of a preset, short."""
+    """Return the changes of a preset in short form."""
     return [
         f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.value.grants)}"
         f" {dict(one.value.switches)}"
@@ -39,7 +39,7 @@ def told(name="Loom"):
     ]
 
 
-def test_an_import_changes_nothing_until_it_is_approved():
+def test_preset_import_changes_nothing_until_approved():
     assert presets.import_preset("Loom", FIRST, by=trusted("Mira")) == 1
 
     assert (presets.PRESETS.list_keys(), presets.preset_or_none("Loom")) == ((), None)
@@ -49,7 +49,7 @@ def test_an_import_changes_nothing_until_it_is_approved():
     assert presets.PRESETS.waiting_names() == ("Loom",)
 
 
-def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
+def test_approved_preset_import_is_current_with_its_grants():
     preset = approved(grants=ROLES)
 
     assert (preset.source, preset.grants, preset.revision) == (FIRST, ROLES, 2)
@@ -57,21 +57,21 @@ def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
     assert told() == ["1 imported by Mira:  {}", "2 approved by Tam: roles {}"]
 
 
-def test_text_that_is_no_object_is_refused_and_nothing_waits():
+def test_preset_that_is_no_object_is_refused_and_does_not_wait():
     for text in ("[]", "{", '{"a": NaN}'):
         with pytest.raises(FormatError, match="preset 'Loom'"):
             presets.import_preset("Loom", text, by=trusted("Mira"))
     assert (models.SourceFile.objects.count(), presets.PRESETS.waiting_names()) == (0, ())
 
 
-def test_a_text_over_the_limit_is_refused_by_the_name_of_the_setting(settings_of_ai):
+def test_preset_over_the_limit_is_refused_with_the_settings_name(settings_of_ai):
     settings_of_ai(MAX_SOURCE_CHARACTERS=1000)
     long = f'{{"a": "{1000 * "x"}"}}'
     with pytest.raises(FormatError, match="EVENNIA_AI_MAX_SOURCE_CHARACTERS"):
         presets.import_preset("Loom", long, by=trusted("Mira"))
 
 
-def test_another_file_has_none_of_the_grants_and_none_of_the_switches():
+def test_another_preset_file_has_no_grants_and_no_switches():
     first = presets.switch(approved(grants=ALL_GRANTS), {"main": False}, by=trusted("Tam"))
     number = presets.import_preset("Loom", SECOND, by=trusted("Mira"))
     assert presets.get_preset("Loom") == first
@@ -80,7 +80,7 @@ def test_another_file_has_none_of_the_grants_and_none_of_the_switches():
     assert (second.source, second.grants, second.switches) == (SECOND, NO_GRANTS, ())
 
 
-def test_the_file_in_force_and_one_that_waits_are_not_imported_again():
+def test_current_or_waiting_preset_file_is_not_imported_again():
     approved()
     assert presets.import_preset("Loom", FIRST, by=trusted("Mira")) is None
     number = presets.import_preset("Loom", SECOND, by=trusted("Mira"))
@@ -88,7 +88,7 @@ def test_the_file_in_force_and_one_that_waits_are_not_imported_again():
     assert len(told()) == 3
 
 
-def test_a_rejected_import_cannot_be_approved():
+def test_rejected_preset_import_cannot_be_approved():
     number = presets.import_preset("Loom", FIRST, by=trusted("Mira"))
 
     assert [presets.PRESETS.reject("Loom", by=trusted("Tam")) for _ in range(2)] == [1, 0]
@@ -96,7 +96,7 @@ def test_a_rejected_import_cannot_be_approved():
         presets.PRESETS.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
 
 
-def test_only_so_many_imports_wait(monkeypatch):
+def test_waiting_preset_imports_are_limited(monkeypatch):
     monkeypatch.setattr(presets.PRESETS, "most_waiting", 1)
     presets.import_preset("Loom", FIRST, by=trusted("Mira"))
     with pytest.raises(StoreError, match=r"more than 1 imports would wait.*Loom$"):
@@ -104,7 +104,7 @@ def test_only_so_many_imports_wait(monkeypatch):
     assert (presets.PRESETS.waiting_names(), models.SourceFile.objects.count()) == (("Loom",), 1)
 
 
-def test_a_grant_and_its_end_are_revisions_and_the_same_again_is_none():
+def test_grant_and_revocation_of_a_preset_are_revisions():
     approved()
     presets.PRESETS.grant("Loom", ROLES, by=trusted("Ben"))
     presets.PRESETS.grant("Loom", ROLES, by=trusted("Ben"))
@@ -114,7 +114,7 @@ def test_a_grant_and_its_end_are_revisions_and_the_same_again_is_none():
     assert grant_givers(presets.PRESETS.revisions("Loom")) == {}
 
 
-def test_a_switch_is_a_revision_and_leaves_the_file_and_the_other_switches():
+def test_switch_is_a_revision_that_keeps_file_and_other_switches():
     preset = approved(grants=ROLES)
     preset = presets.switch(preset, {"main": False}, by=trusted("Ben"))
     preset = presets.switch(preset, {"tone": True}, by=trusted("Anna"))
@@ -128,13 +128,13 @@ def test_a_switch_is_a_revision_and_leaves_the_file_and_the_other_switches():
     assert models.SourceFile.objects.count() == 1
 
 
-def test_the_same_switch_again_is_no_change():
+def test_repeated_switch_changes_nothing():
     preset = presets.switch(approved(), {"main": False}, by=trusted("Ben"))
     assert presets.switch(preset, {"main": False}, by=trusted("Ben")) == preset
     assert len(told()) == 3
 
 
-def test_who_switches_what_is_in_force_no_more_is_told_who_changed_it():
+def test_switch_of_an_outdated_preset_names_who_changed_it():
     seen = approved()
     presets.switch(seen, {"main": False}, by=trusted("Ben"))
     with pytest.raises(EditConflictError, match="Ben"):
@@ -142,7 +142,7 @@ def test_who_switches_what_is_in_force_no_more_is_told_who_changed_it():
     assert presets.get_preset("Loom").switches == (("main", False),)
 
 
-def test_a_revert_brings_back_file_grants_and_switches():
+def test_revert_restores_file_grants_and_switches():
     presets.switch(approved(grants=ROLES), {"main": False}, by=trusted("Ben"))
     approved(SECOND)
     back = presets.PRESETS.revert("Loom", 3, by=trusted("Ben"))
@@ -151,7 +151,7 @@ def test_a_revert_brings_back_file_grants_and_switches():
     assert back.revision == 6
 
 
-def test_what_never_was_in_force_cannot_be_gone_back_to():
+def test_preset_that_was_never_current_cannot_be_restored():
     approved()
     with pytest.raises(StoreError, match="revision 1 of preset 'Loom' was imported and never in"):
         presets.PRESETS.revert("Loom", 1, by=trusted("Ben"))
@@ -159,7 +159,7 @@ def test_what_never_was_in_force_cannot_be_gone_back_to():
         presets.PRESETS.revert("Loom", 9, by=trusted("Ben"))
 
 
-def test_a_preset_of_then_is_read_from_its_revision_also_when_it_is_gone():
+def test_past_preset_is_read_from_its_revision_after_removal():
     preset = presets.switch(approved(grants=ROLES), {"main": False}, by=trusted("Ben"))
     approved(SECOND)
     presets.PRESETS.remove("Loom", by=trusted("Ben"))
@@ -168,7 +168,7 @@ def test_a_preset_of_then_is_read_from_its_revision_also_when_it_is_gone():
     assert presets.PRESETS.then("Loom", 3).source == FIRST
 
 
-def test_a_preset_that_is_assigned_is_not_removed():
+def test_assigned_preset_cannot_be_removed():
     approved()
     presets.PRESETS.assign("Loom", HARBOUR, by=trusted("Ben"))
     with pytest.raises(StoreError, match=r"is assigned to zone:harbour; assign another there"):
@@ -180,7 +180,7 @@ def test_a_preset_that_is_assigned_is_not_removed():
     assert presets.PRESETS.revert("Loom", 2, by=trusted("Ben")).source == FIRST
 
 
-def test_the_narrowest_scope_that_has_a_preset_decides():
+def test_narrowest_scope_with_a_preset_counts():
     for name, scope in (("Game", GAME), ("Harbour", HARBOUR), ("Quay", QUAY), ("Oren", NPC)):
         approved(name=name)
         presets.PRESETS.assign(name, scope, by=trusted("Ben"))
@@ -192,7 +192,7 @@ def test_the_narrowest_scope_that_has_a_preset_decides():
     assert presets.preset_for([Scope(kind="npc", ref="99")]) is None
 
 
-def test_a_scope_has_one_preset_and_another_takes_its_place():
+def test_scope_has_one_preset_which_another_replaces():
     approved()
     approved(SECOND, name="Nemo")
     presets.PRESETS.assign("Loom", GAME, by=trusted("Ben"))
@@ -206,13 +206,13 @@ def test_a_scope_has_one_preset_and_another_takes_its_place():
     assert not presets.PRESETS.unassign(GAME, by=trusted("Ben"))
 
 
-def test_only_scopes_of_components_have_a_preset():
+def test_only_scopes_of_components_can_have_a_preset():
     approved()
     with pytest.raises(ComponentValueError, match="zone, room, npc"):
         presets.PRESETS.assign("Loom", Scope(kind="faction", ref="smugglers"), by=trusted("Ben"))
 
 
-def test_warm_the_preset_of_a_place_needs_no_query():
+def test_cached_preset_of_a_scope_is_read_without_a_query():
     from django.db import connection
 
     approved()
@@ -227,7 +227,7 @@ def test_warm_the_preset_of_a_place_needs_no_query():
     assert len(queries) == 0
 
 
-def test_a_switch_reaches_who_has_the_preset():
+def test_switch_reaches_the_scopes_with_the_preset():
     preset = approved()
     presets.PRESETS.assign("Loom", NPC, by=trusted("Ben"))
     before = presets.preset_for([NPC])
@@ -237,7 +237,7 @@ def test_a_switch_reaches_who_has_the_preset():
     assert presets.preset_for([NPC]).switches == (("main", False),)
 
 
-def test_names_are_found_in_the_case_they_have():
+def test_preset_names_are_found_with_their_case():
     approved()
     presets.import_preset("Nemo Engine", SECOND, by=trusted("Mira"))
     assert presets.PRESETS.known_name("loom") == "Loom"

@@ -1,4 +1,4 @@
-"""Forking: the child of a process that reads a SQLite file has no connection of its parent's."""
+"""Test that a forked process has no SQLite connection of its parent."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ with transaction.atomic():
 
 
 @pytest.mark.req("S2-27")
-def test_an_open_file_is_closed_before_a_fork_and_no_transaction_is_lost(tmp_path: Path) -> None:
+def test_open_file_is_closed_before_a_fork_without_losing_a_transaction(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "game.db3")],
         capture_output=True,

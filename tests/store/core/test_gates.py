@@ -1,4 +1,4 @@
-"""Every function of the store that writes on request asks an actor, inside its transaction.
+"""Test that every store function that writes on request checks an actor in its transaction.
 
 The functions are read from the source. A new one must be in the table, and must reach a gate:
 `changing`, `one_change`, or `Actor.check` itself.
@@ -15,7 +15,7 @@ from tests.acceptance.games import ROOT
 
 STORE: Final = ROOT / "evennia_ai" / "store"
 OPENERS: Final = frozenset({"changing", "one_change"})
-"""What opens a transaction with an actor; each checks it (`test_actors_in_the_store`)."""
+"""Functions that open a transaction and check an actor (`test_actors_in_the_store`)."""
 
 GATED: Final[Mapping[str, str]] = {
     "authored/cards": "import_card save_card create_card edit_card set_greeting",
@@ -41,7 +41,7 @@ GATED: Final[Mapping[str, str]] = {
     "memories": "add_memory change_memory remove_memory merge_memories fade_memories",
     "model_calls": "add_halt remove_halt",
 }
-"""By module the public functions that take an actor as `by` and ask it."""
+"""By module: the public functions that take an actor as `by` and check it."""
 
 ASKED_ELSEWHERE: Final = frozenset(
     {
@@ -58,20 +58,20 @@ ASKED_ELSEWHERE: Final = frozenset(
         "memories.record_all",
     }
 )
-"""Parts of a change that has asked its actor already, and the gates themselves."""
+"""Parts of a change whose actor is checked elsewhere, and the gates themselves."""
 
 IN_VALUES: Final = frozenset({"knowledge/pages.save_page", "history/chats.import_chat"})
-"""Functions whose value holds the actor: `PageDraft.by`, `ChatSource.by`."""
+"""Functions that get the actor inside another argument: `PageDraft.by`, `ChatSource.by`."""
 
 OPENS_WITHOUT_REQUEST: Final = frozenset(
-    {"knowledge/page_search.index_anew", "memories.settle_names"}
+    {"knowledge/page_search.reindex_bases", "memories.settle_names"}
 )
-"""What the game itself changes among authored things; it is `THE_GAME`."""
+"""Functions with which the game itself changes authored things. The actor is `THE_GAME`."""
 
 
 @cache
 def functions() -> Mapping[str, ast.FunctionDef]:
-    """The functions of the store by module and name, methods included."""
+    """Return the functions of the store by module and name, methods included."""
     found: dict[str, ast.FunctionDef] = {}
     for path in sorted(STORE.rglob("*.py")):
         module = path.relative_to(STORE).with_suffix("").as_posix()
@@ -82,7 +82,7 @@ def functions() -> Mapping[str, ast.FunctionDef]:
 
 
 def with_actor() -> Iterator[str]:
-    """The public functions of the store that have a parameter `by`."""
+    """Return the public functions of the store that have a parameter `by`."""
     for name, node in functions().items():
         is_public = not name.rpartition(".")[2].startswith("_")
         if is_public and any(one.arg == "by" for one in node.args.kwonlyargs):
@@ -98,7 +98,7 @@ def called(call: ast.Call) -> str:
 
 
 def is_gated(name: str, seen: frozenset[str] = frozenset()) -> bool:
-    """True if the function opens a change with its actor, or hands it to one that does."""
+    """True if the function opens a change with its actor, or passes it to one that does."""
     for call in calls_of(functions()[name]):
         gives = [one for one in call.keywords if one.arg == "by"]
         text = ast.unparse(call)
@@ -119,13 +119,13 @@ def test_store_function_with_an_actor_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", listed())
-def test_store_function_asks_its_actor(name: str) -> None:
+def test_store_function_checks_its_actor(name: str) -> None:
     (actor,) = (one for one in functions()[name].args.kwonlyargs if one.arg == "by")
     assert (ast.unparse(actor.annotation or actor), is_gated(name)) == ("Actor", True)
 
 
 @pytest.mark.parametrize("name", sorted(IN_VALUES))
-def test_store_function_asks_the_actor_of_its_value(name: str) -> None:
+def test_store_function_checks_the_actor_of_its_value(name: str) -> None:
     opened = [ast.unparse(call) for call in calls_of(functions()[name]) if called(call) in OPENERS]
     assert any("by=draft.by" in one or "by=source.by" in one for one in opened)
 
@@ -149,7 +149,7 @@ OF_THE_GAME: Final[Mapping[str, str]] = {
     "knowledge/page_rows.newest_numbers": "updates a dictionary, writes nothing",
     "knowledge/page_vectors.keep_vectors": "vectors, made from pages",
 }
-"""What writes authored tables without an actor, and why nobody need be asked."""
+"""Functions that write authored tables without an actor, with the reason."""
 
 
 def test_store_function_that_writes_authored_things_takes_an_actor() -> None:

@@ -1,4 +1,4 @@
-"""Inserting: many rows in few statements, their ids in the order of the rows."""
+"""Test inserts of many rows in few statements."""
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.usefixtures("db")
 
 @pytest.mark.req("S2-01")
 @pytest.mark.parametrize("count", [1, 2, 50, 51, 120])
-def test_ids_come_in_the_order_of_the_rows(count):
+def test_inserted_ids_have_the_order_of_the_rows(count):
     ids = halted(rows(count))
     stored = dict(models.Halt.objects.values_list("pk", "npc_ref"))
     assert [stored[found] for found in ids] == [str(number) for number in range(count)]
 
 
-def test_nothing_to_write_asks_the_database_nothing():
+def test_inserting_nothing_makes_no_query():
     with CaptureQueriesContext(connection) as made:
         assert halted([]) == []
     assert made.captured_queries == []
@@ -38,7 +38,7 @@ def test_fifty_rows_are_one_statement():
     assert len(made.captured_queries) == 1
 
 
-def test_every_value_arrives_as_it_was():
+def test_every_inserted_value_is_read_unchanged():
     (pk,) = halted([("12", 'Anna\'s % "quoted" \N{SNOWMAN} name', 2.5, "why?\n%s")])
     row = models.Halt.objects.get(pk=pk)
     assert (row.halted_by, row.halted_at, row.reason) == (
@@ -48,7 +48,7 @@ def test_every_value_arrives_as_it_was():
     )
 
 
-def test_a_row_that_may_not_be_there_is_refused():
+def test_forbidden_row_is_refused():
     with pytest.raises(IntegrityError), transaction.atomic():
         halted([*rows(1), *rows(1)])
     assert not models.Halt.objects.exists()

@@ -1,4 +1,4 @@
-"""Reading in limited time, on a file of its own."""
+"""Test reading with a time limit, on a separate database file."""
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection, connections, transaction
@@ -32,7 +32,7 @@ def database(tmp_path):
 
 @pytest.fixture
 def apart():
-    """Another connection to the database that tests run on, which may be PostgreSQL."""
+    """A second connection to the database of the tests, which may be PostgreSQL."""
     made = connections["reading"] = connection.copy("reading")
     yield made
     made.close()
@@ -50,7 +50,7 @@ def make_a_table(database):
         cursor.execute("CREATE TEMPORARY TABLE quay (title text)")
 
 
-def test_what_takes_too_long_is_given_up(database):
+def test_slow_read_is_stopped(database):
     with (
         pytest.raises(ReadingTooLongError, match="longer than 20 ms and was given up"),
         limit_to_reading(database, seconds=0.02),
@@ -58,7 +58,7 @@ def test_what_takes_too_long_is_given_up(database):
         run(database, FOREVER)
 
 
-def test_what_others_say_of_a_refusal_hides_it_not(database):
+def test_first_error_of_a_read_is_reported_despite_later_ones(database):
     with pytest.raises(ReadingTooLongError), limit_to_reading(database, seconds=0.02):
         try:
             run(database, FOREVER)
@@ -66,7 +66,7 @@ def test_what_others_say_of_a_refusal_hides_it_not(database):
             raise StoreError("the pages cannot be searched") from error
 
 
-def test_what_fails_in_time_fails_as_it_is(database):
+def test_error_within_the_time_is_raised_unchanged(database):
     with (
         pytest.raises(OperationalError, match="no such table"),
         limit_to_reading(database, seconds=9),
@@ -75,12 +75,12 @@ def test_what_fails_in_time_fails_as_it_is(database):
 
 
 @pytest.mark.req("S0-44")
-def test_nothing_is_written_meanwhile(database):
+def test_limited_read_cannot_write(database):
     with pytest.raises(OperationalError, match="readonly"), limit_to_reading(database, seconds=9):
         run(database, "INSERT INTO page VALUES ('Ferry')")
 
 
-def test_a_lock_is_not_waited_for_longer(database):
+def test_limited_read_does_not_wait_long_for_a_lock(database):
     other = DatabaseWrapper(database.settings_dict, "writing")
     run(other, "BEGIN EXCLUSIVE")
     try:
@@ -90,7 +90,7 @@ def test_a_lock_is_not_waited_for_longer(database):
         other.close()
 
 
-def test_afterwards_the_connection_is_as_it_was(database):
+def test_connection_is_restored_after_a_limited_read(database):
     before = run(database, "PRAGMA busy_timeout")
     with limit_to_reading(database, seconds=9):
         assert run(database, "SELECT 1") == [(1,)]
@@ -99,7 +99,7 @@ def test_afterwards_the_connection_is_as_it_was(database):
     assert run(database, "PRAGMA busy_timeout") == before
 
 
-def test_what_takes_too_long_on_any_database_is_given_up(apart):
+def test_slow_read_is_stopped_on_every_database(apart):
     with pytest.raises(ReadingTooLongError), limit_to_reading(apart, seconds=0.02):
         run(apart, FOREVER)
 
@@ -107,14 +107,14 @@ def test_what_takes_too_long_on_any_database_is_given_up(apart):
 
 
 @pytest.mark.req("S0-44")
-def test_nothing_is_written_on_any_database_meanwhile(apart):
+def test_limited_read_cannot_write_on_every_database(apart):
     with pytest.raises(DatabaseError, match=r"read-?only"), limit_to_reading(apart, seconds=9):
         make_a_table(apart)
 
     make_a_table(apart)
 
 
-def test_a_transaction_of_somebody_else_is_left_alone(database, monkeypatch):
+def test_transaction_of_the_caller_is_not_limited(database, monkeypatch):
     monkeypatch.setattr(reading, "connection", database)
     with transaction.atomic("reading"):
         run(database, "INSERT INTO page VALUES ('Ferry')")
@@ -123,8 +123,8 @@ def test_a_transaction_of_somebody_else_is_left_alone(database, monkeypatch):
     assert found == run(database, "SELECT title FROM page") == [("Ferry",)]
 
 
-def test_the_transaction_of_a_test_is_left_alone(db):
-    """Of the database that tests run on, which may be PostgreSQL."""
+def test_transaction_of_a_test_is_not_limited(db):
+    """The database of the tests may be PostgreSQL."""
     assert connection.in_atomic_block
     assert read_limited(lambda: run(connection, "SELECT 1"), limit_seconds=0.0) == [(1,)]
     assert run(connection, "SELECT 2") == [(2,)]

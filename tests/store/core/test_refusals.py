@@ -1,4 +1,4 @@
-"""What anybody may read of an error of the database."""
+"""Test that shown database errors contain no secrets."""
 
 import pytest
 from django.db import OperationalError
@@ -8,7 +8,7 @@ from evennia_ai.store.core.refusals import reason_of
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 
 SERVER = 'connection to server at "10.0.0.7", port 4630 failed'
-# The driver's text, and what is told of it.
+# The driver's text, and what is shown of it.
 TEXTS = {
     f"connection failed: {SERVER}: Connection refused\n\tIs the server running?": (
         "Connection refused"
@@ -47,7 +47,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_reason_has_no_address_name_or_path_whatever_the_driver_says(text: str) -> None:
+def test_database_reason_has_no_address_name_or_path(text: str) -> None:
     assert reason_of(OperationalError(text)) == TEXTS[text]
 
 
@@ -56,7 +56,7 @@ def _refuses(_: str) -> str:
 
 
 @pytest.mark.parametrize("does", ["reads", "reads several", "writes"])
-def test_error_of_the_store_names_no_address_when_the_database_is_away(does: str, db: None) -> None:
+def test_store_error_has_no_address_when_the_database_is_down(does: str, db: None) -> None:
     kept = Snapshots("names", _refuses, load_each=lambda keys: {key: _refuses(key) for key in keys})
     with pytest.raises(StoreError, match="Connection refused") as told:
         if does == "reads":

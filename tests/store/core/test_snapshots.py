@@ -1,4 +1,4 @@
-"""Snapshots: what a transaction, its rollback and its commit let whom see, other processes too."""
+"""Test what readers see during a transaction, after its commit and after its rollback."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from evennia_ai.store.core.snapshots import Bound, Snapshots, of_kind
 
 
 class Shelf:
-    """Rows that only the test changes, and how often they were read."""
+    """Rows that only the test changes, with a count of how often they were read."""
 
     def __init__(self) -> None:
         self.rows = {"a": 1}
@@ -35,13 +35,13 @@ def shelf() -> Shelf:
     return Shelf()
 
 
-def test_a_value_is_loaded_once(shelf):
+def test_snapshot_value_is_loaded_once(shelf):
     assert [shelf.snapshots("a") for _ in range(3)] == [1, 1, 1]
     assert shelf.loads == 1
 
 
 class TestBound:
-    """Shelves with four things each; of all of them twelve things are kept."""
+    """Shelves with four things each. At most twelve things of all shelves are cached."""
 
     @pytest.fixture
     def gone(self):
@@ -56,44 +56,44 @@ class TestBound:
         return shelf
 
     def read(self, shelves, keys):
-        """How many of these are loaded again."""
+        """Return how many of these values are loaded again."""
         before = shelves.loads
         for key in keys:
             shelves.snapshots(key)
         return shelves.loads - before
 
-    def test_what_was_read_first_goes_first_and_is_told(self, shelves, gone):
+    def test_oldest_value_leaves_the_bounded_cache_first(self, shelves, gone):
         assert self.read(shelves, "abcd") == 4
         assert gone == [4]
         assert self.read(shelves, "bcd") == 0
         assert self.read(shelves, "a") == 1
 
-    def test_what_was_put_again_stays(self, shelves):
+    def test_value_put_again_stays_in_the_cache(self, shelves):
         self.read(shelves, "abc")
         shelves.snapshots._kept.put("a", 4)
         assert self.read(shelves, "d") == 1
         assert self.read(shelves, "acd") == 0
 
-    def test_a_value_that_grows_pushes_others_out_and_not_itself(self, shelves, gone):
+    def test_growing_value_displaces_others_and_not_itself(self, shelves, gone):
         self.read(shelves, "abc")
         shelves.snapshots._kept.put("a", 8)
         assert gone == [4]
         assert self.read(shelves, "ac") == 0
         assert self.read(shelves, "b") == 1
 
-    def test_a_write_that_is_not_kept_is_told_as_well(self, shelves, gone):
+    def test_uncached_written_value_is_let_go(self, shelves, gone):
         with transaction.atomic():
             shelves.snapshots.note_value("a", 5)
             (write,) = shelves.snapshots._writes()
             write()
         assert gone == [5]
 
-    def test_the_newest_is_kept_however_much_it_is(self, shelves):
+    def test_newest_value_is_cached_whatever_its_weight(self, shelves):
         shelves.rows["a"] = 100
         self.read(shelves, "ba")
         assert self.read(shelves, "a") == 0
 
-    def test_what_is_dropped_weighs_nothing_and_is_told(self, shelves, gone):
+    def test_dropped_value_weighs_nothing_and_is_let_go(self, shelves, gone):
         self.read(shelves, "abc")
         shelves.snapshots.drop("a")
         shelves.snapshots.drop("b")
@@ -103,13 +103,13 @@ class TestBound:
         assert self.read(shelves, "abc") == 3
         assert gone == [4, 4, 4, 4, 4]
 
-    def test_what_was_let_go_meanwhile_is_not_kept_again(self, shelves):
+    def test_value_let_go_meanwhile_is_not_cached_again(self, shelves):
         shelves.snapshots._kept._bound = replace(shelves.snapshots._bound, is_spent=bool)
         shelves.snapshots._kept.put("a", 4)
         assert self.read(shelves, "a") == 1
 
 
-def test_the_writer_sees_its_own_write_before_the_commit(shelf):
+def test_writer_sees_its_write_before_the_commit(shelf):
     shelf.snapshots("a")
     with transaction.atomic():
         shelf.rows["a"] = 2
@@ -119,7 +119,7 @@ def test_the_writer_sees_its_own_write_before_the_commit(shelf):
     assert shelf.loads == 2
 
 
-def test_a_given_value_is_not_loaded(shelf):
+def test_given_value_is_not_loaded(shelf):
     shelf.snapshots("a")
     with transaction.atomic():
         shelf.snapshots.note_value("a", 2)
@@ -128,7 +128,7 @@ def test_a_given_value_is_not_loaded(shelf):
     assert shelf.loads == 1
 
 
-def test_after_a_rollback_the_old_value_is_still_there(shelf):
+def test_old_value_remains_after_a_rollback(shelf):
     shelf.snapshots("a")
     with transaction.atomic():
         shelf.snapshots.note_value("a", 2)
@@ -139,7 +139,7 @@ def test_after_a_rollback_the_old_value_is_still_there(shelf):
     assert shelf.loads == 1
 
 
-def test_an_inner_rollback_takes_back_the_inner_write_alone(shelf):
+def test_inner_rollback_undoes_only_the_inner_write(shelf):
     with transaction.atomic():
         shelf.snapshots.note_value("a", 2)
         with transaction.atomic():
@@ -149,7 +149,7 @@ def test_an_inner_rollback_takes_back_the_inner_write_alone(shelf):
         assert shelf.snapshots("a") == 2
 
 
-def test_a_write_of_one_key_leaves_the_others(shelf):
+def test_write_of_one_key_keeps_the_other_values(shelf):
     shelf.rows["b"] = 5
     shelf.snapshots("b")
     with transaction.atomic():
@@ -159,7 +159,7 @@ def test_a_write_of_one_key_leaves_the_others(shelf):
     assert shelf.loads == 1
 
 
-def test_a_write_of_all_keys_makes_every_value_old(shelf):
+def test_write_of_all_keys_drops_every_value(shelf):
     shelf.snapshots("a")
     shelf.rows["a"] = 2
     with transaction.atomic():
@@ -168,10 +168,10 @@ def test_a_write_of_all_keys_makes_every_value_old(shelf):
         assert shelf.snapshots("a") == 2
 
 
-def test_a_value_loaded_while_it_was_dropped_is_not_kept():
+def test_value_loaded_during_a_drop_is_not_cached():
     def load(key: str) -> int:
         loads.append(key)
-        if len(loads) == 1:  # another thread commits while we read
+        if len(loads) == 1:  # Another thread commits while this one reads.
             snapshots.drop_all()
         return len(loads)
 
@@ -181,7 +181,7 @@ def test_a_value_loaded_while_it_was_dropped_is_not_kept():
     assert [snapshots("a"), snapshots("a"), snapshots("a")] == [1, 2, 2]
 
 
-def test_a_dropped_value_is_loaded_again(shelf):
+def test_dropped_value_is_loaded_again(shelf):
     shelf.snapshots("a")
     shelf.rows["a"] = 2
     shelf.snapshots.drop("a")
@@ -189,7 +189,7 @@ def test_a_dropped_value_is_loaded_again(shelf):
     assert shelf.snapshots("a") == 2
 
 
-def test_a_drop_reaches_what_the_transaction_itself_wrote(shelf):
+def test_drop_also_affects_the_transactions_own_write(shelf):
     with transaction.atomic():
         shelf.snapshots.note_value("a", 2)
         shelf.rows["a"] = 3
@@ -198,7 +198,7 @@ def test_a_drop_reaches_what_the_transaction_itself_wrote(shelf):
         assert shelf.snapshots("a") == 3
 
 
-def test_a_database_that_cannot_be_read_is_one_clear_error():
+def test_unreadable_database_is_one_clear_error():
     def load(key: str) -> int:
         raise DatabaseError("disk gone")
 
@@ -212,7 +212,7 @@ def test_snapshots_are_found_by_their_kind(shelf):
 
 
 def another_process_writes(kind: str, sql: str) -> None:
-    """What a process that shares nothing but the database with us does."""
+    """Write as another process does that shares only the database with us."""
     with connection.cursor() as cursor:
         cursor.execute(sql)
     models.StateRevision.objects.filter(name=kind).update(number=F("number") + 1)
@@ -228,7 +228,7 @@ def goals() -> str:
 
 
 @pytest.mark.usefixtures("refreshed")
-def test_a_component_written_elsewhere_is_seen_after_a_refresh():
+def test_component_written_elsewhere_is_seen_after_a_refresh():
     goals()
     another_process_writes(
         "components", "UPDATE evennia_ai_component SET content = 'New.' WHERE key = 'goals'"
@@ -261,7 +261,7 @@ def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
 
 
 @pytest.mark.usefixtures("refreshed")
-def test_a_preset_written_elsewhere_is_seen_after_a_refresh():
+def test_preset_written_elsewhere_is_seen_after_a_refresh():
     number = presets.import_preset("Loom", "{}", by=trusted("builder"))
     presets.PRESETS.approve("Loom", number, grants=frozenset(), by=trusted("builder"))
     presets.PRESETS.assign("Loom", GAME, by=trusted("builder"))
@@ -273,7 +273,7 @@ def test_a_preset_written_elsewhere_is_seen_after_a_refresh():
 
 
 @pytest.mark.usefixtures("refreshed")
-def test_nothing_is_dropped_when_nothing_changed():
+def test_refresh_without_changes_drops_nothing():
     before = components.registry()
 
     assert snapshots.refresh_if_changed() == frozenset()
@@ -281,13 +281,13 @@ def test_nothing_is_dropped_when_nothing_changed():
 
 
 def we_write_a_note() -> None:
-    """A change that this process commits; the test's own transaction goes on."""
+    """Commit a change of this process. The test's own transaction continues."""
     with TestCase.captureOnCommitCallbacks(execute=True):
         notes.set_note("12", by=trusted("builder"), content="Be brief.")
 
 
 @pytest.mark.usefixtures("refreshed")
-def test_what_this_process_wrote_is_not_read_again():
+def test_own_writes_are_not_read_again_at_a_refresh():
     we_write_a_note()
     we_write_a_note()
     known = notes.notes_for("12")
@@ -298,7 +298,7 @@ def test_what_this_process_wrote_is_not_read_again():
 
 @pytest.mark.usefixtures("refreshed")
 @pytest.mark.parametrize("ours", ["before", "after", "both"])
-def test_what_another_process_wrote_beside_ours_is_seen(ours):
+def test_write_of_another_process_next_to_ours_is_seen(ours):
     if ours in ("before", "both"):
         we_write_a_note()
     another_process_writes("notes", "UPDATE evennia_ai_note SET content = 'Be long.'")
@@ -310,7 +310,7 @@ def test_what_another_process_wrote_beside_ours_is_seen(ours):
 
 
 @pytest.mark.usefixtures("refreshed")
-def test_a_write_of_ours_that_is_rolled_back_hides_no_other():
+def test_rolled_back_own_write_hides_no_other_write():
     with transaction.atomic():
         notes.set_note("12", by=trusted("builder"), content="Be brief.")
         transaction.set_rollback(True)
@@ -320,7 +320,7 @@ def test_a_write_of_ours_that_is_rolled_back_hides_no_other():
 
 
 @pytest.mark.usefixtures("refreshed")
-def test_a_refresh_is_one_query():
+def test_refresh_makes_one_query():
     with CaptureQueriesContext(connection) as queries:
         snapshots.refresh_if_changed()
 
@@ -343,7 +343,7 @@ def test_every_write_raises_the_number_of_its_kind(kind, write):
     assert models.StateRevision.objects.get(name=kind).number > before
 
 
-def test_a_refused_write_does_not_raise_the_number():
+def test_refused_write_does_not_raise_the_number():
     before = models.StateRevision.objects.get(name="notes").number
     with pytest.raises(StoreError), snapshots.changing("notes", "writing", by=THE_GAME):
         raise DatabaseError("disk full")
@@ -351,7 +351,7 @@ def test_a_refused_write_does_not_raise_the_number():
     assert models.StateRevision.objects.get(name="notes").number == before
 
 
-def test_a_missing_number_is_made():
+def test_missing_state_number_is_created():
     models.StateRevision.objects.all().delete()
     components.update("goals", by=trusted("builder"), content="x")
 

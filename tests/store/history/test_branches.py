@@ -1,4 +1,4 @@
-"""Branches: what one turn left, whatever became of the conversation since."""
+"""Test that a branch has what one turn left, whatever happened to the conversation since."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def remembering(*names: str) -> LoreState:
 
 
 def woken(where, *names: str) -> None:
-    """A turn after which lore remembers entries of these names."""
+    """Play a turn after which the lore state has entries with these names."""
     (heard,) = append_records(where, [a_line(f"What of {names[-1]}?")])
     inputs = {"lore_state": lore_states(where.id).to_plain()}
     draft = make_draft(a_prompt([heard]), event=heard, model="tiny", inputs=inputs)
@@ -52,7 +52,7 @@ TAKEN_BACK = {
 @pytest.mark.req("S2-03")
 @pytest.mark.parametrize("goes_on", [False, True])
 @pytest.mark.parametrize("what", TAKEN_BACK)
-def test_lore_remembers_what_it_did_when_the_turn_had_ended(quay, what, goes_on):
+def test_branch_has_the_lore_state_of_the_end_of_its_turn(quay, what, goes_on):
     woken(quay, "fog")
     woken(quay, "fog", "tide")
     TAKEN_BACK[what](quay)
@@ -63,7 +63,7 @@ def test_lore_remembers_what_it_did_when_the_turn_had_ended(quay, what, goes_on)
     assert lore_states(opened("12", 1).id) == remembering("fog")
 
 
-def test_what_there_is_to_remember_changes_no_lore(quay):
+def test_branching_does_not_change_the_lore_state(quay):
     woken(quay, "fog")
     tell_remembered(quay)
     TAKEN_BACK["reset"](quay)
@@ -73,7 +73,7 @@ def test_what_there_is_to_remember_changes_no_lore(quay):
 
 
 @pytest.mark.req("S2-12")
-def test_what_is_said_in_one_is_said_nowhere_else(quay):
+def test_words_in_a_branch_stay_in_that_branch(quay):
     exchanged(quay, 1, 2)
     before = said(quay)
     branch = opened("12", 1)
@@ -84,7 +84,7 @@ def test_what_is_said_in_one_is_said_nowhere_else(quay):
     assert is_whole(quay) and is_whole(branch)
 
 
-def test_one_of_a_transcript_holds_what_its_turn_left(quay):
+def test_branch_of_an_imported_turn_has_what_the_turn_left(quay):
     exchanged(quay, 1, 2, 3)
     a_turn(get_or_open_conversation("77", kind="room", place_ref="4"), "Elsewhere.")
     import_lines(list(export_lines(quay)), npc_ref="77", by=trusted("Ada"))
@@ -98,7 +98,7 @@ def test_one_of_a_transcript_holds_what_its_turn_left(quay):
     ]
 
 
-def test_there_is_none_of_a_turn_whose_end_a_transcript_does_not_have(quay):
+def test_branch_needs_the_recorded_end_of_its_turn(quay):
     exchanged(quay, 1)
     a_turn(quay, "Line 2.", reply=None)
     import_lines(list(export_lines(quay)), npc_ref="77", by=trusted("Ada"))

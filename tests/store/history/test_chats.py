@@ -1,4 +1,4 @@
-"""Chats in the store: a conversation of its own that says where it is from, and out again."""
+"""Test imported and exported chats."""
 
 import io
 import json
@@ -34,7 +34,7 @@ LINES = (
 
 
 def taken(*lines, npc="12", **source):
-    """The conversation that these lines became."""
+    """Return the conversation that was made from these lines."""
     content = a_file(*lines)
     chat = read_chat(io.BytesIO(content).readline, where="a.jsonl")
     told = {"file": "a.jsonl", "sha256": sha256(content).hexdigest(), "played": "Oren", **source}
@@ -46,7 +46,7 @@ def given(where) -> list[dict]:
     return [json.loads(line) for line in b"".join(pieces).split(b"\n")]
 
 
-def test_a_chat_is_a_conversation_that_holds_and_shows_what_the_app_would_show():
+def test_imported_chat_shows_the_messages_that_the_app_shows():
     where = taken(*LINES)
 
     assert verify(where) is None
@@ -55,16 +55,16 @@ def test_a_chat_is_a_conversation_that_holds_and_shows_what_the_app_would_show()
     assert said(where) == ["Evening.", "When does she leave?", "Night falls."]
 
 
-def test_every_value_of_every_line_goes_out_as_it_came_in():
+def test_exported_chat_has_every_value_of_the_imported_one():
     assert given(taken(*LINES)) == list(LINES)
 
 
-def test_its_first_record_says_where_it_is_from():
+def test_first_record_of_an_imported_chat_names_its_source():
     first, *_ = record_rows.records_of(taken(*LINES))
     assert (first.kind, first.meta["file"]) == (RecordKind.SNAPSHOT, "a.jsonl")
 
 
-def test_a_chat_of_a_name_alone_is_apart_from_all_that_was_heard_in_the_game():
+def test_chat_with_a_mere_name_is_separate_from_the_games_history():
     quay = get_or_open_conversation("12", kind="room", place_ref="3")
     append_records(quay, [heard("Ahoy.")])
     where = taken(*LINES)
@@ -74,7 +74,7 @@ def test_a_chat_of_a_name_alone_is_apart_from_all_that_was_heard_in_the_game():
     assert not chats.is_of_name_alone(quay)
 
 
-def test_a_chat_with_a_player_is_what_the_two_go_on_from():
+def test_chat_with_a_player_is_continued_in_the_game():
     where = taken(*LINES, speaker_ref="7")
 
     assert where == get_or_open_conversation("12", kind="private", partner_ref="7")
@@ -82,7 +82,7 @@ def test_a_chat_with_a_player_is_what_the_two_go_on_from():
     assert said(where)[-2:] == ["Night falls.", "And now?"]
 
 
-def test_nothing_is_put_among_what_was_whispered_in_the_game():
+def test_chat_is_not_mixed_with_whispers_of_the_game():
     whispers = get_or_open_conversation("12", kind="private", partner_ref="7")
     append_records(whispers, [heard("Psst.")])
 
@@ -91,7 +91,7 @@ def test_nothing_is_put_among_what_was_whispered_in_the_game():
     assert said(whispers) == ["Psst."]
 
 
-def test_after_a_new_beginning_it_is_a_segment_of_its_own():
+def test_chat_imported_after_a_reset_begins_a_segment():
     whispers = get_or_open_conversation("12", kind="private", partner_ref="7")
     append_records(whispers, [heard("Psst."), a_reply()])
     control.reset_conversation(whispers, by=trusted("Bo"))
@@ -102,7 +102,7 @@ def test_after_a_new_beginning_it_is_a_segment_of_its_own():
     assert (verify(whispers), said(whispers)[0]) == (None, "Evening.")
 
 
-def test_the_same_file_is_taken_in_once():
+def test_same_chat_file_is_imported_once():
     taken(*LINES)
 
     with pytest.raises(StoreError, match=r"a\.jsonl was imported already"):
@@ -110,12 +110,12 @@ def test_the_same_file_is_taken_in_once():
     assert len(conversations_of("12")) == 1
 
 
-def test_another_npc_may_have_it_too():
+def test_another_npc_may_import_the_same_chat():
     taken(*LINES)
     assert said(taken(*LINES, npc="13", played="Mira"))[0] == "Evening."
 
 
-def test_where_writing_fails_nothing_of_it_is_left(monkeypatch):
+def test_failed_chat_import_leaves_nothing(monkeypatch):
     real = conversations.write_records
     monkeypatch.setattr(chats, "_CHUNK", 2)
     calls = []
@@ -134,13 +134,13 @@ def test_where_writing_fails_nothing_of_it_is_left(monkeypatch):
     assert given(taken(*LINES)) == list(LINES)
 
 
-def test_long_chats_are_written_a_part_at_a_time_and_chained(monkeypatch):
+def test_long_chat_is_written_in_chained_parts(monkeypatch):
     monkeypatch.setattr(chats, "_CHUNK", 2)
     where = taken(*LINES)
     assert (verify(where), record_rows.count_records(where)) == (None, 5)
 
 
-def test_an_erased_chat_says_nothing_and_may_be_taken_in_again():
+def test_erased_chat_has_no_words_and_may_be_imported_again():
     where = taken(*LINES)
     erase_conversation(where, by=trusted("Bo"))
     assert given(where)[1:] == []
@@ -148,13 +148,13 @@ def test_an_erased_chat_says_nothing_and_may_be_taken_in_again():
     assert said(taken(*LINES))[0] == "Evening."
 
 
-def test_what_is_forgotten_of_a_player_includes_the_chats_of_the_player():
+def test_forgetting_a_player_erases_their_imported_chats():
     where = taken(*LINES, speaker_ref="7")
     erase_private("7", by=trusted("Bo"))
     assert (said(where), verify(where)) == ([], None)
 
 
-def test_a_conversation_of_the_game_goes_out_as_a_chat():
+def test_conversation_of_the_game_is_exported_as_a_chat():
     whispers = get_or_open_conversation("12", kind="private", partner_ref="7")
     append_records(whispers, [heard("Psst.", kind=RecordKind.USER), a_reply("Hm?")])
     header, *lines = given(whispers)

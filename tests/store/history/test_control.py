@@ -1,4 +1,4 @@
-"""Control: what a builder takes back or corrects counts no more, and all of it stays readable."""
+"""Test controls: what a builder undoes or corrects is hidden from prompts and stays readable."""
 
 import json
 import re
@@ -42,7 +42,7 @@ SAYS = {"say": SpeakingTool(argument="text", result=re.compile(r'(You say: ").*(
 
 
 def a_say(text: str, *, call: str = "s"):
-    """A call of the tool that says something."""
+    """Return a call of the tool that says something."""
     told = {"id": call, "name": "say", "arguments": json.dumps({"text": text})}
     return replace(a_call(call), meta={"tool_calls": [told]})
 
@@ -53,7 +53,7 @@ def quay():
 
 
 def exchanged(where, *numbers: int) -> None:
-    """Whole turns, one for each number."""
+    """Play one whole turn for each number."""
     for number in numbers:
         a_turn(where, f"Line {number}.", reply=f"Answer {number}.")
 
@@ -76,7 +76,7 @@ def record_saying(where, body: str):
 
 
 def is_whole(where) -> bool:
-    """Whether memory, the rows, the chain and every older turn that was not erased agree."""
+    """Check that memory, rows, chain and every older turn that was not erased agree."""
     assert shape(where) == cold_shape(where)
     assert verifying.verify(where) is None
     for turn in turns_in_order(where.npc_ref):
@@ -87,7 +87,7 @@ def is_whole(where) -> bool:
 
 
 class TestReset:
-    def test_nothing_counts_any_more_and_all_of_it_is_readable(self, quay):
+    def test_reset_hides_all_messages_and_keeps_them_readable(self, quay):
         exchanged(quay, 1, 2)
         record = control.reset_conversation(quay, by=trusted("Builder"))
 
@@ -102,7 +102,7 @@ class TestReset:
         ]
         assert is_whole(quay)
 
-    def test_counts_begin_at_nothing(self, quay):
+    def test_reset_starts_counts_at_zero(self, quay):
         exchanged(quay, 1, 2)
         control.reset_conversation(quay, by=trusted("Builder"))
         exchanged(quay, 3)
@@ -111,14 +111,14 @@ class TestReset:
         assert (now.earlier, now.stop, now.user_messages, now.replies) == (0, 2, 1, 1)
         assert is_whole(quay)
 
-    def test_lore_remembers_nothing_any_more(self, quay):
+    def test_reset_clears_the_lore_state(self, quay):
         exchanged(quay, 1)
         remember_lore(quay, LoreState(sticky={"fog": Spell(1, 5)}), turn=1)
         control.reset_conversation(quay, by=trusted("Builder"))
 
         assert lore_states(quay.id) == LoreState()
 
-    def test_the_npc_has_said_nothing_yet_so_that_it_may_greet(self, quay):
+    def test_reset_lets_the_npc_greet_again(self, quay):
         exchanged(quay, 1)
         control.reset_conversation(quay, by=trusted("Builder"))
 
@@ -126,7 +126,7 @@ class TestReset:
         forget_everything()
         assert windows(quay.id).first_reply is None
 
-    def test_where_nothing_counts_there_is_nothing_to_reset(self, quay):
+    def test_reset_without_messages_is_refused(self, quay):
         exchanged(quay, 1)
         control.reset_conversation(quay, by=trusted("Builder"))
 
@@ -137,7 +137,7 @@ class TestReset:
 
 class TestUndo:
     @pytest.mark.req("S2-08")
-    def test_the_newest_exchange_counts_no_more(self, quay):
+    def test_undo_hides_the_newest_exchange(self, quay):
         exchanged(quay, 1, 2)
         (taken,) = control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
@@ -146,14 +146,14 @@ class TestUndo:
         assert is_whole(quay)
 
     @pytest.mark.parametrize("tell", [tell_remembered, tell_silent])
-    def test_what_a_model_was_asked_besides_is_no_exchange(self, quay, tell):
+    def test_undo_ignores_requests_that_are_no_exchange(self, quay, tell):
         exchanged(quay, 1, 2, 3)
         tell(quay)
         control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1.", "Line 2.", "Answer 2."]
 
-    def test_twice_goes_further_back(self, quay):
+    def test_second_undo_hides_the_exchange_before(self, quay):
         exchanged(quay, 1, 2, 3)
         control.undo_exchanges(quay, 1, by=trusted("Builder"))
         control.undo_exchanges(quay, 1, by=trusted("Builder"))
@@ -161,28 +161,28 @@ class TestUndo:
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
-    def test_several_at_once(self, quay):
+    def test_undo_hides_several_exchanges(self, quay):
         exchanged(quay, 1, 2, 3)
         taken = control.undo_exchanges(quay, 2, by=trusted("Builder"))
 
         assert len(taken) == 2
         assert said(quay) == ["Line 1.", "Answer 1."]
 
-    def test_counts_are_those_of_what_is_left(self, quay):
+    def test_undo_corrects_the_counts(self, quay):
         exchanged(quay, 1, 2, 3)
         control.undo_exchanges(quay, 2, by=trusted("Builder"))
         now = windows(quay.id).history
 
         assert (now.stop, now.user_messages, now.replies) == (2, 1, 1)
 
-    def test_what_was_heard_later_stays(self, quay):
+    def test_undo_keeps_what_was_heard_later(self, quay):
         exchanged(quay, 1, 2)
         append_records(quay, [a_line("Nobody asked.")])
         control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1.", "Nobody asked."]
 
-    def test_a_call_goes_with_what_came_of_it_and_with_what_was_seen_meanwhile(self, quay):
+    def test_undo_hides_a_call_with_its_result_and_what_was_seen_meanwhile(self, quay):
         exchanged(quay, 1)
         begun = a_turn(quay, "Line 2.", reply=None)
         turns.add_records(begun, [a_call("c1")])
@@ -195,7 +195,7 @@ class TestUndo:
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
-    def test_what_another_waits_to_be_answered_for_stays(self, quay):
+    def test_undo_keeps_words_that_wait_for_an_answer(self, quay):
         begun = a_turn(quay, "Line 1.", reply=None)
         (waits,) = append_records(quay, [a_line("And me?")])
         turns.finish_turn(begun, [a_reply("Answer 1.")])
@@ -203,7 +203,7 @@ class TestUndo:
 
         assert said(quay) == ["And me?"]
 
-    def test_lore_remembers_what_it_did_before(self, quay):
+    def test_undo_restores_the_earlier_lore_state(self, quay):
         exchanged(quay, 1)
         before = LoreState(sticky={"fog": Spell(1, 5)})
         append_records(quay, [a_line("Line 2.")])
@@ -220,14 +220,14 @@ class TestUndo:
 
         assert lore_states(quay.id) == before
 
-    def test_there_is_nothing_to_take_back_where_nobody_was_answered(self, quay):
+    def test_undo_without_an_answered_event_is_refused(self, quay):
         append_records(quay, [a_line("Hm.")])
 
         with pytest.raises(StoreError, match="no exchange left"):
             control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
     @pytest.mark.req("S2-31")
-    def test_not_while_it_answers(self, quay):
+    def test_undo_is_refused_while_the_npc_answers(self, quay):
         exchanged(quay, 1)
         a_turn(quay, "Line 2.", reply=None)
 
@@ -237,7 +237,7 @@ class TestUndo:
         assert windows(quay.id).end.segment == 1
 
     @pytest.mark.req("S2-31")
-    def test_a_prompt_that_was_made_before_is_not_sent_after_it(self, quay):
+    def test_prompt_made_before_an_undo_is_not_sent_after_it(self, quay):
         exchanged(quay, 1)
         (heard,) = append_records(quay, [a_line("Line 2.")])
         draft = make_draft(a_prompt([heard]), event=heard, model="tiny")
@@ -246,7 +246,7 @@ class TestUndo:
         with pytest.raises(HistoryConflictError):
             turns.begin_turn(quay, draft=draft, event=heard, composed_in=1)
 
-    def test_a_summary_keeps_its_place(self, quay):
+    def test_undo_keeps_the_summary_in_its_place(self, quay):
         exchanged(quay, 1, 2, 3)
         now = windows(quay.id).history
         begin_segment(quay, SUMMARY, summarised=now, first_kept=2)
@@ -255,7 +255,7 @@ class TestUndo:
         assert said(quay) == ["They spoke of the tide.", "Line 2.", "Answer 2."]
         assert is_whole(quay)
 
-    def test_in_a_long_conversation_the_window_is_what_is_kept(self, quay):
+    def test_undo_in_a_long_conversation_keeps_the_window(self, quay):
         talked(quay, WINDOW_MESSAGES)
         exchanged(quay, 1)
         control.undo_exchanges(quay, 1, by=trusted("Builder"))
@@ -266,7 +266,7 @@ class TestUndo:
 
 
 class TestRetry:
-    def test_the_answer_goes_and_the_event_stays(self, quay):
+    def test_retry_hides_the_answer_and_keeps_the_event(self, quay):
         exchanged(quay, 1, 2)
         newest = next(control.list_exchanges(quay))
         record = control.take_back_answer(quay, newest, by=trusted("Builder"), hint="Be brief.")
@@ -275,7 +275,7 @@ class TestRetry:
         assert record.body == "Be brief."
         assert is_whole(quay)
 
-    def test_answered_again_it_is_still_one_exchange(self, quay):
+    def test_retried_answer_is_still_one_exchange(self, quay):
         exchanged(quay, 1, 2)
         control.take_back_answer(quay, next(control.list_exchanges(quay)), by=trusted("Builder"))
         heard = record_saying(quay, "Line 2.")
@@ -292,7 +292,7 @@ class TestRetry:
 
 class TestCorrect:
     @pytest.mark.req("S2-12")
-    def test_the_new_words_stand_in_the_place_of_the_old(self, quay):
+    def test_correction_replaces_the_words_in_place(self, quay):
         exchanged(quay, 1, 2)
         control.correct_utterance(
             quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder")
@@ -302,7 +302,7 @@ class TestCorrect:
         assert windows(quay.id).history.stop == 4
         assert is_whole(quay)
 
-    def test_of_two_corrections_the_newest_counts(self, quay):
+    def test_second_correction_replaces_the_first(self, quay):
         exchanged(quay, 1)
         first = record_saying(quay, "Answer 1.")
         control.correct_utterance(quay, first, "Never.", by=trusted("Builder"))
@@ -315,7 +315,7 @@ class TestCorrect:
         assert said(quay) == ["Line 1.", "Sometimes."]
         assert is_whole(quay)
 
-    def test_what_was_corrected_goes_with_its_exchange(self, quay):
+    def test_corrected_words_are_hidden_with_their_exchange(self, quay):
         exchanged(quay, 1, 2)
         control.correct_utterance(
             quay, record_saying(quay, "Answer 2."), "Never.", by=trusted("Builder")
@@ -325,7 +325,7 @@ class TestCorrect:
         assert said(quay) == ["Line 1.", "Answer 1."]
 
     @pytest.mark.req("S2-12")
-    def test_words_of_a_tool_are_others_in_the_call_and_in_what_came_of_it(self, quay):
+    def test_corrected_tool_words_change_in_call_and_result(self, quay):
         exchanged(quay, 1)
         begun = a_turn(quay, "Line 2.", reply=None)
         turns.add_records(begun, [a_say("Aye, at noon.")])
@@ -344,7 +344,7 @@ class TestCorrect:
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
-    def test_of_several_words_in_a_record_one_is_named(self, quay):
+    def test_correction_needs_the_number_of_one_of_several_utterances(self, quay):
         begun = a_turn(quay, "Line 1.", reply=None)
         turns.add_records(begun, [replace(a_say("Aye."), body="I nod.")])
         turns.finish_turn(begun, [a_result("s", 'You say: "Aye."')])
@@ -363,7 +363,7 @@ class TestCorrect:
         assert said(quay) == ["Line 1.", "No.", 'You say: "No."']
         assert is_whole(quay)
 
-    def test_words_that_nobody_heard_cannot_be_corrected(self, quay):
+    def test_hidden_words_cannot_be_corrected(self, quay):
         begun = a_turn(quay, "Line 1.", reply=None)
         turns.add_records(begun, [a_say("Aye.")])
         turns.finish_turn(begun, [a_result("s", "Not done: you cannot speak now."), a_reply("Hm.")])
@@ -372,7 +372,7 @@ class TestCorrect:
         with pytest.raises(StoreError, match="no words"):
             control.correct_utterance(quay, call, "No.", by=trusted("Builder"), tools=SAYS)
 
-    def test_a_summary_tells_something_else_and_stays_one(self, quay):
+    def test_corrected_summary_stays_a_summary(self, quay):
         exchanged(quay, 1, 2, 3)
         summary = replace(SUMMARY, body=f"{FRAME}They spoke of the tide.")
         first = begin_segment(quay, summary, summarised=windows(quay.id).history, first_kept=4)
@@ -388,7 +388,7 @@ class TestCorrect:
         )
         assert is_whole(quay)
 
-    def test_what_a_summary_stands_for_tells_that_the_summary_can_be_corrected(self, quay):
+    def test_correcting_summarised_words_points_to_the_summary(self, quay):
         exchanged(quay, 1, 2)
         now = windows(quay.id).history
         first = begin_segment(quay, SUMMARY, summarised=now, first_kept=2)
@@ -399,7 +399,7 @@ class TestCorrect:
             )
 
     @pytest.mark.parametrize("body", ["Line 1.", "answered"])
-    def test_only_what_the_npc_said_can_be_corrected(self, quay, body):
+    def test_only_words_of_the_npc_can_be_corrected(self, quay, body):
         exchanged(quay, 1)
 
         with pytest.raises(StoreError, match="no words of the NPC"):
@@ -409,7 +409,7 @@ class TestCorrect:
         assert windows(quay.id).end.segment == 1
 
 
-def test_a_transcript_takes_all_of_it_along(quay):
+def test_transcript_contains_all_controls(quay):
     exchanged(quay, 1, 2, 3)
     control.correct_utterance(
         quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder")

@@ -1,4 +1,4 @@
-"""What counts no more is let go: with the commit, not before it, and freed without a search."""
+"""Test that hidden messages are freed with the commit, without the garbage collector."""
 
 import gc
 from functools import partial
@@ -40,7 +40,7 @@ TAKES_OUT = {
 
 
 @pytest.mark.parametrize("what", TAKES_OUT)
-def test_what_counts_no_more_is_freed_without_a_search_of_the_collector(quay, what):
+def test_hidden_messages_are_freed_without_garbage_collection(quay, what):
     exchanged(quay, *range(10))
     held = {id(message) for message in windows(quay.id).history}
     gc.disable()
@@ -48,7 +48,7 @@ def test_what_counts_no_more_is_freed_without_a_search_of_the_collector(quay, wh
         TAKES_OUT[what](quay)
         counts = {id(message) for message in windows(quay.id).history}
         committing = [one for _, one, _ in connection.run_on_commit if isinstance(one, partial)]
-        connection.run_on_commit.clear()  # the transaction of the test holds all its windows
+        connection.run_on_commit.clear()  # The transaction of the test keeps all its windows.
         for callback in committing:
             callback()
         del committing, callback
@@ -61,8 +61,8 @@ def test_what_counts_no_more_is_freed_without_a_search_of_the_collector(quay, wh
 
 
 @pytest.mark.parametrize("what", TAKES_OUT)
-def test_nothing_is_let_go_before_the_commit(quay, what):
-    """Or the window that goes on from it would not be kept, and what was sent with it be lost."""
+def test_no_message_is_released_before_the_commit(quay, what):
+    """Otherwise the new window would not be cached, and the last sent prompt would be lost."""
     exchanged(quay, *range(10))
     held = list(windows(quay.id).history)
     with transaction.atomic():

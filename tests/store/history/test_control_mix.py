@@ -1,8 +1,8 @@
-"""Any mix of talk, of what builders do to it, of branches, compactions and deaths stays whole.
+"""Test any mix of turns, controls, branches, compactions and crashes.
 
-A death is a process that ends before one of its writes: what it had committed stays, and another
-one goes on from the database, as a server does at its start. Beside the rows a story keeps what
-each turn left, so that a branch can be held against what it promises.
+A crash ends a process before one of its writes. What it has committed stays, and another process
+continues from the database, as a server does at its start. In addition to the rows, a story stores
+what each turn left, so that branches can be compared with it.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ from tests.store.history.test_windows import SUMMARY, a_result, shape
 
 BUILDER = "7"
 Left = tuple[list[str], LoreState]
-"""What counted when a turn had ended, and what lore remembered then."""
+"""What prompts showed at the end of a turn, and the lore state at that time."""
 
 
 class Death(BaseException):
@@ -52,7 +52,7 @@ class Death(BaseException):
 
 @contextmanager
 def dying(before_write: int) -> Iterator[None]:
-    """Another process goes on after this one died before its write of this number; 0: it lives."""
+    """Run a step that crashes before this write (0: never), and continue in a new process."""
     writes = count(1)
 
     def write(execute, sql, params, many, context):
@@ -109,7 +109,7 @@ class Story:
         begin_segment(self.where, SUMMARY, summarised=now, first_kept=first_kept)
 
     def open(self, number: int) -> None:
-        """A branch from some turn, which holds what that turn left."""
+        """Open a branch from some turn, and check that it has what that turn left."""
         chosen = sorted(self.left)[number % max(1, len(self.left)) :][:1]
         for turn in chosen:
             branch = branches.open_branch(
@@ -129,7 +129,7 @@ class Story:
         forget_everything()
 
     def happens(self, step: str, number: int, *, dies: int) -> None:
-        """A step; what is done in a branch changes nothing where it was opened."""
+        """Play a step. A step in a branch must not change the original conversation."""
         before = self._as_it_is()
         with dying(dies):
             getattr(self, step)(number)
@@ -155,7 +155,7 @@ def _left(where: ConversationRef) -> Left:
 
 
 def _turn(where: ConversationRef, number: int, *, acts: bool = False) -> None:
-    """A turn that answers a line, and lets lore remember another entry."""
+    """Play a turn that answers a line and changes the lore state."""
     append_each([(where, a_line(f"Line {number}."))])
     *_, event = (record_of(message) for message in windows(where.id).history)
     _answer(where, event, number, acts=acts)
@@ -188,7 +188,7 @@ A_STEP = st.tuples(
 @pytest.mark.long
 @given(st.lists(A_STEP, min_size=4, max_size=24))
 @settings(max_examples=up_to(100), deadline=None)
-def test_any_mix_leaves_every_turn_replayable_and_the_chains_whole(steps):
+def test_any_mix_of_controls_keeps_turns_replayable_and_chains_valid(steps):
     forget_everything()
     with transaction.atomic():
         story = Story(get_or_open_conversation("12", kind="room", place_ref="3"))

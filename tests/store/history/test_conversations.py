@@ -1,4 +1,4 @@
-"""Conversations: append-only records, chained, in a window that stays warm."""
+"""Test conversations: append-only, chained records, and the window in memory."""
 
 from dataclasses import replace
 
@@ -42,18 +42,18 @@ def quay():
 
 
 class TestConversation:
-    def test_a_room_has_one_conversation_for_each_npc(self, quay):
+    def test_room_has_one_conversation_for_each_npc(self, quay):
         assert get_or_open_conversation("12", kind="room", place_ref="3") == quay
         assert get_or_open_conversation("12", kind="room", place_ref="4") != quay
         assert get_or_open_conversation("13", kind="room", place_ref="3") != quay
 
-    def test_each_partner_has_a_private_one(self, quay):
+    def test_each_partner_has_a_private_conversation(self, quay):
         anna = get_or_open_conversation("12", kind="private", partner_ref="7")
         tam = get_or_open_conversation("12", kind="private", partner_ref="8")
 
         assert len({quay.id, anna.id, tam.id}) == 3
 
-    def test_what_was_whispered_shows_in_no_other_conversation(self, quay):
+    def test_whispers_appear_in_no_other_conversation(self, quay):
         append_records(
             get_or_open_conversation("12", kind="private", partner_ref="7"), [line("A secret.")]
         )
@@ -61,7 +61,7 @@ class TestConversation:
         assert said(quay) == []
 
     @pytest.mark.req("S0-29")
-    def test_the_origin_is_that_of_the_first_who_speaks(self, quay):
+    def test_origin_is_the_client_of_the_first_speaker(self, quay):
         for client in ("websocket", "telnet"):
             with transaction.atomic():
                 conversations.set_origin(quay, client)
@@ -70,7 +70,7 @@ class TestConversation:
         forget_everything()
         assert conversations.origin_of(quay) == "websocket"
 
-    def test_an_origin_that_was_rolled_back_is_not_known(self, quay):
+    def test_rolled_back_origin_is_unknown(self, quay):
         with transaction.atomic():
             conversations.set_origin(quay, "websocket")
             transaction.set_rollback(True)
@@ -86,23 +86,23 @@ class TestConversation:
             {"kind": "private", "partner_ref": "7", "place_ref": "3"},
         ],
     )
-    def test_a_conversation_that_is_not_told_is_refused(self, told):
+    def test_conversation_without_partner_or_room_is_refused(self, told):
         with pytest.raises(StoreError, match=r"needs (place|partner)_ref"):
             get_or_open_conversation("12", **told)
 
-    def test_the_conversations_of_an_npc_are_listed(self, quay):
+    def test_conversations_of_an_npc_are_listed(self, quay):
         anna = get_or_open_conversation("12", kind="private", partner_ref="7")
         get_or_open_conversation("13", kind="room", place_ref="3")
 
         assert conversations.conversations_of("12") == (quay, anna)
 
-    def test_a_warm_read_makes_no_query(self, quay, no_queries):
+    def test_cached_conversation_is_read_without_a_query(self, quay, no_queries):
         get_or_open_conversation("12", kind="room", place_ref="3")
 
         with no_queries():
             assert get_or_open_conversation("12", kind="room", place_ref="3") == quay
 
-    def test_of_one_that_is_opened_here_nothing_more_is_read(self, no_queries):
+    def test_newly_opened_conversation_needs_no_further_reads(self, no_queries):
         with CaptureQueriesContext(connection) as made:
             opened = get_or_open_conversation("12", kind="room", place_ref="3")
         statements = [q["sql"].split()[0] for q in made.captured_queries]
@@ -111,7 +111,7 @@ class TestConversation:
             assert windows(opened.id).texts == {}
             assert lore_states(opened.id) == NO_STATE
 
-    def test_one_that_another_process_opened_meanwhile_is_taken(self, monkeypatch):
+    def test_conversation_opened_by_another_process_is_used(self, monkeypatch):
         row = models.Conversation.objects.create(
             npc_ref="12", kind="room", place_ref="3", origin="theirs", opened_at=1.0
         )
@@ -123,7 +123,7 @@ class TestConversation:
         assert get_or_open_conversation("12", kind="room", place_ref="3") == ours
         assert models.Conversation.objects.count() == 1
 
-    def test_one_whose_opening_was_rolled_back_is_not_known(self):
+    def test_conversation_with_rolled_back_opening_is_unknown(self):
         with transaction.atomic():
             gone = get_or_open_conversation("12", kind="room", place_ref="3")
             append_records(gone, lines(2))
@@ -133,7 +133,7 @@ class TestConversation:
 
 
 class TestAppend:
-    def test_records_come_back_as_they_were_appended(self, quay):
+    def test_records_are_read_as_they_were_appended(self, quay):
         wanted = line("Good evening.", meta={"hops": 1})
         (record,) = append_records(quay, [wanted])
         forget_everything()
@@ -152,7 +152,7 @@ class TestAppend:
         assert [record.seq for record in records] == [1, 2, 3, 4, 5, 6]
         assert find_broken(records) is None
 
-    def test_each_conversation_counts_for_itself(self, quay):
+    def test_each_conversation_has_its_own_counts(self, quay):
         append_records(quay, lines(2))
         (first,) = append_records(
             get_or_open_conversation("13", kind="room", place_ref="3"), lines(1)
@@ -160,11 +160,11 @@ class TestAppend:
 
         assert first.seq == 1
 
-    def test_nothing_is_appended_without_a_query(self, quay, no_queries):
+    def test_appending_nothing_makes_no_query(self, quay, no_queries):
         with no_queries():
             assert append_records(quay, []) == ()
 
-    def test_all_are_written_or_none(self, quay):
+    def test_all_records_are_written_or_none(self, quay):
         bad = replace(line("x"), kind=RecordKind.USER, meta={"bad": float("nan")})
         with pytest.raises(ValueError, match="not JSON compliant"):
             append_records(quay, [line("fine"), bad])
@@ -179,7 +179,7 @@ class TestAppend:
         assert said(quay) == ["null \ufffd half \ufffd end"]
 
     @pytest.mark.req("S2-31")
-    def test_the_second_of_two_writers_is_told_and_writes_nothing(self, quay):
+    def test_second_of_two_writers_gets_a_conflict_and_writes_nothing(self, quay):
         append_records(quay, lines(1))
         another_process_appends(quay, seq=2)
 
@@ -188,7 +188,7 @@ class TestAppend:
         assert [r.body for r in record_rows.records_of(quay)] == ["Line 0.", "theirs"]
 
     @pytest.mark.req("S2-31")
-    def test_after_a_conflict_the_writer_goes_on_behind_the_other(self, quay):
+    def test_writer_continues_after_a_conflict(self, quay):
         append_records(quay, lines(1))
         another_process_appends(quay, seq=2)
         with pytest.raises(HistoryConflictError):
@@ -198,13 +198,13 @@ class TestAppend:
         assert said(quay) == ["Line 0.", "theirs", "mine"]
 
     @pytest.mark.req("S2-31")
-    def test_the_database_gives_a_number_out_once(self, quay):
+    def test_database_gives_each_number_once(self, quay):
         append_records(quay, lines(1))
 
         with pytest.raises(IntegrityError), transaction.atomic():
             another_process_appends(quay, seq=1)
 
-    def test_a_refused_commit_is_one_clear_error_and_leaves_the_window(self, quay, monkeypatch):
+    def test_refused_append_is_one_clear_error_and_keeps_the_window(self, quay, monkeypatch):
         append_records(quay, lines(1))
 
         def refuse(*_, **__):
@@ -218,7 +218,7 @@ class TestAppend:
 
 
 class TestAppendEach:
-    """A line that many hear, committed for all of them together."""
+    """A line that many NPCs hear, committed for all of them together."""
 
     @pytest.fixture
     def hearers(self):
@@ -228,7 +228,7 @@ class TestAppendEach:
         append_records(found[0], lines(2))
         return found
 
-    def test_six_hear_a_line_in_one_statement(self, hearers):
+    def test_six_npcs_hear_a_line_in_one_statement(self, hearers):
         heard = line("Fog again.")
         for known in hearers:
             windows(known.id)
@@ -238,7 +238,7 @@ class TestAppendEach:
 
         assert statements == ["SAVEPOINT", "INSERT", "RELEASE"]
 
-    def test_each_of_them_has_it_after_what_it_had(self, hearers):
+    def test_line_heard_by_many_is_appended_to_each_history(self, hearers):
         told = conversations.append_each([(known, line("Fog again.")) for known in hearers])
 
         assert said(hearers[0]) == ["Line 0.", "Line 1.", "Fog again."]
@@ -249,7 +249,7 @@ class TestAppendEach:
             assert verifying.verify(known) is None
 
     @pytest.mark.req("S2-31")
-    def test_where_another_process_was_first_in_one_nobody_has_it(self, hearers):
+    def test_conflict_in_one_conversation_appends_the_line_to_none(self, hearers):
         windows(hearers[3].id)
         another_process_appends(hearers[3], seq=1)
         with pytest.raises(HistoryConflictError, match="6 conversations"):
@@ -272,19 +272,19 @@ class TestAppendOnly:
         return models.Record.objects.order_by("pk").first()
 
     @pytest.mark.req("S2-08")
-    def test_a_row_is_not_saved_again(self, record):
+    def test_record_row_cannot_be_saved_again(self, record):
         record.body = "Something else."
         with pytest.raises(AppendOnlyError):
             record.save()
 
     @pytest.mark.req("S2-08")
-    def test_a_row_is_not_deleted(self, record):
+    def test_record_row_cannot_be_deleted(self, record):
         with pytest.raises(AppendOnlyError):
             record.delete()
 
     @pytest.mark.req("S2-08")
     @pytest.mark.parametrize("change", ["update", "delete", "bulk_update"])
-    def test_rows_are_not_changed_in_bulk(self, record, change):
+    def test_record_rows_cannot_be_changed_in_bulk(self, record, change):
         rows = models.Record.objects.all()
         with pytest.raises(AppendOnlyError):
             {
@@ -297,7 +297,7 @@ class TestAppendOnly:
     @pytest.mark.parametrize(
         "sql", ["UPDATE evennia_ai_record SET body = 'x'", "DELETE FROM evennia_ai_record"]
     )
-    def test_the_database_refuses_it_too(self, record, quay, sql):
+    def test_database_itself_refuses_changed_records(self, record, quay, sql):
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute(sql)
@@ -306,13 +306,13 @@ class TestAppendOnly:
 
 
 class TestHistory:
-    def test_a_warm_history_makes_no_query(self, quay, no_queries):
+    def test_cached_history_is_read_without_a_query(self, quay, no_queries):
         append_records(quay, lines(3))
 
         with no_queries():
             assert said(quay) == ["Line 0.", "Line 1.", "Line 2."]
 
-    def test_it_grows_in_step_with_what_is_committed(self, quay):
+    def test_history_grows_with_each_commit(self, quay):
         append_records(quay, lines(1))
         first = windows(quay.id).history
         append_records(quay, [line("Another.")])
@@ -321,14 +321,14 @@ class TestHistory:
         assert len(first) == 1
         assert windows(quay.id).history[0] is first[0]
 
-    def test_a_fresh_process_reads_the_same_bytes(self, quay):
+    def test_new_process_reads_the_same_history(self, quay):
         append_records(quay, lines(5))
         warm = [message.wire() for message in windows(quay.id).history]
         forget_everything()
 
         assert [message.wire() for message in windows(quay.id).history] == warm
 
-    def test_what_was_rolled_back_was_never_said(self, quay):
+    def test_rolled_back_words_are_not_in_the_history(self, quay):
         append_records(quay, lines(1))
         with transaction.atomic():
             append_records(quay, [line("unsaid")])
@@ -338,7 +338,7 @@ class TestHistory:
         (record,) = append_records(quay, [line("said")])
         assert (record.seq, said(quay)) == (2, ["Line 0.", "said"])
 
-    def test_silent_records_take_a_number_and_no_place(self, quay):
+    def test_silent_records_have_numbers_and_no_place_in_the_history(self, quay):
         append_records(
             quay, [line("one"), line("", kind=RecordKind.USAGE, role="system"), line("two")]
         )
@@ -347,7 +347,7 @@ class TestHistory:
         assert said(quay) == ["one", "two"]
         assert append_records(quay, [line("three")])[0].seq == 4
 
-    def test_a_long_history_is_read_as_a_window(self, quay):
+    def test_long_history_is_read_as_a_window(self, quay):
         append_records(quay, lines(WINDOW_MESSAGES + 50))
         forget_everything()
         window = windows(quay.id).history
@@ -356,18 +356,18 @@ class TestHistory:
         assert window[50].content == "Line 50."
         assert window.user_messages == WINDOW_MESSAGES + 50
 
-    def test_a_window_counts_the_replies_it_left_behind(self, quay):
+    def test_window_counts_the_replies_before_it(self, quay):
         reply = line("Evening.", kind=RecordKind.ASSISTANT, role="assistant", name="Oren")
         append_records(quay, [reply] * 3 + lines(WINDOW_MESSAGES))
         forget_everything()
 
         assert (windows(quay.id).history.earlier, windows(quay.id).history.replies) == (3, 3)
 
-    def test_of_all_windows_the_setting_says_how_much_is_kept(self, query_count):
+    def test_setting_limits_the_messages_in_all_windows(self, query_count):
         rooms = [get_or_open_conversation("9", kind="room", place_ref=place) for place in "123"]
         for room in rooms:
             append_records(room, lines(WINDOW_MESSAGES))
-        connection.run_on_commit.clear()  # as if it were committed
+        connection.run_on_commit.clear()  # As if it were committed.
         forget_everything()
 
         with override_settings(EVENNIA_AI_MESSAGES_IN_MEMORY=1000):
@@ -376,7 +376,7 @@ class TestHistory:
             assert query_count(lambda: windows(rooms[0].id)) > 0
             assert len(windows(rooms[0].id).history) == WINDOW_MESSAGES
 
-    def test_a_history_that_is_never_read_anew_stays_a_window(self, quay):
+    def test_history_that_is_never_reread_stays_a_window(self, quay):
         for start in range(0, 3 * WINDOW_MESSAGES, 50):
             append_records(quay, [line(f"Line {start + number}.") for number in range(50)])
         window = windows(quay.id).history
@@ -385,50 +385,50 @@ class TestHistory:
         assert window.stop == 3 * WINDOW_MESSAGES == window.user_messages
         assert window[window.stop - 1].content == f"Line {3 * WINDOW_MESSAGES - 1}."
 
-    def test_no_conversation_is_cut_before_its_first_turn(self, quay):
+    def test_conversation_is_not_cut_before_its_first_turn(self, quay):
         append_records(quay, lines(3))
 
         assert windows(quay.id).cut == 0
 
-    def test_an_empty_conversation_has_an_empty_history(self, quay):
+    def test_empty_conversation_has_an_empty_history(self, quay):
         forget_everything()
 
         assert len(windows(quay.id).history) == 0
 
 
 class TestFirstReply:
-    """The first thing the NPC said in a conversation, by which its greeting is known."""
+    """The first words of the NPC in a conversation, which may be its greeting."""
 
     def greeted(self, quay, index=2):
         meta = {GREETING: index}
         append_records(quay, [line("Hm?", kind=RecordKind.ASSISTANT, role="assistant", meta=meta)])
 
-    def test_an_npc_that_only_listened_has_not_spoken(self, quay):
+    def test_npc_that_only_listened_has_no_first_reply(self, quay):
         append_records(quay, lines(2))
         assert windows(quay.id).first_reply is None
         assert windows(quay.id).greeting is None
 
-    def test_a_reply_without_a_greeting_is_one_all_the_same(self, quay):
+    def test_first_reply_without_greeting_is_known(self, quay):
         append_records(quay, [line("Aye.", kind=RecordKind.ASSISTANT, role="assistant")])
         self.greeted(quay)
         assert windows(quay.id).first_reply is not None
         assert windows(quay.id).greeting is None
 
-    def test_a_greeting_is_known_without_a_query(self, quay, no_queries):
+    def test_greeting_is_known_without_a_query(self, quay, no_queries):
         append_records(quay, lines(1))
         self.greeted(quay)
         append_records(quay, lines(1))
         with no_queries():
             assert windows(quay.id).greeting == 2
 
-    def test_a_fresh_process_knows_it_however_long_ago_it_was(self, quay):
+    def test_new_process_knows_an_old_greeting(self, quay):
         self.greeted(quay)
         append_records(quay, lines(WINDOW_MESSAGES + 50))
         forget_everything()
         assert windows(quay.id).first_reply is not None
         assert windows(quay.id).greeting == 2
 
-    def test_one_that_was_rolled_back_was_never_said(self, quay):
+    def test_rolled_back_greeting_is_unknown(self, quay):
         with pytest.raises(KeyError), transaction.atomic():
             self.greeted(quay)
             raise KeyError
@@ -436,12 +436,12 @@ class TestFirstReply:
 
 
 class TestRecords:
-    def test_they_come_in_the_order_in_which_they_were_written(self, quay):
+    def test_records_have_the_order_of_writing(self, quay):
         written = append_records(quay, lines(3))
 
         assert record_rows.records(r.id for r in reversed(written)) == written
 
-    def test_the_newest_are_listed_oldest_first(self, quay):
+    def test_newest_records_are_listed_oldest_first(self, quay):
         append_records(quay, lines(5))
         newest = record_rows.records_of(quay, limit_records=2)
 

@@ -1,6 +1,6 @@
-"""A conversation of any length is opened and continued at the same price.
+"""Test that a conversation of any length costs the same.
 
-The price is counted in steps of SQLite's own machine, which depend on no clock and no neighbour.
+The cost is counted in steps of SQLite's virtual machine, which depend on no clock.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ pytestmark = [
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """Counts the steps of the database, in hundreds."""
+    """Count the steps of the database, in hundreds."""
     steps = [0]
 
     def step() -> int:
@@ -49,7 +49,7 @@ def counted() -> Iterator[list[int]]:
 
 
 def a_conversation_of(npc_ref: str, count: int) -> record_rows.ConversationRef:
-    """A conversation with this many records: what is said, and the facts of each turn."""
+    """Return a conversation with this many records: what is said, and the facts of each turn."""
     where = get_or_open_conversation(npc_ref, kind="room", place_ref="3")
     facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk.")
     turn = [a_line("Good evening, Oren."), facts, a_reply("Evening.")]
@@ -59,7 +59,7 @@ def a_conversation_of(npc_ref: str, count: int) -> record_rows.ConversationRef:
 
 
 def the_next_turn(where) -> None:
-    """Something is heard, a prompt of the newest messages is sent, the NPC answers."""
+    """Play a turn: the NPC hears something, gets a prompt of the newest messages, and answers."""
     (heard,) = append_records(where, [a_line("And now?")])
     history = windows(where.id).history
     said = [record_of(history[i]) for i in range(history.stop - 6, history.stop)]
@@ -68,7 +68,7 @@ def the_next_turn(where) -> None:
 
 
 def prices(what: str) -> list[int]:
-    """What one thing costs in a short conversation and in a long one."""
+    """Return the cost of an action in a short and in a long conversation."""
     found = []
     for npc_ref, count in (("12", SHORT), ("13", LONG)):
         where = a_conversation_of(npc_ref, count)
@@ -89,7 +89,7 @@ PRICED = {
 
 
 @pytest.mark.parametrize("what", PRICED)
-def test_a_long_conversation_costs_no_more_than_twice_what_a_short_one_costs(what):
+def test_long_conversation_costs_at_most_twice_a_short_one(what):
     short, long = prices(what)
 
     assert long <= 2 * short + 10

@@ -1,4 +1,4 @@
-"""Lore state: what the lore of a conversation remembers, and which turns write it."""
+"""Test the lore state of a conversation, and which turns write it."""
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -31,7 +31,7 @@ def quay() -> ConversationRef:
 
 
 def begun(where, lore):
-    """A turn of the conversation whose prompt leaves `lore`."""
+    """Begin a turn of the conversation whose prompt leaves the state `lore`."""
     append_records(
         where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")]
     )
@@ -41,30 +41,30 @@ def begun(where, lore):
 
 
 def written() -> list[int]:
-    """The numbers of the turns that wrote a state."""
+    """Return the numbers of the turns that wrote a state."""
     return list(models.LoreState.objects.order_by("pk").values_list("turn", flat=True))
 
 
-def test_a_new_conversation_remembers_nothing(quay):
+def test_new_conversation_has_no_lore_state(quay):
     assert lore_states(quay.id) == NO_STATE
     assert written() == []
 
 
-def test_a_state_is_there_after_a_reload_with_all_that_is_in_it(quay):
+def test_lore_state_is_complete_after_a_reload(quay):
     begun(quay, FERRY)
     forget_everything()
 
     assert lore_states(quay.id) == FERRY
 
 
-def test_a_warm_read_makes_no_query(quay, no_queries):
+def test_cached_lore_state_is_read_without_a_query(quay, no_queries):
     begun(quay, FERRY)
 
     with no_queries():
         assert lore_states(quay.id) == FERRY
 
 
-def test_a_state_is_the_newest_turn_s(quay):
+def test_lore_state_is_that_of_the_newest_turn(quay):
     begun(quay, FERRY)
     begun(quay, BELL)
     forget_everything()
@@ -74,7 +74,7 @@ def test_a_state_is_the_newest_turn_s(quay):
 
 
 @pytest.mark.parametrize("lore", [None, LoreState(sticky={"harbour#8": Spell(1, 4)})])
-def test_a_state_that_did_not_change_is_not_written(quay, lore):
+def test_unchanged_lore_state_is_not_written(quay, lore):
     begun(quay, BELL)
     begun(quay, lore)
 
@@ -82,13 +82,13 @@ def test_a_state_that_did_not_change_is_not_written(quay, lore):
     assert written() == [1]
 
 
-def test_a_turn_whose_lore_remembers_nothing_writes_nothing(quay):
+def test_empty_lore_state_is_not_written(quay):
     begun(quay, NO_STATE)
 
     assert written() == []
 
 
-def test_a_state_that_ran_out_is_written(quay):
+def test_expired_lore_state_is_written(quay):
     begun(quay, BELL)
     begun(quay, NO_STATE)
     forget_everything()
@@ -97,7 +97,7 @@ def test_a_state_that_ran_out_is_written(quay):
     assert written() == [2]
 
 
-def test_each_conversation_has_its_own_state(quay):
+def test_each_conversation_has_its_own_lore_state(quay):
     private = get_or_open_conversation("12", kind="private", partner_ref="7")
     begun(quay, FERRY)
     begun(private, BELL)
@@ -106,7 +106,7 @@ def test_each_conversation_has_its_own_state(quay):
     assert (lore_states(quay.id), lore_states(private.id)) == (FERRY, BELL)
 
 
-def test_a_turn_that_could_not_be_begun_changes_no_state(quay, monkeypatch):
+def test_turn_that_could_not_begin_changes_no_lore_state(quay, monkeypatch):
     begun(quay, BELL)
 
     def refuse(*_, **__):
@@ -121,14 +121,14 @@ def test_a_turn_that_could_not_be_begun_changes_no_state(quay, monkeypatch):
     assert turns.last_turn("12").number == 1
 
 
-def test_a_failed_turn_keeps_the_state_its_prompt_was_sent_with(quay):
+def test_failed_turn_keeps_the_lore_state_of_its_prompt(quay):
     turns.fail_turn(begun(quay, FERRY), "the model is away")
     forget_everything()
 
     assert lore_states(quay.id) == FERRY
 
 
-def test_a_turn_that_is_rolled_back_is_forgotten(quay):
+def test_rolled_back_turn_changes_no_lore_state(quay):
     begun(quay, BELL)
     with pytest.raises(RuntimeError), transaction.atomic():
         begun(quay, FERRY)
@@ -138,7 +138,7 @@ def test_a_turn_that_is_rolled_back_is_forgotten(quay):
     assert lore_states(quay.id) == BELL
 
 
-def test_after_a_conflict_the_state_of_the_other_writer_is_read(quay):
+def test_lore_state_of_another_writer_is_read_after_a_conflict(quay):
     lore_states(quay.id)
     append_records(quay, [NewRecord(kind=RecordKind.USER, role="user", body="The bell?")])
     turns.next_number("12")
@@ -163,7 +163,7 @@ def test_after_a_conflict_the_state_of_the_other_writer_is_read(quay):
     assert lore_states(quay.id) == BELL
 
 
-def test_a_reset_lets_the_lore_begin_anew(quay):
+def test_reset_clears_the_lore_state_of_a_conversation(quay):
     private = get_or_open_conversation("12", kind="private", partner_ref="7")
     begun(quay, FERRY)
     begun(private, BELL)
@@ -175,7 +175,7 @@ def test_a_reset_lets_the_lore_begin_anew(quay):
 
 
 @pytest.mark.parametrize("text", ["[]", "no JSON", '{"sticky": {"a": 7}}'])
-def test_a_state_that_was_written_past_the_store_says_so_and_can_be_reset(quay, text):
+def test_foreign_lore_state_is_an_error_and_can_be_reset(quay, text):
     models.LoreState.objects.create(conversation_id=quay.id, state=text, turn=1, updated_at=1.0)
     lore_states.drop(quay.id)
     with pytest.raises(

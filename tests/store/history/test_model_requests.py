@@ -1,4 +1,4 @@
-"""Attempts: what came of tries to compact is in the records, and read from them alone."""
+"""Test that the results of attempts to compact are read from records only."""
 
 import pytest
 
@@ -48,12 +48,12 @@ def asked(quay):
     return ask_for_summary(quay, REQUEST, asked_by="turn 7", model="tiny", messages=4, segment=1)
 
 
-def test_without_a_try_nothing_failed(quay):
+def test_conversation_without_attempt_has_no_failures(quay):
     assert newest_attempt(quay) is NO_ATTEMPT
     assert compacted_of("12") == ()
 
 
-def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
+def test_erased_words_are_neither_committed_nor_sent(quay):
     erase_conversation(quay, by=trusted("Mira"))
 
     with pytest.raises(HistoryConflictError):
@@ -61,7 +61,7 @@ def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
     assert [r.body for r in record_rows.records_of(quay) if r.body] == []
 
 
-def test_a_try_is_read_back_from_its_record(quay):
+def test_attempt_is_read_back_from_its_record(quay):
     commit_attempt(
         quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="...", model="tiny"))
     )
@@ -72,21 +72,21 @@ def test_a_try_is_read_back_from_its_record(quay):
     assert found.breaker == REFUSED.breaker
 
 
-def test_the_newest_try_counts(quay):
+def test_newest_attempt_counts(quay):
     commit_attempt(quay, attempt_record(REFUSED))
     commit_attempt(quay, attempt_record(NO_ATTEMPT))
 
     assert newest_attempt(quay).breaker == Breaker()
 
 
-def test_a_try_that_was_erased_is_none(quay):
+def test_erased_attempt_counts_as_none(quay):
     commit_attempt(quay, attempt_record(REFUSED))
     erase_conversation(quay, by=trusted("Mira"))
 
     assert newest_attempt(quay) is NO_ATTEMPT
 
 
-def test_what_is_asked_is_what_was_committed(quay):
+def test_sent_request_equals_the_committed_one(quay):
     made = asked(quay)
     by_place = {record.place: record.body for record in record_rows.records_of(quay)}
 
@@ -96,13 +96,13 @@ def test_what_is_asked_is_what_was_committed(quay):
     assert made.messages[1].content == REQUEST[1].content
 
 
-def test_the_instructions_are_stored_once_in_a_segment(quay):
+def test_instructions_are_stored_once_per_segment(quay):
     first, second = asked(quay), asked(quay)
 
     assert first.record.meta["prompt"] == second.record.meta["prompt"]
 
 
-def test_nothing_of_it_is_in_the_history(quay):
+def test_requests_are_not_part_of_the_history(quay):
     before = said(quay)
     asked(quay)
     commit_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="Hm.")))
@@ -110,7 +110,7 @@ def test_nothing_of_it_is_in_the_history(quay):
     assert said(quay) == before
 
 
-def test_the_conversations_that_were_tried_are_found_with_their_summaries(quay):
+def test_compacted_conversations_are_found_with_their_summaries(quay):
     commit_attempt(quay, attempt_record(REFUSED))
     (found,) = compacted_of("12")
 

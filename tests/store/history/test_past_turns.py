@@ -1,4 +1,4 @@
-"""Past turns: the newest, the one before, all of them as a stream; pages of their records."""
+"""Test reading past turns, and pages of their records."""
 
 import pytest
 from django.db import connection
@@ -27,13 +27,13 @@ def numbers(stream):
     return [turn.number for turn in stream]
 
 
-def test_the_newest_turns_come_oldest_first(two_talks):
+def test_newest_turns_are_listed_oldest_first(two_talks):
     assert numbers(past_turns.newest_turns("12", 3)) == [3, 4, 5]
     assert numbers(past_turns.newest_turns("12", 9)) == [1, 2, 3, 4, 5]
     assert past_turns.newest_turns("13", 3) == ()
 
 
-def test_the_turn_before_is_that_of_the_same_conversation(two_talks):
+def test_turn_before_is_of_the_same_conversation(two_talks):
     assert past_turns.turn_before(turns.get_turn("12", 5)).number == 3
     assert past_turns.turn_before(turns.get_turn("12", 4)).number == 2
     assert past_turns.turn_before(turns.get_turn("12", 1)) is None
@@ -42,12 +42,12 @@ def test_the_turn_before_is_that_of_the_same_conversation(two_talks):
 @pytest.mark.parametrize(
     ("newest", "expected"), [(None, [1, 2, 3, 4, 5]), (2, [4, 5]), (5, [1, 2, 3, 4, 5]), (9, 5)]
 )
-def test_all_turns_or_the_newest_come_in_order(two_talks, newest, expected):
+def test_all_or_the_newest_turns_are_yielded_in_order(two_talks, newest, expected):
     found = numbers(past_turns.turns_in_order("12", newest=newest))
     assert found == (expected if isinstance(expected, list) else [1, 2, 3, 4, 5])
 
 
-def test_a_stream_reads_no_more_than_a_part_at_a_time(two_talks, monkeypatch):
+def test_walk_over_turns_reads_part_by_part(two_talks, monkeypatch):
     monkeypatch.setattr(past_turns, "_CHUNK", 2)
     stream = past_turns.turns_in_order("12")
     with CaptureQueriesContext(connection) as queries:
@@ -57,7 +57,7 @@ def test_a_stream_reads_no_more_than_a_part_at_a_time(two_talks, monkeypatch):
     assert numbers(stream) == [3, 4, 5]
 
 
-def test_who_had_turns_is_known_with_how_many(two_talks):
+def test_npcs_with_turns_are_listed_with_the_number_of_turns(two_talks):
     assert past_turns.npc_refs() == ("12",)
     assert past_turns.count_of_turns("12") == 5
     assert past_turns.count_of_turns("13") == 0
@@ -67,7 +67,7 @@ def bodies(page):
     return [record.body for record in page.records]
 
 
-def test_pages_go_from_the_newest_record_to_the_oldest():
+def test_record_pages_go_from_newest_to_oldest():
     where = get_or_open_conversation("12", kind="room", place_ref="3")
     for number in range(5):
         heard(where, f"Line {number}.")
@@ -79,7 +79,7 @@ def test_pages_go_from_the_newest_record_to_the_oldest():
     assert bodies(record_page("12", 4, size=2)) == []
 
 
-def test_a_page_has_all_conversations_of_the_npc_and_of_no_other():
+def test_record_page_has_all_conversations_of_its_npc_only():
     room = get_or_open_conversation("12", kind="room", place_ref="3")
     private = get_or_open_conversation("12", kind="private", partner_ref="7")
     heard(room, "Loud.")
@@ -90,7 +90,7 @@ def test_a_page_has_all_conversations_of_the_npc_and_of_no_other():
     assert page.conversations == {room.id: room, private.id: private}
 
 
-def test_texts_of_prompts_are_left_out():
+def test_record_page_leaves_out_texts_of_prompts():
     where = get_or_open_conversation("12", kind="room", place_ref="3")
     heard(where, "Said.")
     begun(where)

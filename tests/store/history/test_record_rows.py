@@ -1,4 +1,4 @@
-"""Chains: a record that was changed past the store is found."""
+"""Test that a record changed without the store is found."""
 
 import pytest
 from django.db import connection
@@ -20,7 +20,7 @@ def quay():
 
 
 def tamper(sql: str) -> None:
-    """Change the database as somebody does who takes the triggers away."""
+    """Change the database like somebody who removes the triggers."""
     editor = connection.SchemaEditorClass(connection)
     _append_only.unprotect(None, editor)
     with connection.cursor() as cursor:
@@ -28,14 +28,14 @@ def tamper(sql: str) -> None:
     _append_only.protect(None, editor)
 
 
-def test_an_untouched_conversation_holds(quay):
+def test_untouched_conversation_verifies(quay):
     talked(quay, 3)
     a_turn(quay)
 
     assert verify(quay) is None
 
 
-def test_an_empty_conversation_holds(quay):
+def test_empty_conversation_verifies(quay):
     assert verify(quay) is None
 
 
@@ -52,25 +52,25 @@ def test_an_empty_conversation_holds(quay):
         ("DELETE FROM evennia_ai_record WHERE seq = 1", "missing"),
     ],
 )
-def test_what_was_done_past_the_store_is_found(quay, change, problem):
+def test_change_behind_the_store_is_found(quay, change, problem):
     talked(quay, 3)
     tamper(change)
 
     assert problem in str(verify(quay))
 
 
-def test_it_is_told_which_record_is_broken(quay):
+def test_verification_names_the_broken_record(quay):
     talked(quay, 3)
     tamper("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3")
 
     assert verify(quay).place == "1.3"
 
 
-def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
+def test_words_removed_without_an_erasure_are_found(quay):
     talked(quay, 3)
     erase_conversation(quay, by=trusted("Mira"))
     talked(quay, 3)
-    with connection.cursor() as cursor:  # the triggers let words go
+    with connection.cursor() as cursor:  # The triggers allow words to be erased.
         cursor.execute(
             "UPDATE evennia_ai_record SET name = '', body = '', meta = %s"
             " WHERE seq = 3 AND segment = 2",
@@ -82,7 +82,7 @@ def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
     assert "no record of an erasure follows" in broken.problem
 
 
-def test_a_conversation_that_was_erased_twice_holds(quay):
+def test_conversation_erased_twice_verifies(quay):
     for _ in range(2):
         talked(quay, 3)
         erase_conversation(quay, by=trusted("Mira"))
@@ -91,7 +91,7 @@ def test_a_conversation_that_was_erased_twice_holds(quay):
     assert verify(quay) is None
 
 
-def test_what_several_npcs_heard_is_in_memory_once(quay):
+def test_line_heard_by_several_npcs_is_in_memory_once(quay):
     said = NewRecord(
         kind=RecordKind.USER, role="user", name="Anna", body="A ship!", meta={"speaker": "7"}
     )

@@ -1,4 +1,4 @@
-"""Segments: a compaction is one commit, and what it left behind stays readable."""
+"""Test segments: a compaction is one commit, and the old segment stays readable."""
 
 import pytest
 from django.db import DatabaseError
@@ -26,7 +26,7 @@ def a_summary(body="They spoke of the tide."):
 
 
 def compacted(where, *, keep: int):
-    """The conversation compacted to a summary and its newest messages."""
+    """Compact the conversation to a summary and its newest messages."""
     now = windows(where.id).history
     return begin_segment(where, a_summary(), summarised=now, first_kept=now.stop - keep)
 
@@ -39,7 +39,7 @@ def quay():
 
 
 @pytest.mark.req("S2-20")
-def test_the_summary_stands_for_what_was_left_behind(quay):
+def test_summary_replaces_the_older_messages(quay):
     compacted(quay, keep=3)
 
     assert said(quay) == ["They spoke of the tide.", "Answer 3.", "Line 4.", "Answer 4."]
@@ -48,7 +48,7 @@ def test_the_summary_stands_for_what_was_left_behind(quay):
 
 
 @pytest.mark.req("S2-20")
-def test_the_summary_names_what_it_was_made_from_and_what_was_kept(quay):
+def test_summary_names_its_sources_and_what_was_kept(quay):
     record = compacted(quay, keep=3)
 
     assert (record.segment, record.seq) == (2, 1)
@@ -56,7 +56,7 @@ def test_the_summary_names_what_it_was_made_from_and_what_was_kept(quay):
     assert record.meta["tail"] == ["1.8", "1.9", "1.10"]
 
 
-def test_what_is_said_afterwards_follows_in_the_new_segment(quay):
+def test_later_messages_follow_in_the_new_segment(quay):
     compacted(quay, keep=1)
     append_records(quay, [a_line("And now?"), a_reply()])
 
@@ -65,7 +65,7 @@ def test_what_is_said_afterwards_follows_in_the_new_segment(quay):
     assert verify(quay) is None
 
 
-def test_what_was_said_since_the_summary_was_asked_for_is_kept(quay):
+def test_messages_since_the_request_for_a_summary_are_kept(quay):
     before = windows(quay.id).history
     append_records(quay, [a_line("Wait!")])
     begin_segment(quay, a_summary(), summarised=before, first_kept=before.stop - 1)
@@ -73,7 +73,7 @@ def test_what_was_said_since_the_summary_was_asked_for_is_kept(quay):
     assert said(quay) == ["They spoke of the tide.", "Answer 4.", "Wait!"]
 
 
-def test_counts_and_indexes_go_on(quay):
+def test_counts_and_indexes_continue_in_the_new_segment(quay):
     before = windows(quay.id).history
     compacted(quay, keep=3)
     now = windows(quay.id).history
@@ -83,7 +83,7 @@ def test_counts_and_indexes_go_on(quay):
 
 
 @pytest.mark.req("S2-20")
-def test_the_old_segment_stays_readable(quay):
+def test_old_segment_stays_readable(quay):
     old = said(quay)
     compacted(quay, keep=3)
     append_records(quay, [a_line("And now?")])
@@ -93,7 +93,7 @@ def test_the_old_segment_stays_readable(quay):
     assert [message.content for message in history_in(quay, 2)] == said(quay)
 
 
-def test_a_segment_can_be_compacted_again(quay):
+def test_segment_can_be_compacted_again(quay):
     compacted(quay, keep=3)
     talked(quay, 2, start=5)
     compacted(quay, keep=5)
@@ -106,7 +106,7 @@ def test_a_segment_can_be_compacted_again(quay):
 
 
 @pytest.mark.req("S2-20")
-def test_a_commit_that_fails_leaves_the_old_segment_active(quay, monkeypatch):
+def test_failed_commit_keeps_the_old_segment(quay, monkeypatch):
     old = said(quay)
 
     def refuse(*_, **__):
@@ -124,7 +124,7 @@ def test_a_commit_that_fails_leaves_the_old_segment_active(quay, monkeypatch):
 
 
 @pytest.mark.req("S2-31")
-def test_a_summary_of_a_segment_that_is_over_is_refused(quay):
+def test_summary_of_an_ended_segment_is_refused(quay):
     old = windows(quay.id).history
     compacted(quay, keep=3)
 
@@ -135,13 +135,13 @@ def test_a_summary_of_a_segment_that_is_over_is_refused(quay):
 
 @pytest.mark.req("S2-20")
 @pytest.mark.parametrize("first_kept", [-1, 0, 11])
-def test_a_summary_takes_at_least_one_message_and_none_that_is_not_there(quay, first_kept):
+def test_summary_covers_at_least_one_existing_message(quay, first_kept):
     with pytest.raises(StoreError, match="nothing was written"):
         begin_segment(quay, a_summary(), summarised=windows(quay.id).history, first_kept=first_kept)
 
 
 @pytest.mark.req("S2-20")
-def test_a_tool_s_result_is_not_parted_from_its_call(quay):
+def test_tool_result_is_not_separated_from_its_call(quay):
     call = {"id": "c1", "name": "look", "arguments": "{}"}
     append_records(
         quay,
@@ -154,7 +154,7 @@ def test_a_tool_s_result_is_not_parted_from_its_call(quay):
         compacted(quay, keep=1)
 
 
-def test_a_cut_of_the_old_segment_does_not_take_the_summary_away(quay):
+def test_cut_of_the_old_segment_keeps_the_summary(quay):
     a_turn(quay, cut=9)
     compacted(quay, keep=8)
     warm = windows(quay.id).cut
@@ -164,7 +164,7 @@ def test_a_cut_of_the_old_segment_does_not_take_the_summary_away(quay):
 
 
 @pytest.mark.req("S2-20", "S2-31")
-def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
+def test_segment_written_by_another_process_is_not_left(quay):
     newest = models.Record.objects.order_by("-pk").first()
     windows(quay.id)
     models.Record.objects.create(
@@ -187,7 +187,7 @@ def test_a_segment_that_another_process_wrote_to_is_not_left_behind(quay):
     assert windows(quay.id).end.segment == 1
 
 
-def test_the_summary_a_segment_begins_with_is_found_however_long_it_is(quay):
+def test_opening_summary_is_found_in_a_long_segment(quay):
     assert opening_summary(quay.id, windows(quay.id).end.segment) is None
     made = compacted(quay, keep=1)
     talked(quay, 3)
@@ -195,7 +195,7 @@ def test_the_summary_a_segment_begins_with_is_found_however_long_it_is(quay):
     assert opening_summary(quay.id, windows(quay.id).end.segment).id == made.id
 
 
-def test_texts_of_prompts_are_stored_once_in_each_segment(quay):
+def test_texts_of_prompts_are_stored_once_per_segment(quay):
     a_turn(quay)
     a_turn(quay)
     compacted(quay, keep=2)
@@ -207,17 +207,17 @@ def test_texts_of_prompts_are_stored_once_in_each_segment(quay):
 
 
 class TestAnotherProcess:
-    """A process that did not hear of the new segment yet."""
+    """A process that has not noticed the new segment yet."""
 
     @pytest.fixture
     def stale(self, quay):
-        """The window as that process knows it, when the segment is over."""
+        """The window of that process after the segment has ended."""
         known = windows(quay.id)
         compacted(quay, keep=3)
         return known
 
     @pytest.mark.req("S2-31")
-    def test_it_cannot_write_where_nobody_reads(self, quay, stale, monkeypatch):
+    def test_other_process_cannot_write_to_the_ended_segment(self, quay, stale, monkeypatch):
         with monkeypatch.context() as behind:
             give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):
@@ -227,7 +227,9 @@ class TestAnotherProcess:
         assert "Late." not in [r.body for r in record_rows.records_of(quay)]
 
     @pytest.mark.req("S2-31")
-    def test_it_goes_on_in_the_new_segment_when_it_read_again(self, quay, stale, monkeypatch):
+    def test_other_process_continues_in_the_new_segment_after_reading(
+        self, quay, stale, monkeypatch
+    ):
         with monkeypatch.context() as behind:
             give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):

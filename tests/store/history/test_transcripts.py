@@ -1,4 +1,4 @@
-"""Transcripts: out of one database, into another, and the same history."""
+"""Test transcripts: exported from one database, imported into another, with the same history."""
 
 import json
 
@@ -27,7 +27,7 @@ SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="syste
 
 @pytest.fixture
 def quay():
-    """A conversation in which everything happened that can."""
+    """A conversation in which everything possible has happened."""
     quay = get_or_open_conversation("12", kind="room", place_ref="3")
     talked(quay, 3)
     a_turn(quay)
@@ -50,12 +50,12 @@ def projection(where) -> tuple[object, ...]:
 
 
 def records_in(lines) -> list[str]:
-    """The lines that hold records."""
+    """Return the lines that contain records."""
     return [line for line in lines if "place" in json.loads(line)]
 
 
 @pytest.mark.req("S2-14")
-def test_the_history_is_the_same_byte_for_byte(quay):
+def test_imported_history_equals_the_exported_one_byte_for_byte(quay):
     made = import_lines(list(export_lines(quay)), npc_ref="99", by=trusted("Ada"))
 
     assert projection(made) == projection(quay)
@@ -63,7 +63,7 @@ def test_the_history_is_the_same_byte_for_byte(quay):
     assert projection(made) == projection(quay)
 
 
-def test_a_transcript_of_what_was_imported_has_one_record_more_that_numbers_its_turns(quay):
+def test_reexported_transcript_has_one_more_record_with_the_turn_numbers(quay):
     made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
     *records, last = records_in(export_lines(made))
 
@@ -72,13 +72,13 @@ def test_a_transcript_of_what_was_imported_has_one_record_more_that_numbers_its_
     assert json.loads(last)["meta"] == {**meta, "seals": {"2": seal_of_turn(2, "99")}}
 
 
-def test_the_lines_of_a_file_are_taken_as_bytes(quay):
+def test_transcript_lines_may_be_bytes(quay):
     lines = [f"{line}\n".encode() for line in export_lines(quay)]
 
     assert projection(import_lines(lines, npc_ref="99", by=trusted("Ada"))) == projection(quay)
 
 
-def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
+def test_transcript_line_with_invalid_utf_8_is_named_and_nothing_imported(quay):
     lines = [line.encode() for line in export_lines(quay)]
     lines[2] = lines[2].replace(b'"body":"', b'"body":"\xff', 1)
 
@@ -87,11 +87,11 @@ def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
     assert conversations.conversations_of("99") == ()
 
 
-def test_the_chain_holds_in_the_new_place(quay):
+def test_chain_is_valid_after_an_import(quay):
     assert verify(import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))) is None
 
 
-def test_past_turns_can_be_replayed_there(quay):
+def test_past_turns_can_be_replayed_after_an_import(quay):
     import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
     ours, theirs = turns.get_turn("12", 1), turns.get_turn("99", 1)
     shown = record_rows.records(theirs.manifest.record_ids)
@@ -100,26 +100,26 @@ def test_past_turns_can_be_replayed_there(quay):
     assert len(replay_messages(theirs.manifest, shown)) == len(ours.manifest.messages)
 
 
-def test_a_turn_that_was_under_way_is_interrupted_there(quay):
+def test_running_turn_is_interrupted_by_an_import(quay):
     import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert [turns.get_turn("99", number).state for number in (1, 2)] == ["done", "interrupted"]
 
 
-def test_its_turns_come_after_those_the_npc_has(quay):
+def test_imported_turns_are_numbered_after_those_of_the_npc(quay):
     a_turn(get_or_open_conversation("99", kind="room", place_ref="8"))
     import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert turns.next_number("99") == 4
 
 
-def test_what_the_lore_remembers_comes_along(quay):
+def test_lore_state_is_imported(quay):
     made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert lore_states(made.id) == lore_states(quay.id) != LoreState()
 
 
-def test_the_conversation_goes_on_there(quay):
+def test_imported_conversation_can_be_continued(quay):
     made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
     append_records(made, [a_line("Here we are.")])
 
@@ -127,7 +127,7 @@ def test_the_conversation_goes_on_there(quay):
     assert verify(made) is None
 
 
-def test_an_erased_conversation_can_be_moved_too(quay):
+def test_erased_conversation_can_be_moved(quay):
     erase_conversation(quay, by=trusted("Mira"))
     made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
@@ -135,7 +135,7 @@ def test_an_erased_conversation_can_be_moved_too(quay):
     assert projection(made) == projection(quay)
 
 
-def test_an_empty_conversation_is_moved(db):
+def test_empty_conversation_can_be_moved(db):
     empty = get_or_open_conversation("12", kind="private", partner_ref="7")
     made = import_lines(export_lines(empty), npc_ref="99", by=trusted("Ada"))
 
@@ -148,7 +148,7 @@ class TestRefused:
         return conversations.conversations_of("99") == () and turns.last_turn("99") is None
 
     @pytest.mark.parametrize("number", [1, 4, 12])
-    def test_a_changed_record_is_named_by_its_line_and_nothing_is_taken(self, quay, number):
+    def test_changed_record_is_named_by_its_line_and_nothing_imported(self, quay, number):
         lines = list(export_lines(quay))
         lines[number] = json.dumps({**json.loads(lines[number]), "body": "Something else."})
 
@@ -156,28 +156,28 @@ class TestRefused:
             import_lines(lines, npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
-    def test_a_transcript_that_was_cut_short(self, quay):
+    def test_shortened_transcript_is_refused(self, quay):
         with pytest.raises(FormatError, match="cut short"):
             import_lines(list(export_lines(quay))[:-1], npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
-    def test_a_transcript_that_lost_a_turn(self, quay):
+    def test_transcript_without_one_turn_is_refused(self, quay):
         lines = [line for line in export_lines(quay) if json.loads(line).get("turn") != 1]
         with pytest.raises(FormatError, match="lines are missing"):
             import_lines(lines, npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
-    def test_lines_after_the_last_one(self, quay):
+    def test_transcript_with_lines_after_its_end_is_refused(self, quay):
         lines = list(export_lines(quay))
         with pytest.raises(FormatError, match="nothing may come after"):
             import_lines([*lines, lines[-1]], npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 
-    def test_no_lines_at_all(self, db):
+    def test_transcript_without_lines_is_refused(self, db):
         with pytest.raises(FormatError, match="line 1"):
             import_lines([], npc_ref="99", by=trusted("Ada"))
 
-    def test_a_conversation_the_npc_has_already(self, quay):
+    def test_transcript_of_an_existing_conversation_is_refused(self, quay):
         with pytest.raises(StoreError, match="already has a room conversation with 3"):
             import_lines(export_lines(quay), npc_ref="12", by=trusted("Ada"))
         assert len(conversations.conversations_of("12")) == 1

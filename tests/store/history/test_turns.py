@@ -1,4 +1,4 @@
-"""Turns: the manifest before the call, the reply with the end, and nothing twice."""
+"""Test turns: the manifest before the call, the reply with the end, and nothing twice."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def heard(where, body="Good evening, Oren."):
 
 
 def begun(where, *, limit_tokens=4000, **fields):
-    """A turn that answers the newest record, with the prompt it is given."""
+    """Begin a turn that answers the newest record, with this prompt."""
     begun, prompt = begun_with_messages(where, limit_tokens=limit_tokens, **fields)
     return begun.turn, prompt
 
@@ -56,13 +56,13 @@ def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
 
 
 def a_draft(where, **fields):
-    """The draft of a prompt that answers the newest record."""
+    """Return the draft of a prompt that answers the newest record."""
     said = [r for r in record_rows.records_of(where) if r.kind in ("event", "assistant")]
     return make_draft(a_prompt(said, **fields), event=said[-1])
 
 
 def texts_in(where) -> list[str]:
-    """The texts of prompts that were stored, in their order."""
+    """Return the stored texts of prompts, in their order."""
     kinds = ("component_rev", "context_block")
     return [r.body for r in record_rows.records_of(where) if r.kind in kinds]
 
@@ -78,7 +78,7 @@ def quay():
 
 class TestBegin:
     @pytest.mark.req("S2-30")
-    def test_a_past_prompt_is_rebuilt_by_a_fresh_process(self, quay):
+    def test_past_prompt_is_rebuilt_by_a_new_process(self, quay):
         heard(quay)
         _, prompt = begun(quay)
         forget_everything()
@@ -88,7 +88,7 @@ class TestBegin:
         rebuilt = replay_messages(stored.manifest, records)
         assert [m.wire() for m in rebuilt] == [m.wire() for m in prompt.messages]
 
-    def test_the_turn_is_stored_as_it_was_begun(self, quay):
+    def test_turn_is_stored_as_it_was_begun(self, quay):
         heard(quay)
         turn, _ = begun(quay)
 
@@ -96,7 +96,7 @@ class TestBegin:
         assert (turn.state, turn.number, turn.conversation) == ("open", 1, quay)
         assert record_rows.records([turn.event_record])[0].body == "Good evening, Oren."
 
-    def test_numbers_count_the_npc_s_own_turns_over_all_conversations(self, quay):
+    def test_turn_numbers_count_over_all_conversations_of_an_npc(self, quay):
         private = get_or_open_conversation("12", kind="private", partner_ref="7")
         other = get_or_open_conversation("13", kind="room", place_ref="3")
         for where in (quay, private, quay, other):
@@ -106,7 +106,7 @@ class TestBegin:
         assert numbers == [1, 2, 3, 1]
         assert (turns.next_number("12"), turns.next_number("13")) == (4, 2)
 
-    def test_the_next_number_is_warm(self, quay, no_queries):
+    def test_next_turn_number_is_cached(self, quay, no_queries):
         heard(quay)
         begun(quay)
 
@@ -114,7 +114,7 @@ class TestBegin:
             assert turns.next_number("12") == 2
 
     @pytest.mark.req("S2-01")
-    def test_the_texts_of_the_prompt_are_committed_with_it(self, quay):
+    def test_texts_of_the_prompt_are_committed_with_it(self, quay):
         heard(quay)
         begun(quay)
 
@@ -122,7 +122,7 @@ class TestBegin:
         assert [m.content for m in windows(quay.id).history] == ["Good evening, Oren."]
 
     @pytest.mark.req("S2-09")
-    def test_what_is_sent_is_made_of_stored_records(self, quay):
+    def test_sent_messages_are_made_from_stored_records(self, quay):
         heard(quay)
         made, prompt = begun_with_messages(quay)
         stored = {str(row.pk): row for row in models.Record.objects.all()}
@@ -132,7 +132,7 @@ class TestBegin:
         ]
         assert messages_sha256(made.messages) == prompt.sha256
 
-    def test_a_text_that_was_sent_before_is_not_stored_again(self, quay):
+    def test_text_sent_before_is_not_stored_again(self, quay):
         heard(quay)
         turns.finish_turn(begun(quay)[0], [REPLY])
         heard(quay, "And now?")
@@ -140,14 +140,14 @@ class TestBegin:
 
         assert texts_in(quay) == ["Stay in character.", "Oren is tired.", "The quay, at dusk."]
 
-    def test_a_text_that_changed_is_stored_and_the_others_are_not(self, quay):
+    def test_only_changed_texts_are_stored(self, quay):
         heard(quay)
         begun(quay)
         begun_with_messages(quay, mood="Oren is merry.", mood_revision=4)
 
         assert texts_in(quay)[3:] == ["Oren is merry."]
 
-    def test_a_fresh_process_finds_the_texts_that_are_stored(self, quay):
+    def test_new_process_finds_the_stored_texts(self, quay):
         heard(quay)
         begun(quay)
         forget_everything()
@@ -155,7 +155,7 @@ class TestBegin:
 
         assert len(texts_in(quay)) == 3
 
-    def test_texts_that_were_not_used_for_long_are_found_again(self, quay, monkeypatch):
+    def test_long_unused_texts_are_found_again(self, quay, monkeypatch):
         monkeypatch.setattr("evennia_ai.store.history.windows.MOST_KNOWN", 2)
         heard(quay)
         for mood in ("tired", "merry", "tired", "merry"):
@@ -167,7 +167,7 @@ class TestBegin:
         ]
 
     @pytest.mark.req("S2-15")
-    def test_facts_of_earlier_turns_are_not_kept_in_memory(self, quay):
+    def test_facts_of_earlier_turns_are_not_cached(self, quay):
         heard(quay)
         for place in ("quay", "mill"):
             begun_with_messages(quay, block=f"The {place}.")
@@ -177,7 +177,7 @@ class TestBegin:
         assert blocks == ["The mill."]
         assert len(kept) == 3
 
-    def test_another_conversation_has_texts_of_its_own(self, quay):
+    def test_another_conversation_has_its_own_texts(self, quay):
         private = get_or_open_conversation("12", kind="private", partner_ref="7")
         for where in (quay, private):
             heard(where)
@@ -185,7 +185,7 @@ class TestBegin:
 
         assert texts_in(private) == texts_in(quay)
 
-    def test_a_turn_after_a_turn_that_was_rolled_back_has_its_texts(self, quay):
+    def test_turn_after_a_rolled_back_turn_has_its_texts(self, quay):
         heard(quay)
         with transaction.atomic():
             begun(quay)
@@ -195,7 +195,7 @@ class TestBegin:
         assert len(texts_in(quay)) == 3
         assert messages_sha256(made.messages) == prompt.sha256
 
-    def test_a_warm_turn_looks_nothing_up_and_writes_twice(self, quay):
+    def test_turn_with_caches_reads_nothing_and_writes_twice(self, quay):
         heard(quay)
         begun(quay)
         heard(quay, "And now?")
@@ -206,7 +206,7 @@ class TestBegin:
 
         assert statements == ["SAVEPOINT", "INSERT", "INSERT", "RELEASE"]
 
-    def test_the_end_of_a_turn_writes_three_times_and_reads_for_its_seal(self, quay):
+    def test_end_of_a_turn_writes_three_times_and_reads_for_its_seal(self, quay):
         heard(quay)
         turn, _ = begun(quay)
         call = NewCall(npc_ref="12", role="speaker", started_at=1.0, seconds=2.0)
@@ -223,14 +223,14 @@ class TestBegin:
             "RELEASE",
         ]
 
-    def test_a_turn_that_is_begun_is_the_one_that_is_read(self, quay):
+    def test_begun_turn_equals_the_stored_one(self, quay):
         heard(quay)
         turn, _ = begun(quay)
 
         assert turns.last_turn("12") == turn
 
     @pytest.mark.req("S2-01", "S2-09", "S2-16")
-    def test_a_prompt_that_is_not_what_the_records_say_is_refused(self, quay):
+    def test_prompt_that_differs_from_its_records_is_refused(self, quay):
         heard(quay)
         draft = a_draft(quay)
         forged = replace(draft, manifest=replace(draft.manifest, sha256="0" * 64))
@@ -241,7 +241,7 @@ class TestBegin:
         assert texts_in(quay) == []
 
     @pytest.mark.req("S2-27")
-    def test_a_refused_commit_writes_neither_the_turn_nor_its_texts(self, quay, monkeypatch):
+    def test_refused_commit_writes_neither_turn_nor_texts(self, quay, monkeypatch):
         heard(quay)
 
         def refuse(*_, **__):
@@ -258,7 +258,7 @@ class TestBegin:
         assert begun(quay)[0].number == 1
 
     @pytest.mark.req("S2-31")
-    def test_two_processes_do_not_begin_the_same_turn(self, quay, monkeypatch):
+    def test_two_processes_cannot_begin_the_same_turn(self, quay, monkeypatch):
         heard(quay)
         begun(quay)
 
@@ -268,7 +268,7 @@ class TestBegin:
                 begun(quay)
         assert begun(quay)[0].number == 2
 
-    def test_the_cut_is_remembered_and_read_again(self, quay):
+    def test_cut_of_a_turn_is_stored_and_read(self, quay):
         for number in range(20):
             heard(quay, f"Line {number}.")
             append_records(quay, [REPLY])
@@ -281,7 +281,7 @@ class TestBegin:
 
 
 class TestPruning:
-    """A prompt chooses what of the history it shows; the records stay as they are."""
+    """A prompt selects a part of the history. The records stay unchanged."""
 
     @pytest.fixture
     def long_talk(self, quay):
@@ -292,7 +292,7 @@ class TestPruning:
         return quay
 
     def shown(self, where, *, limit_tokens: int) -> Prompt:
-        """The prompt that would be sent now, with the cut that is kept."""
+        """Return the prompt that would be sent now, with the stored cut."""
         return compose(
             Inputs(
                 components=ComponentSet([]),
@@ -303,7 +303,7 @@ class TestPruning:
         )
 
     @pytest.mark.req("S2-19")
-    def test_half_the_budget_shows_less_and_records_as_much(self, long_talk):
+    def test_smaller_budget_cuts_the_prompt_and_keeps_the_records(self, long_talk):
         before = record_rows.records_of(long_talk)
         whole, half = (self.shown(long_talk, limit_tokens=limit) for limit in (400, 200))
 
@@ -312,7 +312,7 @@ class TestPruning:
         assert record_rows.records_of(long_talk) == before
 
     @pytest.mark.req("S2-04")
-    def test_a_fresh_process_keeps_the_cut_and_shows_the_same_bytes(self, long_talk):
+    def test_new_process_keeps_the_cut_and_the_bytes(self, long_talk):
         begun(long_talk, limit_tokens=200)
         records = record_rows.records_of(long_talk)
         warm = self.shown(long_talk, limit_tokens=4000)
@@ -325,7 +325,7 @@ class TestPruning:
 
 
 class TestFinish:
-    def test_the_reply_and_the_end_are_committed_together(self, quay):
+    def test_reply_and_end_are_committed_together(self, quay):
         heard(quay)
         turn, _ = begun(quay)
         (record,) = turns.finish_turn(turn, [REPLY], outcome="answered")
@@ -337,7 +337,7 @@ class TestFinish:
         assert record_rows.records([record.id])[0].body == "Evening."
         assert [m.content for m in windows(quay.id).history] == ["Good evening, Oren.", "Evening."]
 
-    def test_how_the_turn_ended_is_a_record_too(self, quay):
+    def test_end_of_a_turn_is_a_record(self, quay):
         heard(quay)
         turns.finish_turn(begun(quay)[0], [REPLY])
         end = record_rows.records_of(quay)[-1]
@@ -347,7 +347,7 @@ class TestFinish:
         assert find_broken(record_rows.records_of(quay)) is None
 
     @pytest.mark.req("S2-31")
-    def test_a_reply_that_comes_too_late_is_not_written(self, quay):
+    def test_late_reply_is_not_written(self, quay):
         heard(quay)
         turn, _ = begun(quay)
         turns.fail_turn(turn, "timeout")
@@ -357,7 +357,7 @@ class TestFinish:
         assert "Evening." not in [m.content for m in windows(quay.id).history]
         assert states() == ["failed"]
 
-    def test_a_refused_commit_leaves_the_turn_open(self, quay, monkeypatch):
+    def test_refused_commit_leaves_the_turn_open(self, quay, monkeypatch):
         heard(quay)
         turn, _ = begun(quay)
 
@@ -375,7 +375,7 @@ class TestFinish:
 
 
 class TestFail:
-    def test_what_was_said_instead_is_in_the_history(self, quay):
+    def test_words_said_instead_of_a_reply_are_in_the_history(self, quay):
         heard(quay)
         turn, _ = begun(quay)
         turns.fail_turn(turn, "timeout after 60 s", new=[REPLY])
@@ -385,7 +385,7 @@ class TestFail:
 
 
 class TestInterrupted:
-    def test_turns_that_were_left_open_are_closed_at_the_next_start(self, quay):
+    def test_open_turns_are_interrupted_at_the_next_start(self, quay):
         heard(quay)
         turns.finish_turn(begun(quay)[0], [REPLY])
         heard(quay)
@@ -396,7 +396,7 @@ class TestInterrupted:
         assert states() == ["done", "interrupted"]
         assert turns.close_interrupted() == 0
 
-    def test_an_interrupted_turn_leaves_a_record_and_no_message(self, quay):
+    def test_interrupted_turn_leaves_a_record_and_no_message(self, quay):
         heard(quay)
         begun(quay)
         turns.close_interrupted()
@@ -407,7 +407,7 @@ class TestInterrupted:
         assert [m.content for m in windows(quay.id).history] == ["Good evening, Oren."]
 
     @pytest.mark.req("S2-29")
-    def test_an_interrupted_turn_is_not_ended_again(self, quay):
+    def test_interrupted_turn_cannot_end_again(self, quay):
         heard(quay)
         turn, _ = begun(quay)
         turns.close_interrupted()
@@ -417,9 +417,9 @@ class TestInterrupted:
 
 
 class TestRead:
-    def test_an_npc_without_turns_has_no_last_one(self):
+    def test_npc_without_turns_has_no_last_turn(self):
         assert turns.last_turn("12") is None
 
-    def test_a_turn_that_never_was_is_told(self):
+    def test_unknown_turn_is_an_error(self):
         with pytest.raises(NotStoredError, match="there is no turn of NPC 12 7"):
             turns.get_turn("12", 7)

@@ -1,4 +1,4 @@
-"""Verifying: a turn that was changed past the store is named, and so is one that is gone."""
+"""Test that verification names a turn that was changed or removed without the store."""
 
 import json
 
@@ -25,7 +25,7 @@ from tests.store.builders import a_turn
 
 @pytest.fixture
 def quay():
-    """A conversation with three turns; the second failed, and there is a turn elsewhere."""
+    """A conversation with three turns, the second of which failed. Another one has one turn."""
     elsewhere = get_or_open_conversation("12", kind="private", partner_ref="7")
     a_turn(elsewhere)
     quay = get_or_open_conversation("12", kind="room", place_ref="3")
@@ -36,7 +36,7 @@ def quay():
 
 
 def tamper(sql: str, *values: object) -> None:
-    """Change the database as somebody does who takes the triggers away."""
+    """Change the database like somebody who removes the triggers."""
     editor = connection.SchemaEditorClass(connection)
     _append_only.unprotect_turns(None, editor)
     with connection.cursor() as cursor:
@@ -137,7 +137,7 @@ def test_verify_names_the_turn_when_a_value_of_its_manifest_was_changed(quay, va
 
 @pytest.mark.req("S2-08", "S2-16", "S2-26")
 def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay):
-    """The forgery of the report: a message is left out, and the hashes are made to fit."""
+    """The forgery leaves out a message and changes the hashes to match."""
     row = models.Turn.objects.get(number=3)
     manifest = TurnManifest.from_json(row.manifest)
     kept = manifest.messages[1:]
@@ -171,7 +171,7 @@ def test_verify_names_a_finished_turn_that_no_record_ended(quay):
     assert str(verify(quay)) == "turn 5: it has ended, and no record holds its seal"
 
 
-def test_verify_names_the_turn_when_its_manifest_is_written_otherwise(quay):
+def test_verify_names_the_turn_when_its_manifest_has_another_spelling(quay):
     set_column("manifest", models.Turn.objects.get(number=3).manifest + " ")
 
     assert str(verify(quay)) == "turn 3: its manifest is not written as a turn writes it"
@@ -189,7 +189,7 @@ def test_verify_names_the_turn_when_its_manifest_names_a_record_of_another_conve
 
 class TestErased:
     @pytest.mark.req("S2-08")
-    def test_an_erased_conversation_holds_with_an_open_turn_too(self, quay):
+    def test_erased_conversation_with_an_open_turn_verifies(self, quay):
         a_turn(quay, "Wake up.", reply=None)
         erase_conversation(quay, by=trusted("Mira"))
 
@@ -206,7 +206,7 @@ class TestErased:
 
         assert str(verify(quay)).startswith("turn 3: ")
 
-    def test_verify_names_a_turn_whose_words_were_taken_without_an_erasure(self, quay):
+    def test_verify_names_a_turn_whose_words_were_removed_without_an_erasure(self, quay):
         erased = TurnManifest.from_json(models.Turn.objects.get(number=3).manifest)
         set_column("manifest", changed_manifest(3, **{**erased.to_plain(), "erased": True}))
 
@@ -215,7 +215,7 @@ class TestErased:
 
 class TestImported:
     @pytest.mark.req("S2-08", "S2-14")
-    def test_an_imported_conversation_holds_and_names_a_changed_turn(self, quay):
+    def test_imported_conversation_verifies_and_names_a_changed_turn(self, quay):
         a_turn(get_or_open_conversation("99", kind="private", partner_ref="7"))
         a_turn(quay, "Wake up.", reply=None)
         made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
@@ -228,7 +228,7 @@ class TestImported:
             assert str(verify(made)).startswith("turn ")
             set_column("outcome", "answered", number=4)
 
-    def test_it_can_be_exported_imported_and_erased_again(self, quay):
+    def test_verified_conversation_can_be_exported_imported_and_erased(self, quay):
         made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
         a_turn(made, "And now?")
         again = import_lines(export_lines(made), npc_ref="100", by=trusted("Ada"))
@@ -247,7 +247,7 @@ class TestImported:
             ({"turn": 9}, "turn 9: it has ended, and no record holds its seal"),
         ],
     )
-    def test_a_transcript_with_a_changed_turn_is_refused(self, quay, change, problem):
+    def test_transcript_with_a_changed_turn_is_refused(self, quay, change, problem):
         lines = [
             json.dumps({**told, **change}) if told.get("turn") == 3 else line
             for line in export_lines(quay)
@@ -256,7 +256,7 @@ class TestImported:
         with pytest.raises(FormatError, match=problem):
             import_lines(lines, npc_ref="99", by=trusted("Ada"))
 
-    def test_a_transcript_that_lost_the_line_of_a_turn_is_refused(self, quay):
+    def test_transcript_without_the_line_of_a_turn_is_refused(self, quay):
         told = [json.loads(line) for line in export_lines(quay)]
         told[-1]["turns"] -= 1
         lines = [json.dumps(one) for one in told if one.get("turn") != 3]
@@ -264,7 +264,7 @@ class TestImported:
         with pytest.raises(FormatError, match="holds the seal of turn 3, but the line of that turn is"):
             import_lines(lines, npc_ref="99", by=trusted("Ada"))
 
-    def test_a_turn_that_ends_while_it_is_exported_is_written_as_its_records_have_it(self, quay):
+    def test_turn_that_ends_during_an_export_is_written_as_running(self, quay):
         begun = a_turn(quay, "Wake up.", reply=None)
         lines = export_lines(quay)
         read = [next(lines) for _ in range(1 + len(records_of(quay)))]
@@ -307,8 +307,8 @@ class TestTriggers:
             "DELETE FROM evennia_ai_turn WHERE number = 5",
         ],
     )
-    def test_the_database_refuses_a_change_of_a_turn(self, quay, sql):
-        a_turn(quay, "Wake up.", reply=None)  # turn 5 is open
+    def test_database_refuses_a_change_of_a_turn(self, quay, sql):
+        a_turn(quay, "Wake up.", reply=None)  # Turn 5 is open.
         with (
             pytest.raises(DatabaseError, match="turns are append-only"),
             transaction.atomic(),

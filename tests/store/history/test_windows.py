@@ -1,4 +1,4 @@
-"""Windows: what is in memory is what a fresh process reads, and opening one is always as dear."""
+"""Test that windows in memory equal what a new process reads, at a constant cost."""
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +33,7 @@ def quay():
 
 
 def shape(where) -> tuple[object, ...]:
-    """All that tells one window from another."""
+    """Return everything that distinguishes one window from another."""
     window = windows(where.id).history
     return (
         [(m.wire(), m.counted, m.stays, m.of, m.record) for m in window],
@@ -47,7 +47,7 @@ def cold_shape(where) -> tuple[object, ...]:
 
 
 class TestTextsThatStay:
-    def test_one_stands_before_the_record_it_was_made_for(self, quay):
+    def test_staying_text_is_placed_before_the_record_it_was_made_for(self, quay):
         (first, second) = append_records(quay, [a_line("One."), a_line("Two.")])
         append_records(quay, [a_staying_text("Dusk.", before=first.place)])
         append_records(quay, [a_staying_text("Rain.", before=second.place), a_reply()])
@@ -55,7 +55,7 @@ class TestTextsThatStay:
         assert said(quay) == ["Dusk.", "One.", "Rain.", "Two.", "Evening."]
         assert shape(quay) == cold_shape(quay)
 
-    def test_several_for_one_record_keep_their_order(self, quay):
+    def test_several_staying_texts_for_one_record_keep_their_order(self, quay):
         (event,) = append_records(quay, [a_line("One.")])
         texts = [a_staying_text(text, before=event.place) for text in ("A.", "B.", "C.")]
         append_records(quay, texts)
@@ -63,14 +63,14 @@ class TestTextsThatStay:
         assert said(quay) == ["A.", "B.", "C.", "One."]
         assert shape(quay) == cold_shape(quay)
 
-    def test_one_of_a_prompt_without_an_event_stands_where_it_was_written(self, quay):
+    def test_staying_text_without_event_is_placed_where_it_was_written(self, quay):
         append_records(quay, [a_line("One.")])
         append_records(quay, [a_staying_text("Dusk.", before=None), a_reply()])
 
         assert said(quay) == ["One.", "Dusk.", "Evening."]
         assert shape(quay) == cold_shape(quay)
 
-    def test_it_is_not_counted_and_says_what_it_is_of(self, quay):
+    def test_staying_text_is_not_counted_and_names_its_subject(self, quay):
         (event,) = append_records(quay, [a_line("One.")])
         append_records(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
         (text, _) = windows(quay.id).history
@@ -79,7 +79,7 @@ class TestTextsThatStay:
         assert text.parts[0].origin == "lore:fog"
         assert windows(quay.id).history.user_messages == 1
 
-    def test_one_for_a_record_that_the_window_left_behind_falls_away(self, quay):
+    def test_staying_text_for_a_dropped_record_is_dropped(self, quay):
         (event,) = append_records(quay, [a_line("The oldest.")])
         talked(quay, 3 * WINDOW_MESSAGES // 2)
         append_records(quay, [a_staying_text("Late.", before=event.place)])
@@ -103,7 +103,7 @@ def a_result(call: str, body: str):
 
 
 class TestResultsOfTools:
-    def test_one_that_comes_late_stands_behind_its_call(self, quay):
+    def test_late_tool_result_is_placed_after_its_call(self, quay):
         append_records(quay, [a_line("One."), a_call("c1", "c2")])
         append_records(quay, [a_line("Two.")])
         append_records(quay, [a_result("c1", "The sea."), a_line("Three.")])
@@ -115,7 +115,7 @@ class TestResultsOfTools:
 
     @given(st.lists(st.sampled_from(["line", "call", "result"]), max_size=14))
     @settings(max_examples=up_to(40), deadline=None)
-    def test_in_whatever_order_they_come_memory_shows_what_a_fresh_process_reads(self, steps):
+    def test_memory_equals_what_a_new_process_reads_in_any_order(self, steps):
         forget_everything()
         where = get_or_open_conversation(f"npc-{id(steps)}", kind="room", place_ref="3")
         waiting: list[str] = []
@@ -133,7 +133,7 @@ class TestResultsOfTools:
 
 class TestOpening:
     @pytest.mark.parametrize("pairs", [3, WINDOW_MESSAGES // 2, WINDOW_MESSAGES])
-    def test_a_window_that_grew_is_the_one_that_is_read(self, quay, pairs):
+    def test_grown_window_equals_a_freshly_read_one(self, quay, pairs):
         talked(quay, pairs)
         warm = shape(quay)
         cold = cold_shape(quay)
@@ -142,7 +142,7 @@ class TestOpening:
         assert windows(quay.id).history.stop == 2 * pairs
         assert windows(quay.id).history.user_messages == windows(quay.id).history.replies == pairs
 
-    def test_it_holds_everything_since_the_cut(self, quay):
+    def test_window_has_all_messages_since_the_cut(self, quay):
         talked(quay, 20)
         remember_turn(quay, {}, cut=17)
         talked(quay, WINDOW_MESSAGES)
@@ -151,16 +151,16 @@ class TestOpening:
 
 
 class TestWhatWasSent:
-    """The last prompt takes room among what the setting bounds."""
+    """The last prompt counts towards the limit of messages in memory."""
 
-    def test_its_texts_count_beside_the_history(self, quay):
+    def test_memory_limit_counts_texts_in_addition_to_the_history(self, quay):
         talked(quay, 3)
         before = WEIGHED(windows(quay.id))
         self.is_sent(quay, texts=20)
 
         assert WEIGHED(windows(quay.id)) == before + 20
 
-    def test_after_a_compaction_all_of_it_counts(self, quay):
+    def test_memory_limit_counts_the_whole_window_after_a_compaction(self, quay):
         talked(quay, 3)
         self.is_sent(quay, texts=20)
         before = WEIGHED(windows(quay.id))
@@ -170,7 +170,7 @@ class TestWhatWasSent:
         assert WEIGHED(windows(quay.id)) == before + 1
 
     def is_sent(self, where, *, texts):
-        """A turn of this conversation whose prompt had so many texts."""
+        """Store a prompt with a number of texts as the last one of this conversation."""
         made = [Message("system", f"Text {number}.") for number in range(texts)]
         said = windows(where.id).history
         remember_turn(where, {}, cut=0, sent=Sent(messages=[*made, *said], segment=said.segment))
@@ -183,7 +183,7 @@ class TestWhatWasSent:
         max_size=25,
     )
 )
-def test_whatever_happens_a_fresh_process_reads_what_is_in_memory(steps):
+def test_new_process_always_reads_what_is_in_memory(steps):
     from django.db import transaction
 
     with transaction.atomic():

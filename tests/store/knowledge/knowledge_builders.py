@@ -1,4 +1,4 @@
-"""What the tests of knowledge in the store make; each shows only what matters."""
+"""Builders for tests of stored knowledge. Each shows only the values that matter."""
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.knowledge.pages.markup import build_page
@@ -18,7 +18,7 @@ def a_page(title="Ferry", body="It crosses at dusk.", **meta) -> Page:
 
 
 def saved(page: Page, *, base="harbour", by="Mira", was=None, note="") -> Page:
-    """The page as it is stored, written from its newest revision unless another is given."""
+    """Save a page, by default over its newest revision, and return the stored page."""
     if was is None:
         found = pages.page_or_none(base, page.name, follow=False)
         was = found.revision if found and found.name.folded == page.name.folded else ""

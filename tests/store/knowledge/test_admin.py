@@ -1,4 +1,4 @@
-"""The admin shows who changed a page, and nothing of what it says."""
+"""Test that the admin shows who changed a page, and nothing of its text."""
 
 import pytest
 from django.contrib.admin.sites import site
@@ -16,7 +16,7 @@ def request_of_staff():
     return request
 
 
-def test_a_revision_is_shown_without_its_text(request_of_staff):
+def test_admin_shows_a_page_revision_without_its_text(request_of_staff):
     a_base()
     a_saved_page("Ferry", "The salt is below the floor.", summary="salt")
     shown = site.get_model_admin(models.KnowledgePageRevision)
@@ -27,6 +27,6 @@ def test_a_revision_is_shown_without_its_text(request_of_staff):
     assert not {"body", "meta"} & set(fields)
 
 
-def test_pages_and_drafts_are_not_shown_at_all():
+def test_admin_shows_no_pages_and_no_drafts():
     assert not site.is_registered(models.KnowledgePage)
     assert not site.is_registered(models.KnowledgeDraft)

@@ -1,4 +1,4 @@
-"""The game's database as a place of pages: what every backend does, and what it does besides."""
+"""Test the backend in the game's database, with the tests of all backends and its own."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.engine.knowledge.backend_suite import PAGES, BackendSuite, a_draft, a
 
 @pytest.fixture(scope="module")
 def _harbour(world):
-    """The harbour, with its pages, for all tests of this file."""
+    """The base `harbour` with its pages, for all tests of this file."""
     with world():
         save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted("Mira"))
         for page in PAGES:
@@ -29,53 +29,53 @@ def backend(_harbour):
 
 
 class TestDatabase(BackendSuite):
-    """On the database of the tests."""
+    """The tests of all backends, with the database of the tests."""
 
 
 def names(backend, query):
     return [hit.page.name.full for hit in at_once(backend.search(query))]
 
 
-def test_a_changed_page_is_found_by_its_new_words_alone(backend):
+def test_changed_page_is_found_only_by_its_new_words(backend):
     pier = backend.write(a_draft("Pier", "pitch"))
     backend.write(a_draft("Pier", "tar", was=pier.revision))
 
     assert (names(backend, "tar"), names(backend, "pitch")) == (["Pier"], [])
 
 
-def test_a_removed_page_is_not_found(backend):
+def test_removed_page_is_not_found(backend):
     pier = backend.write(a_draft("Pier", "pitch"))
     remove_page("harbour", pier.name, was=pier.revision, by=trusted("Mira"))
 
     assert names(backend, "pitch") == []
 
 
-def test_a_renamed_page_is_found_by_its_new_name_and_its_old_one(backend):
+def test_renamed_page_is_found_by_its_new_and_old_name(backend):
     backend.write(a_draft("Pier", "pitch"))
     rename_page("harbour", page_name("Pier"), page_name("Jetty"), by=trusted("Mira"))
 
     assert names(backend, "jetty") == names(backend, "pier") == ["Jetty"]
 
 
-def test_every_page_has_its_words(backend):
+def test_every_page_is_indexed(backend):
     titles = models.KnowledgePosting.objects.filter(field="namespace").values_list("pages")
     assert sum(pages for (pages,) in titles) == len(PAGES)
 
 
-def test_what_a_page_conflicts_with_is_told(backend):
+def test_conflicting_change_of_a_page_is_reported(backend):
     with pytest.raises(BackendError, match="changed by Mira while you edited it"):
         backend.write(a_draft("Ferry", "It sank."))
 
 
 @pytest.mark.parametrize("method", ["fetch", "search", "linking"])
-def test_a_base_that_is_not_there_is_told_by_its_key(backend, method):
+def test_unknown_base_is_reported_by_its_key(backend, method):
     asked = "ferry" if method == "search" else [page_name("Ferry")]
 
     with pytest.raises(BackendError, match="'castle'"):
         getattr(DatabaseBackend("castle"), method)(asked)
 
 
-def test_a_search_that_fails_is_told(backend, monkeypatch):
+def test_failing_search_is_reported(backend, monkeypatch):
     def refuse(*_, **__):
         raise StoreError("the database is locked")
 

@@ -1,4 +1,4 @@
-"""Knowledge bases in the store, and where they are bound."""
+"""Test stored knowledge bases, and the scopes to which they are bound."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def keys_of(infos) -> list[str]:
     return [info.key for info in infos]
 
 
-def test_what_is_told_of_a_base_is_kept():
+def test_settings_of_a_base_are_stored():
     info = a_base(
         summary="The village.",
         topics=("ferry", "tides"),
@@ -52,14 +52,14 @@ def test_what_is_told_of_a_base_is_kept():
     assert (info.topics, info.restricted, info.keeps_chunks) == (("ferry", "tides"), True, False)
 
 
-def test_bases_come_by_their_keys():
+def test_bases_are_sorted_by_key():
     for key in ("quay", "ash", "harbour"):
         a_base(key)
 
     assert keys_of(list_bases()) == ["ash", "harbour", "quay"]
 
 
-def test_there_is_no_base_that_nobody_made():
+def test_unknown_base_does_not_exist():
     a_base()
 
     assert base_or_none("quay") is None
@@ -67,13 +67,13 @@ def test_there_is_no_base_that_nobody_made():
         knowledge_bases.get_base("quay")
 
 
-def test_a_change_is_a_new_revision_and_the_same_again_none():
+def test_changed_base_is_a_new_revision_and_the_same_one_none():
     told = [a_base(name=name).revision for name in ("Harbour", "Harbour", "The harbour")]
 
     assert told == [1, 1, 2]
 
 
-def test_saving_what_was_read_keeps_the_counts():
+def test_saving_a_base_keeps_its_counts():
     a_base()
     a_saved_page(body="12345")
     save_base(replace(base_or_none("harbour"), summary="New.", pages=99), by=trusted("Mira"))
@@ -81,7 +81,7 @@ def test_saving_what_was_read_keeps_the_counts():
     assert (base_or_none("harbour").pages, base_or_none("harbour").characters) == (1, 5)
 
 
-def test_a_base_can_be_restricted_and_freed():
+def test_base_can_be_restricted_and_released():
     a_base(summary="Secret.")
 
     assert set_restricted("harbour", True, by=trusted("Mira")).restricted
@@ -91,7 +91,7 @@ def test_a_base_can_be_restricted_and_freed():
     assert not set_restricted("harbour", False, by=trusted("Mira")).restricted
 
 
-def test_restricting_no_base_is_an_error():
+def test_restricting_an_unknown_base_is_an_error():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
         set_restricted("quay", True, by=trusted("Mira"))
 
@@ -113,7 +113,7 @@ def test_restricting_no_base_is_an_error():
         ("locks", "x" * 2001, "a lock string"),
     ],
 )
-def test_what_a_base_cannot_have_is_refused_in_words(field, value, wanted):
+def test_invalid_base_settings_are_refused_with_the_reason(field, value, wanted):
     info = replace(BaseInfo(key="harbour", name="Harbour"), **{field: value})
 
     with pytest.raises(ComponentValueError, match=wanted):
@@ -121,7 +121,7 @@ def test_what_a_base_cannot_have_is_refused_in_words(field, value, wanted):
     assert list_bases() == ()
 
 
-def test_a_removed_base_takes_its_pages_and_bindings_and_leaves_the_revisions():
+def test_removed_base_loses_pages_and_bindings_and_keeps_revisions():
     a_base()
     a_saved_page("Ferry")
     bind_base("harbour", OREN, by=trusted("Mira"))
@@ -139,7 +139,7 @@ def test_a_removed_base_takes_its_pages_and_bindings_and_leaves_the_revisions():
     assert pages.page_at_revision("harbour", page_name("Ferry"), 1).body == "It crosses at dusk."
 
 
-def test_a_base_that_is_made_again_is_empty_and_its_pages_go_on_counting():
+def test_recreated_base_is_empty_and_continues_page_revisions():
     a_base()
     a_saved_page("Ferry")
     remove_base("harbour", by=trusted("Tam"))
@@ -150,7 +150,7 @@ def test_a_base_that_is_made_again_is_empty_and_its_pages_go_on_counting():
 
 
 class TestBindings:
-    def test_a_base_counts_where_it_is_bound(self):
+    def test_base_is_used_where_it_is_bound(self):
         a_base("harbour")
         a_base("ash")
         bind_base("harbour", GAME, by=trusted("Mira"))
@@ -160,7 +160,7 @@ class TestBindings:
         assert keys_of(bases_for([GAME, QUAY, OREN])) == ["ash", "harbour"]
         assert bases_for([QUAY]) == ()
 
-    def test_a_base_that_is_bound_twice_counts_once(self):
+    def test_base_bound_twice_is_used_once(self):
         a_base()
         for scope in (GAME, OREN, OREN):
             bind_base("harbour", scope, by=trusted("Mira"))
@@ -174,7 +174,7 @@ class TestBindings:
 
         assert bindings("harbour") == (GAME, HARBOUR, QUAY, OREN, TALK)
 
-    def test_unbinding_says_whether_there_was_something(self):
+    def test_unbinding_reports_whether_a_binding_existed(self):
         a_base()
         bind_base("harbour", OREN, by=trusted("Mira"))
 
@@ -184,17 +184,17 @@ class TestBindings:
     @pytest.mark.parametrize(
         "scope", [Scope(kind="game", ref="1"), Scope(kind="npc"), Scope(kind="room", ref="\n")]
     )
-    def test_what_is_no_scope_is_refused(self, scope):
+    def test_invalid_scope_of_a_binding_is_refused(self, scope):
         a_base()
 
         with pytest.raises(ComponentValueError, match="the game, or zone, room"):
             bind_base("harbour", scope, by=trusted("Mira"))
 
-    def test_binding_no_base_is_an_error(self):
+    def test_binding_an_unknown_base_is_an_error(self):
         with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
             bind_base("quay", OREN, by=trusted("Mira"))
 
-    def test_a_warm_read_makes_no_query(self, no_queries):
+    def test_cached_bases_are_read_without_a_query(self, no_queries):
         a_base()
         bind_base("harbour", OREN, by=trusted("Mira"))
         scopes = [GAME, HARBOUR, QUAY, OREN, TALK]
@@ -205,7 +205,7 @@ class TestBindings:
             assert base_or_none("harbour") == cold[0]
             assert list_bases() == cold
 
-    def test_what_a_change_made_old_is_read_again(self):
+    def test_changed_bases_are_read_again(self):
         a_base()
         bind_base("harbour", OREN, by=trusted("Mira"))
         bases_for([OREN])
@@ -213,7 +213,7 @@ class TestBindings:
 
         assert bases_for([OREN])[0].summary == "New."
 
-    def test_a_process_reads_again_what_another_one_changed(self):
+    def test_bases_changed_by_another_process_are_read_again(self):
         a_base()
         refresh_if_changed()
         list_bases()

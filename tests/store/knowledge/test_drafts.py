@@ -1,4 +1,4 @@
-"""Drafts of pages wait until somebody decides, once."""
+"""Test that drafts of pages wait until somebody decides, once."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def numbers_waiting(base="") -> list[int]:
     return [one.number for one in page_drafts.waiting_drafts(base)]
 
 
-def test_a_draft_is_read_as_it_was_kept():
+def test_draft_is_read_as_it_was_stored():
     kept = a_draft(package="[INSTRUCTIONS]\né")
 
     assert page_drafts.draft_or_none(kept.number) == kept
@@ -38,13 +38,13 @@ def test_a_draft_is_read_as_it_was_kept():
     assert (kept.state, kept.decided_by, kept.decided_at) == ("waiting", "", None)
 
 
-def test_a_draft_is_no_page():
+def test_draft_is_not_a_page():
     kept = a_draft()
 
     assert pages.page_or_none("harbour", kept.draft.page.name) is None
 
 
-def test_drafts_wait_in_their_order_and_by_their_base():
+def test_waiting_drafts_are_ordered_and_selected_by_base():
     a_base("ash")
     first, second, third = a_draft("Quay"), a_draft("Oar", base="ash"), a_draft("Ferry")
 
@@ -53,7 +53,7 @@ def test_drafts_wait_in_their_order_and_by_their_base():
 
 
 @pytest.mark.parametrize(("approved", "state"), [(True, "approved"), (False, "refused")])
-def test_what_is_decided_waits_no_longer_and_is_kept(approved, state):
+def test_decided_draft_no_longer_waits_and_is_kept(approved, state):
     number = a_draft().number
 
     decided = page_drafts.decide_draft(number, approved=approved, by=trusted("Mira"))
@@ -64,7 +64,7 @@ def test_what_is_decided_waits_no_longer_and_is_kept(approved, state):
     assert page_drafts.draft_or_none(number) == decided
 
 
-def test_a_draft_is_decided_once():
+def test_draft_is_decided_once():
     number = a_draft().number
     page_drafts.decide_draft(number, approved=True, by=trusted("Mira"))
 
@@ -73,24 +73,24 @@ def test_a_draft_is_decided_once():
     assert page_drafts.draft_or_none(number).state == "approved"
 
 
-def test_there_is_no_draft_that_nobody_made():
+def test_unknown_draft_does_not_exist():
     assert page_drafts.draft_or_none(99) is None
     with pytest.raises(NotStoredError, match="no draft 99"):
         page_drafts.decide_draft(99, approved=True, by=trusted("Mira"))
 
 
-def test_a_draft_for_no_base_is_refused():
+def test_draft_for_an_unknown_base_is_refused():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
         a_draft(base="quay")
 
 
-def test_a_draft_of_a_wiki_waits_here_too():
+def test_draft_for_a_wiki_waits_here():
     a_base("wiki", backend="mediawiki")
 
     assert a_draft(base="wiki").base == "wiki"
 
 
-def test_no_more_drafts_wait_than_somebody_can_read(monkeypatch):
+def test_waiting_drafts_of_a_base_are_limited(monkeypatch):
     monkeypatch.setattr(page_drafts, "MOST_WAITING", 2)
     a_draft()
     a_draft()
@@ -100,7 +100,7 @@ def test_no_more_drafts_wait_than_somebody_can_read(monkeypatch):
     assert models.KnowledgeDraft.objects.count() == 2
 
 
-def test_a_package_without_end_is_refused(monkeypatch):
+def test_oversized_excerpt_of_a_draft_is_refused(monkeypatch):
     monkeypatch.setattr(page_drafts, "MAX_PACKAGE", 5)
 
     with pytest.raises(ComponentValueError, match="at most 5 characters"):

@@ -1,4 +1,4 @@
-"""Importing a folder: what it says of its base and its pages, all of it or nothing."""
+"""Test the import of a folder with its base and pages, which is complete or nothing."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ FOG = {"Fog": "It is thick."}
 
 
 def a_folder(texts=FOG, **said):
-    """What is in the folder `moor`, whose base.yaml says this."""
+    """Return the files of the folder `moor` with this base.yaml."""
     found = tuple(read_page(page_name(title), text) for title, text in texts.items())
     return PageFolder(info=BaseInfo(**{"key": "moor", "name": "moor", **said}), pages=found)
 
@@ -29,26 +29,26 @@ def imported(folder):
     return knowledge_bases.get_base("moor")
 
 
-def test_a_plan_writes_nothing():
+def test_plan_of_a_folder_writes_nothing():
     wanted = planned(a_folder(summary="Peat."))
     assert wanted.is_new
     assert wanted.fields == ("summary",)
     assert knowledge_bases.list_bases() == ()
 
 
-def test_a_new_base_has_its_pages_and_what_is_said_of_it():
+def test_new_base_has_the_pages_and_settings_of_its_folder():
     made = imported(a_folder(summary="Peat.", keywords=("peat",)))
     assert (made.name, made.summary, made.keywords, made.pages) == ("moor", "Peat.", ("peat",), 1)
 
 
-def test_a_folder_says_what_searches_of_its_base_come_to():
+def test_folder_sets_the_search_budget_of_its_base():
     texts = {"Fog": "---\nhints: [Wait for it.]\n---\nIt is thick."}
     assert imported(a_folder(texts, restricted=True, mediation="hints")).mediation == "hints"
     (page,) = pages.pages_with_field("moor", "hints")
     assert page.meta.fields["hints"] == ["Wait for it."]
 
 
-def test_what_the_folder_does_not_say_stays():
+def test_settings_missing_in_the_folder_are_kept():
     knowledge_bases.save_base(
         BaseInfo(key="moor", name="The Moor", hint="Wet.", restricted=True), by=trusted("Tam")
     )
@@ -56,13 +56,13 @@ def test_what_the_folder_does_not_say_stays():
     assert (made.name, made.hint, made.restricted) == ("The Moor", "Wet.", True)
 
 
-def test_the_same_folder_again_is_no_change():
+def test_same_folder_again_changes_nothing():
     before = imported(a_folder(summary="Peat."))
     assert planned(a_folder(summary="Peat.")).changes == 0
     assert imported(a_folder(summary="Peat.")) == before
 
 
-def test_where_a_page_was_changed_since_nothing_is_written():
+def test_folder_import_writes_nothing_if_a_page_was_changed_meanwhile():
     imported(a_folder())
     wanted = planned(a_folder({"Fog": "It is thin.", "Bog": "Deep."}, summary="Peat."))
     now = read_page(page_name("Fog"), "It lifts.")
@@ -83,6 +83,6 @@ def test_where_a_page_was_changed_since_nothing_is_written():
     ],
     ids=["key", "hint", "locks"],
 )
-def test_what_cannot_be_stored_is_told_by_the_plan(folder):
+def test_plan_of_a_folder_reports_what_cannot_be_stored(folder):
     with pytest.raises(ComponentValueError):
         planned(folder)

@@ -1,4 +1,4 @@
-"""Looking a page up costs the same however many pages its base has."""
+"""Test that the lookup of a page has the same cost however many pages its base has."""
 
 import pytest
 from django.db import connection
@@ -32,7 +32,7 @@ def _harbour():
         lambda: saved(a_page("Ferry", "new")),
     ],
 )
-def test_no_query_reads_a_whole_table(asked):
+def test_no_query_scans_a_whole_table(asked):
     with CaptureQueriesContext(connection) as queries:
         asked()
 
@@ -49,11 +49,11 @@ def plan_of(sql: str) -> list[str]:
 
 
 def is_whole(line: str) -> bool:
-    """Whether a step reads all rows, or all pages of a base; there are few bases."""
+    """True if a step of a query plan reads all rows, or all pages of a base."""
     return ("SCAN" in line or "(base_id=?)" in line) and "knowledgebase" not in line
 
 
-def test_many_names_are_few_queries():
+def test_many_names_take_few_queries():
     names = [page_name(f"Nothing {number}") for number in range(400)]
 
     with CaptureQueriesContext(connection) as queries:

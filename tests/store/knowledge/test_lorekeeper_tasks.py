@@ -1,4 +1,4 @@
-"""Tasks of the lorekeeper in the database."""
+"""Test stored tasks of the lorekeeper."""
 
 import pytest
 
@@ -14,14 +14,14 @@ def a_task(who: str = "7", **fields: str) -> NewTask:
 
 
 @pytest.mark.req("S4-01")
-def test_a_task_is_there_before_it_has_an_answer():
+def test_task_is_stored_before_its_answer():
     number = page_drafts.begin_task(a_task(task="Write \x00 it"))
     kept = page_drafts.newest_task("7")
     assert (kept.number, kept.task, kept.ended_at) == (number, "Write \ufffd it", None)
     assert kept.context_meta == {"pages": ["A"]}
 
 
-def test_its_end_changes_no_other():
+def test_end_of_a_task_changes_no_other_task():
     first, second = page_drafts.begin_task(a_task()), page_drafts.begin_task(a_task("8"))
     page_drafts.end_task(first, text="Done.", context_meta={"model": "m"})
     page_drafts.keep_drafts(first, (3, 4))
@@ -32,7 +32,7 @@ def test_its_end_changes_no_other():
     assert failed.context_meta == {"pages": ["A"]}
 
 
-def test_the_newest_is_the_last_one_that_was_asked():
+def test_newest_task_is_the_last_one_given():
     page_drafts.begin_task(a_task(task="first"))
     page_drafts.begin_task(a_task(task="second"))
     assert page_drafts.newest_task("7").task == "second"

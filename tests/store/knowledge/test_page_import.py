@@ -1,4 +1,4 @@
-"""Imports of pages: idempotent, and all or nothing."""
+"""Test imports of pages: repeatable, and complete or nothing."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def told(done) -> list[list[str]]:
     ]
 
 
-def test_a_plan_tells_what_would_change_and_writes_nothing():
+def test_plan_of_an_import_lists_changes_and_writes_nothing():
     a_saved_page("Ferry", "old")
     a_saved_page("Oar")
     a_saved_page("Quay")
@@ -50,7 +50,7 @@ def test_a_plan_tells_what_would_change_and_writes_nothing():
     assert titles() == ["Ferry", "Oar", "Quay"]
 
 
-def test_an_import_writes_what_is_new_and_changed():
+def test_import_writes_new_and_changed_pages():
     a_saved_page("Ferry", "old")
 
     imported(a_page("ferry", "[[Ash]]"), a_page("Ash", aliases=["Tree"]))
@@ -62,7 +62,7 @@ def test_an_import_writes_what_is_new_and_changed():
     assert (base_or_none("harbour").pages, base_or_none("harbour").characters) == (2, 7 + 19)
 
 
-def test_the_same_import_twice_changes_nothing():
+def test_repeated_import_changes_nothing():
     given = [a_page("Ferry", summary="s"), a_page("Sources:Ledger", locks="view:all()")]
     imported(*given)
     before = base_or_none("harbour")
@@ -74,7 +74,7 @@ def test_the_same_import_twice_changes_nothing():
     assert numbers("Ferry") == [1]
 
 
-def test_pages_that_are_gone_stay_unless_they_are_to_be_removed():
+def test_pages_missing_in_an_import_stay_unless_removal_is_requested():
     a_saved_page("Oar")
     imported(a_page("Ferry"))
     assert titles() == ["Ferry", "Oar"]
@@ -85,7 +85,7 @@ def test_pages_that_are_gone_stay_unless_they_are_to_be_removed():
     assert base_or_none("harbour").pages == 1
 
 
-def test_a_page_that_was_removed_once_comes_back_and_goes_on_counting():
+def test_reimported_page_continues_its_revisions():
     imported(a_page("Ferry"))
     imported(remove=True)
     imported(a_page("Ferry"))
@@ -93,7 +93,7 @@ def test_a_page_that_was_removed_once_comes_back_and_goes_on_counting():
     assert numbers("Ferry") == [1, 2, 3]
 
 
-def test_a_page_that_somebody_changed_meanwhile_stops_all_of_it():
+def test_page_changed_meanwhile_stops_the_whole_import():
     a_saved_page("Ferry", "old")
     planned = plan_pages("harbour", [a_page("Ash"), a_page("Ferry", "imported")])
     a_saved_page("Ferry", "by hand")
@@ -104,7 +104,7 @@ def test_a_page_that_somebody_changed_meanwhile_stops_all_of_it():
     assert pages.page_or_none("harbour", FERRY).body == "by hand"
 
 
-def test_a_page_that_somebody_made_meanwhile_is_not_overwritten():
+def test_page_created_meanwhile_is_not_overwritten():
     planned = plan_pages("harbour", [a_page("Ferry", "imported")])
     a_saved_page("Ferry", "by hand")
 
@@ -112,7 +112,7 @@ def test_a_page_that_somebody_made_meanwhile_is_not_overwritten():
         import_pages(planned, by=trusted("Tam"))
 
 
-def test_a_page_that_somebody_changed_meanwhile_is_not_removed():
+def test_page_changed_meanwhile_is_not_removed():
     a_saved_page("Oar", "old")
     planned = plan_pages("harbour", [a_page("Ferry")])
     a_saved_page("Oar", "by hand")
@@ -122,23 +122,23 @@ def test_a_page_that_somebody_changed_meanwhile_is_not_removed():
     assert titles() == ["Oar"]
 
 
-def test_one_page_that_cannot_be_stored_stops_all_of_it():
+def test_unstorable_page_stops_the_whole_import():
     with pytest.raises(ComponentValueError, match="at most 400000"):
         imported(a_page("Ash"), a_page("Ferry", "x" * 400_001))
     assert titles() == []
 
 
-def test_a_page_that_is_there_twice_is_refused():
+def test_page_listed_twice_is_refused():
     with pytest.raises(ComponentValueError, match="only once"):
         plan_pages("harbour", [a_page("Ferry"), a_page("ferry", "other")])
 
 
-def test_an_import_into_no_base_is_an_error():
+def test_import_into_an_unknown_base_is_an_error():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
         plan_pages("quay", [a_page()])
 
 
-def test_who_watches_is_told_how_far_it_is(monkeypatch):
+def test_import_reports_its_progress(monkeypatch):
     monkeypatch.setattr(pages, "BATCH", 2)
     a_saved_page("Oar")
     seen = []
@@ -152,7 +152,7 @@ def test_who_watches_is_told_how_far_it_is(monkeypatch):
     assert seen == [(2, 4), (3, 4), (4, 4)]
 
 
-def test_an_import_of_many_pages_is_whole():
+def test_import_of_many_pages_is_complete():
     many = [a_page(f"Page {number}", f"[[Page {number + 1}]]") for number in range(700)]
     imported(*many)
 

@@ -1,4 +1,4 @@
-"""Searching pages in the database of the tests."""
+"""Test the search of pages in the database of the tests."""
 
 import pytest
 from django.core.management import call_command
@@ -25,7 +25,7 @@ def harbour():
 
 
 def write(base, name: str, body: str = "", **meta) -> Page:
-    """Write a page, new or as it is from now on."""
+    """Write a page, new or in place of an earlier one."""
     name = page_name(name)
     there = pages.page_or_none(base, name)
     page = Page(name=name, body=body, meta=PageMeta(**meta))
@@ -38,20 +38,20 @@ def found(query: str, **options) -> list[str]:
     return [name.full for name, _ in page_search.search_pages("harbour", query, **options).names]
 
 
-def test_a_page_is_found_by_a_word_of_its_text(harbour):
+def test_page_is_found_by_a_word_of_its_text(harbour):
     write(harbour, "Ferry", "It crosses at dawn.")
     write(harbour, "Lighthouse", "It burns at night.")
 
     assert found("DAWN") == ["Ferry"]
 
 
-def test_a_page_is_found_by_its_alias(harbour):
+def test_page_is_found_by_its_alias(harbour):
     write(harbour, "Ferry", "It crosses.", aliases=("The Grey Goose",))
 
     assert found("goose") == ["Ferry"]
 
 
-def test_a_changed_page_is_found_by_its_new_words_alone(harbour):
+def test_changed_page_is_found_only_by_its_new_words(harbour):
     write(harbour, "Ferry", "It crosses at dawn.")
     write(harbour, "Ferry", "It crosses at noon.")
 
@@ -59,7 +59,7 @@ def test_a_changed_page_is_found_by_its_new_words_alone(harbour):
     assert found("dawn") == []
 
 
-def test_a_removed_page_is_found_no_more(harbour):
+def test_removed_page_is_no_longer_found(harbour):
     page = write(harbour, "Ferry", "at dawn")
     pages.remove_page(harbour, page.name, was=page.revision, by=trusted("Mira"))
 
@@ -67,7 +67,7 @@ def test_a_removed_page_is_found_no_more(harbour):
     assert not models.KnowledgePosting.objects.exists()
 
 
-def test_a_page_that_is_gone_without_its_words_hides_none_and_is_not_found(harbour):
+def test_page_deleted_without_its_postings_is_not_found_and_hides_none(harbour):
     write(harbour, "Ferry", "at dawn")
     write(harbour, "Lighthouse", "at dawn")
     models.KnowledgePage.objects.filter(title="Ferry").delete()
@@ -75,14 +75,14 @@ def test_a_page_that_is_gone_without_its_words_hides_none_and_is_not_found(harbo
     assert found("dawn") == ["Lighthouse"]
 
 
-def test_a_removed_base_leaves_no_words(harbour):
+def test_removed_base_leaves_no_postings(harbour):
     write(harbour, "Ferry", "at dawn")
     remove_base(harbour, by=trusted("Mira"))
 
     assert not models.KnowledgePosting.objects.exists()
 
 
-def test_what_was_rolled_back_is_not_found(harbour):
+def test_rolled_back_page_is_not_found(harbour):
     with transaction.atomic():
         write(harbour, "Ferry", "at dawn")
         transaction.set_rollback(True)
@@ -97,7 +97,7 @@ def test_pages_of_another_base_are_not_found(harbour):
     assert found("deep") == ["Sea"]
 
 
-def test_only_the_namespaces_that_are_asked_are_searched(harbour):
+def test_only_the_requested_namespaces_are_searched(harbour):
     for name in ("Ferry", "Sources:Ledger", "Talk:Ferry"):
         write(harbour, name, "a toll of two coins")
 
@@ -105,21 +105,21 @@ def test_only_the_namespaces_that_are_asked_are_searched(harbour):
     assert found("toll", namespaces=["Main", "Talk"]) == ["Talk:Ferry", "Ferry"][::-1]
 
 
-def test_pages_that_fit_alike_come_in_the_order_of_their_titles(harbour):
+def test_equally_good_pages_are_sorted_by_title(harbour):
     for name in ("Crypt", "Abbey", "Bight"):
         write(harbour, name, "a reef")
 
     assert found("reef") == ["Abbey", "Bight", "Crypt"]
 
 
-def test_no_more_are_found_than_asked(harbour):
+def test_search_returns_at_most_the_requested_number(harbour):
     for number in range(30):
         write(harbour, f"Reef {number:02}", "coral")
 
     assert found("coral", limit=4) == ["Reef 00", "Reef 01", "Reef 02", "Reef 03"]
 
 
-def test_a_page_with_all_words_comes_before_pages_with_one(harbour):
+def test_page_with_all_words_is_ranked_before_pages_with_one(harbour):
     write(harbour, "A", "the bell of the tower")
     write(harbour, "B", "the bell of bronze")
     write(harbour, "C", "a bronze coin")
@@ -136,13 +136,13 @@ def test_common_words_of_a_question_do_not_hide_the_answer(harbour):
     assert found("who is it that keeps the lamp at sea?", limit=3)[0] == "Lighthouse"
 
 
-def test_a_word_that_no_page_has_does_not_hide_the_others(harbour):
+def test_word_that_no_page_has_does_not_hide_the_others(harbour):
     write(harbour, "Ferry", "It crosses at dawn.")
 
     assert found("dawn zyzzyva") == ["Ferry"]
 
 
-def test_scripts_without_blanks_are_found_by_parts_of_their_runs(harbour):
+def test_scripts_without_spaces_are_found_by_parts_of_words(harbour):
     write(harbour, "渡口", "清晨的渡船从港口出发")
     write(harbour, "灯塔", "灯塔在夜里发光")
 
@@ -171,21 +171,21 @@ def test_scripts_without_blanks_are_found_by_parts_of_their_runs(harbour):
     ],
     ids=lambda query: query[:12].encode("unicode_escape").decode(),
 )
-def test_marks_of_query_languages_are_no_queries(harbour, query):
+def test_operators_of_query_languages_have_no_effect(harbour, query):
     write(harbour, "Ferry", "It crosses at dawn.")
     write(harbour, "Near", "title")
 
     assert "Ferry" in found(query) or query == '"'
 
 
-def test_words_of_query_languages_are_words(harbour):
+def test_keywords_of_query_languages_are_ordinary_words(harbour):
     write(harbour, "Ferry", "near or far, and not yet")
     write(harbour, "Rope", "hemp")
 
     assert found("NEAR AND NOT OR") == ["Ferry"]
 
 
-def test_the_rarest_words_are_looked_for_where_no_page_has_all(harbour):
+def test_rarest_words_decide_when_no_page_has_all(harbour):
     write(harbour, "Kraken", "a beast of the deep")
     for number in range(20):
         write(harbour, f"Page {number}", "the sea the ship the rope the tide")
@@ -194,7 +194,7 @@ def test_the_rarest_words_are_looked_for_where_no_page_has_all(harbour):
 
 
 @pytest.mark.req("S0-44")
-def test_how_rare_a_word_is_in_another_base_changes_nothing(harbour):
+def test_rarity_in_another_base_has_no_effect(harbour):
     write(harbour, "A", "coral atoll")
     write(harbour, "B", "coral")
     before = page_search.search_pages(harbour, "coral atoll")
@@ -225,7 +225,7 @@ def test_pages_of_two_spans_are_ranked_together(harbour):
 
 
 @pytest.mark.parametrize("pages_there", [3, 30])
-def test_a_search_costs_two_queries_however_many_pages_have_the_words(harbour, pages_there):
+def test_search_makes_two_queries_however_many_pages_match(harbour, pages_there):
     for number in range(pages_there):
         write(harbour, f"Reef {number:02}", "coral atoll")
     found("coral")
@@ -236,7 +236,7 @@ def test_a_search_costs_two_queries_however_many_pages_have_the_words(harbour, p
     assert len(asked) == 2
 
 
-def test_an_edit_writes_the_words_that_changed_and_no_others(harbour):
+def test_edit_writes_only_the_changed_words(harbour):
     write(harbour, "Ferry", "It crosses at dawn.")
     write(harbour, "Ferry", "It crosses at noon.")
 
@@ -249,7 +249,7 @@ def test_an_edit_writes_the_words_that_changed_and_no_others(harbour):
     assert "cross" not in told
 
 
-def test_after_migrations_pages_of_an_older_version_are_found(harbour):
+def test_pages_of_an_older_version_are_found_after_migration(harbour):
     write(harbour, "Ferry", "at dawn")
     write(a_base("castle"), "Moat", "at dawn")
     stored = list(models.KnowledgePosting.objects.order_by("word", "field", "base").values())
@@ -264,7 +264,7 @@ def test_after_migrations_pages_of_an_older_version_are_found(harbour):
 
 
 @pytest.mark.req("S0-44")
-def test_after_migrations_pages_are_found_in_a_language_that_was_added(harbour, settings_of_ai):
+def test_pages_are_found_in_an_added_language_after_migration(harbour, settings_of_ai):
     write(harbour, "Moor", "Drei H\u00e4user stehen dort.")
     assert found("Haus") == []
 
@@ -276,7 +276,7 @@ def test_after_migrations_pages_are_found_in_a_language_that_was_added(harbour, 
     assert found("H\u00e4usern") == ["Moor"]
 
 
-def test_what_is_indexed_for_the_languages_that_are_set_is_left_alone(harbour):
+def test_index_for_the_current_languages_is_not_rebuilt(harbour):
     write(harbour, "Ferry", "at dawn")
 
     with CaptureQueriesContext(connection) as asked:
@@ -285,7 +285,7 @@ def test_what_is_indexed_for_the_languages_that_are_set_is_left_alone(harbour):
     assert not [one for one in asked if "evennia_ai_knowledgeposting" in one["sql"]]
 
 
-def test_a_search_that_fails_says_where(harbour, monkeypatch):
+def test_failing_search_names_the_base(harbour, monkeypatch):
     def refuse(*_):
         raise DatabaseError("disk I/O error")
 

@@ -1,4 +1,4 @@
-"""Vectors of pages in the store; what a model would make of a text is made up here."""
+"""Test stored vectors of pages. The vectors are invented, no model is used."""
 
 import struct
 
@@ -42,7 +42,7 @@ def write(title, body="Stone.", was=""):
 
 
 def read(**vectors):
-    """Keep these vectors for the pages of these titles."""
+    """Store these vectors for the pages with these titles."""
     for page in page_vectors.pages_without_vectors("harbour", MODEL, most=100):
         title = page.parts[0].split("\n")[0]
         page_vectors.keep_vectors(
@@ -55,14 +55,14 @@ def near(asked, **options):
     return [one.name.full for one in found]
 
 
-def test_the_nearest_page_comes_first():
+def test_most_similar_page_comes_first():
     write("Slack"), write("Thatch"), write("Sluice")
     read(Slack=[TIDE], Thatch=[ROOF], Sluice=[BETWEEN])
 
     assert near(TIDE) == ["Slack", "Sluice"]
 
 
-def test_a_page_counts_once_by_its_nearest_part():
+def test_page_is_returned_once_by_its_most_similar_part():
     write("Slack")
     read(Slack=[OPPOSITE, BETWEEN, TIDE])
 
@@ -70,14 +70,14 @@ def test_a_page_counts_once_by_its_nearest_part():
     assert (found.name.full, found.place) == ("Slack", 2)
 
 
-def test_what_has_nothing_in_common_is_not_near():
+def test_dissimilar_page_is_not_returned():
     write("Slack")
     read(Slack=[OPPOSITE])
 
     assert near(TIDE) == []
 
 
-def test_namespaces_and_the_number_asked_are_kept_to():
+def test_vector_search_respects_namespaces_and_the_limit():
     write("Slack"), write("Sources:Slack"), write("Ebb")
     read(Slack=[TIDE], Ebb=[TIDE])
 
@@ -85,7 +85,7 @@ def test_namespaces_and_the_number_asked_are_kept_to():
     assert near(TIDE, most=1) == ["Ebb"]
 
 
-def test_each_part_is_read_under_the_title_of_its_page():
+def test_each_part_begins_with_the_title_of_its_page():
     write("Slack", "One.\n\n" + "Two. " * 300)
 
     (page,) = page_vectors.pages_without_vectors("harbour", MODEL, most=5)
@@ -93,7 +93,7 @@ def test_each_part_is_read_under_the_title_of_its_page():
     assert all(part.startswith("Slack\n") for part in page.parts)
 
 
-def test_a_page_that_was_read_is_not_read_again():
+def test_page_with_vectors_is_not_read_again():
     write("Slack")
     read(Slack=[TIDE])
 
@@ -101,7 +101,7 @@ def test_a_page_that_was_read_is_not_read_again():
     assert page_vectors.pages_without_vectors("harbour", "another model", most=5) != ()
 
 
-def test_a_page_that_says_something_else_is_read_again():
+def test_changed_page_is_read_again():
     page = write("Slack")
     read(Slack=[TIDE])
     write("Slack", "Water.", was=page.revision)
@@ -111,7 +111,7 @@ def test_a_page_that_says_something_else_is_read_again():
     assert models.KnowledgePageVector.objects.count() == 1
 
 
-def test_what_was_made_of_an_old_text_is_not_kept():
+def test_vectors_of_an_old_text_are_not_stored():
     page = write("Slack")
     (old,) = page_vectors.pages_without_vectors("harbour", MODEL, most=5)
     write("Slack", "Water.", was=page.revision)
@@ -120,7 +120,7 @@ def test_what_was_made_of_an_old_text_is_not_kept():
     assert near(TIDE) == []
 
 
-def test_a_removed_page_is_near_to_nothing():
+def test_removed_page_has_no_vectors():
     page = write("Slack")
     read(Slack=[TIDE])
     assert near(TIDE) == ["Slack"]
@@ -129,5 +129,5 @@ def test_a_removed_page_is_near_to_nothing():
     assert near(TIDE) == []
 
 
-def test_a_base_that_nobody_read_has_nothing_near():
+def test_base_without_vectors_returns_nothing():
     assert near(TIDE) == []

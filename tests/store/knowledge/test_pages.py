@@ -1,4 +1,4 @@
-"""Pages in the store: found, written, renamed and removed."""
+"""Test stored pages: find, write, rename and remove them."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def actions(title: str) -> list[tuple[int, str]]:
 
 
 class TestFinding:
-    def test_a_page_is_read_as_it_was_written(self):
+    def test_page_is_read_as_it_was_written(self):
         page = a_page(
             "Sources:Ledger",
             "See [[Ferry]].",
@@ -58,30 +58,30 @@ class TestFinding:
     @pytest.mark.parametrize(
         "title", ["ferry House", "FERRY HOUSE", "Ferry_house", "Main:ferry house"]
     )
-    def test_however_a_title_is_written_its_page_is_found(self, title):
+    def test_page_is_found_by_its_title_in_any_spelling(self, title):
         a_saved_page("Ferry house")
 
         assert found(title).name.title == "Ferry house"
 
-    def test_namespaces_are_apart(self):
+    def test_namespaces_are_separate(self):
         a_saved_page("Sources:Ferry")
 
         assert found("Ferry") is None
 
-    def test_an_alias_finds_its_page_in_its_own_namespace(self):
+    def test_alias_finds_its_page_in_its_own_namespace(self):
         a_saved_page("Sources:Ledger", aliases=["Old book", "Main:Ledger"])
 
         assert found("Sources:old book").name.full == "Sources:Ledger"
         assert found("ledger").name.full == "Sources:Ledger"
         assert found("Old book") is None
 
-    def test_a_title_wins_over_an_alias(self):
+    def test_title_is_preferred_to_an_alias(self):
         a_saved_page("Boat", "a boat")
         a_saved_page("Ferry", "a ferry", aliases=["Boat"])
 
         assert body_of("boat") == "a boat"
 
-    def test_of_two_pages_with_one_alias_the_first_by_title_has_it(self):
+    def test_shared_alias_finds_the_first_page_by_title(self):
         a_saved_page("Skiff", aliases=["Boat"])
         a_saved_page("Ferry", aliases=["Boat"])
 
@@ -96,7 +96,7 @@ class TestFinding:
         assert found("Ship").name.title == "Boat"
         assert found("Boat", follow=False).name.title == "Boat"
 
-    def test_redirects_in_a_circle_end(self):
+    def test_circular_redirects_end(self):
         a_saved_page("Boat", "", redirect="Ship")
         a_saved_page("Ship", "", redirect="Boat")
         a_saved_page("Self", "", redirect="Self")
@@ -104,18 +104,18 @@ class TestFinding:
         assert found("Boat").name.title == "Ship"
         assert found("Self").name.title == "Self"
 
-    def test_a_redirect_to_no_page_is_itself_found(self):
+    def test_redirect_to_a_missing_page_is_returned(self):
         a_saved_page("Boat", "", redirect="Ferry")
 
         assert found("Boat").meta.redirect == page_name("Ferry")
 
-    def test_a_redirect_may_lead_to_an_alias(self):
+    def test_redirect_may_lead_to_an_alias(self):
         a_saved_page("Ferry", aliases=["Barge"])
         a_saved_page("Boat", "", redirect="Barge")
 
         assert found("Boat").name.title == "Ferry"
 
-    def test_many_pages_are_found_in_their_order(self):
+    def test_many_pages_are_returned_in_the_order_of_their_names(self):
         a_saved_page("Ferry", aliases=["Barge"])
         a_saved_page("Quay")
         a_saved_page("Boat", "", redirect="Ferry")
@@ -125,7 +125,7 @@ class TestFinding:
 
         assert [one and one.name.title for one in got] == ["Quay", None, "Ferry", "Ferry", "Ferry"]
 
-    def test_more_names_than_one_query_holds(self):
+    def test_names_beyond_one_query_are_all_found(self):
         a_saved_page("Ferry")
         names = [page_name(f"Nothing {number}") for number in range(1200)]
 
@@ -134,22 +134,22 @@ class TestFinding:
         assert got[:-1] == (None,) * 1200
         assert got[-1].name.title == "Ferry"
 
-    def test_no_names_find_nothing(self):
+    def test_no_names_find_no_pages(self):
         assert pages.pages_named("harbour", []) == ()
 
-    def test_no_base_of_that_name_is_an_error_that_names_those_there_are(self):
+    def test_unknown_base_error_names_the_known_ones(self):
         with pytest.raises(NotStoredError, match="no knowledge base 'quay'; there are harbour"):
             pages.page_or_none("quay", page_name("Ferry"))
 
 
 class TestListing:
-    def test_titles_of_one_namespace_come_in_order(self):
+    def test_titles_of_a_namespace_are_sorted(self):
         for title in ("Quay", "Ferry", "Sources:Ledger", "Ash"):
             a_saved_page(title)
 
         assert [n.title for n in pages.list_pages("harbour", "Main")] == ["Ash", "Ferry", "Quay"]
 
-    def test_a_prefix_is_taken_in_any_case_and_to_the_letter(self):
+    def test_prefix_is_matched_literally_in_any_case(self):
         for title in ("Core/Canon", "Core/Rules", "Corex", "Co%re"):
             a_saved_page(f"Instructions:{title}")
 
@@ -159,7 +159,7 @@ class TestListing:
             "Co%re"
         ]
 
-    def test_links_of_pages_come_in_the_order_of_the_text(self):
+    def test_links_of_pages_have_the_order_of_the_text(self):
         a_saved_page("Ferry", "[[Quay]], [[Oren]] and [[Ash]]", requires=["Tide"])
         a_saved_page("Quay", "nothing")
 
@@ -167,7 +167,7 @@ class TestListing:
 
         assert [[n.title for n in links] for links in got] == [[], ["Quay", "Oren", "Ash"], []]
 
-    def test_who_links_to_a_page_or_requires_it_is_known(self):
+    def test_pages_that_link_to_or_require_a_page_are_listed(self):
         a_saved_page("Ferry", "[[oren]]")
         a_saved_page("Sources:Ledger", requires=["Oren"])
         a_saved_page("Quay", "[[Ash]]")
@@ -175,7 +175,7 @@ class TestListing:
         got = pages.pages_linking_to("harbour", page_name("Oren"))
         assert [name.full for name in got] == ["Ferry", "Sources:Ledger"]
 
-    def test_a_small_base_is_given_whole_and_a_large_one_not(self):
+    def test_small_base_is_returned_whole_and_a_large_one_not(self):
         a_saved_page("Quay", "12345")
         a_saved_page("Ferry", "123")
 
@@ -185,26 +185,26 @@ class TestListing:
 
 
 class TestWriting:
-    def test_a_change_is_a_new_revision_and_the_same_again_none(self):
+    def test_changed_page_is_a_new_revision_and_the_same_one_none(self):
         for body in ("one", "two", "two"):
             a_saved_page("Ferry", body)
 
         assert actions("Ferry") == [(1, "created"), (2, "updated")]
         assert found("Ferry").revision == "2"
 
-    def test_a_changed_lock_is_a_change(self):
+    def test_changed_lock_of_a_page_is_a_revision(self):
         a_saved_page("Ferry")
         a_saved_page("Ferry", locks="view:all()")
 
         assert actions("Ferry")[-1] == (2, "updated")
 
-    def test_a_revision_tells_who_and_why(self):
+    def test_page_revision_names_author_and_reason(self):
         saved(a_page(), by=trusted("Tam"), note="tides")
 
         (one,) = pages.page_revisions("harbour", page_name("Ferry"))
         assert (one.changed_by, one.note, one.sha256) == ("Tam", "tides", a_page().sha256)
 
-    def test_a_second_editor_is_told_and_writes_nothing(self):
+    def test_second_editor_of_a_page_gets_a_conflict_and_writes_nothing(self):
         saved(a_page(body="one"))
         saved(a_page(body="two"), by=trusted("Tam"))
 
@@ -213,13 +213,13 @@ class TestWriting:
         assert body_of("Ferry") == "two"
         assert len(actions("Ferry")) == 2
 
-    def test_a_new_page_that_somebody_made_meanwhile_is_a_conflict(self):
+    def test_page_created_meanwhile_is_a_conflict(self):
         saved(a_page(body="one"))
 
         with pytest.raises(PageConflictError, match="changed by Mira"):
             saved(a_page(body="two"), was="")
 
-    def test_a_page_that_was_removed_meanwhile_is_a_conflict(self):
+    def test_page_removed_meanwhile_is_a_conflict(self):
         stored = saved(a_page())
         pages.remove_page("harbour", stored.name, was="1", by=trusted("Tam"))
 
@@ -227,7 +227,7 @@ class TestWriting:
             saved(a_page(body="two"), was="1")
 
     @pytest.mark.req("S4-54")
-    def test_an_earlier_revision_is_the_same_page_whatever_came_after(self):
+    def test_page_at_an_earlier_revision_never_changes(self):
         then = a_saved_page("Ferry", "one [[Oren]]", aliases=["Boat"], requires=["Tide"])
         a_saved_page("Ferry", "two")
         pages.remove_page("harbour", then.name, was="2", by=trusted("Mira"))
@@ -237,7 +237,7 @@ class TestWriting:
         assert again == then
         assert (again.revision, again.sha256) == (then.revision, then.sha256)
 
-    def test_a_removal_and_a_number_that_never_was_are_no_page(self):
+    def test_removal_or_unknown_number_has_no_page(self):
         a_saved_page("Ferry")
         pages.remove_page("harbour", page_name("Ferry"), was="1", by=trusted("Mira"))
 
@@ -246,7 +246,7 @@ class TestWriting:
             None,
         ]
 
-    def test_a_page_that_is_made_again_goes_on_counting(self):
+    def test_recreated_page_continues_its_revision_numbers(self):
         a_saved_page("Ferry")
         pages.remove_page("harbour", page_name("Ferry"), was="1", by=trusted("Mira"))
         a_saved_page("Ferry", "new")
@@ -254,7 +254,7 @@ class TestWriting:
         assert actions("Ferry") == [(1, "created"), (2, "removed"), (3, "created")]
         assert found("Ferry").revision == "3"
 
-    def test_the_base_counts_its_pages_and_characters(self):
+    def test_base_counts_its_pages_and_characters(self):
         a_saved_page("Ferry", "12345")
         a_saved_page("Quay", "12")
         a_saved_page("Ferry", "123")
@@ -263,13 +263,13 @@ class TestWriting:
         pages.remove_page("harbour", page_name("Ferry"), was="2", by=trusted("Mira"))
         assert (base_or_none("harbour").pages, base_or_none("harbour").characters) == (1, 2)
 
-    def test_every_change_of_a_page_changes_the_revision_of_the_base(self):
+    def test_every_page_change_changes_the_revision_of_the_base(self):
         before = base_or_none("harbour").revision
         a_saved_page("Ferry")
 
         assert base_or_none("harbour").revision > before
 
-    def test_old_aliases_and_links_go_with_the_old_text(self):
+    def test_old_aliases_and_links_are_removed_with_the_old_text(self):
         a_saved_page("Ferry", "[[Oren]]", aliases=["Boat"])
         a_saved_page("Ferry", "[[Ash]]")
 
@@ -286,17 +286,17 @@ class TestWriting:
             (a_page(locks="x" * 2001), "a lock string"),
         ],
     )
-    def test_what_cannot_be_stored_is_refused_in_words(self, page, problem):
+    def test_unstorable_page_is_refused_with_the_reason(self, page, problem):
         with pytest.raises(ComponentValueError, match=problem):
             saved(page)
         assert found("Ferry") is None
         assert actions("Ferry") == []
 
-    def test_removing_what_is_not_there_is_an_error(self):
+    def test_removing_a_missing_page_is_an_error(self):
         with pytest.raises(NotStoredError, match="no page of knowledge base 'harbour' 'Ferry'"):
             pages.remove_page("harbour", page_name("Ferry"), was="", by=trusted("Mira"))
 
-    def test_pages_of_another_backend_are_not_written_here(self):
+    def test_pages_of_another_backend_cannot_be_written(self):
         a_base("wiki", backend="mediawiki")
 
         with pytest.raises(StoreError, match="not in the game's database"):
@@ -307,7 +307,7 @@ class TestRenaming:
     def renamed(self, old: str, new: str) -> Page:
         return pages.rename_page("harbour", page_name(old), page_name(new), by=trusted("Tam"))
 
-    def test_a_renamed_page_leaves_a_redirect(self):
+    def test_renamed_page_leaves_a_redirect(self):
         a_saved_page("Ferry", "It crosses.", aliases=["Boat"])
 
         moved = self.renamed("Ferry", "Sources:Crossing")
@@ -318,7 +318,7 @@ class TestRenaming:
         assert actions("Ferry")[-1] == (2, "renamed")
         assert actions("Sources:Crossing") == [(1, "renamed")]
 
-    def test_its_talk_page_goes_with_it(self):
+    def test_talk_page_is_renamed_with_its_page(self):
         a_saved_page("Ferry")
         a_saved_page("Talk:Ferry", "Really?")
 
@@ -326,7 +326,7 @@ class TestRenaming:
 
         assert body_of("Talk:Crossing") == "Really?"
 
-    def test_its_case_alone_may_change(self):
+    def test_page_can_be_renamed_to_another_case(self):
         a_saved_page("Ferry House")
 
         self.renamed("Ferry House", "Ferry house")
@@ -334,7 +334,7 @@ class TestRenaming:
         assert found("ferry house", follow=False).name.title == "Ferry house"
         assert [n.title for n in pages.list_pages("harbour", "Main")] == ["Ferry house"]
 
-    def test_a_page_is_not_renamed_over_another(self):
+    def test_page_cannot_be_renamed_over_another(self):
         a_saved_page("Ferry")
         a_saved_page("Boat", "another")
 
@@ -342,7 +342,7 @@ class TestRenaming:
             self.renamed("Ferry", "Boat")
         assert body_of("Boat") == "another"
 
-    def test_it_may_go_back_over_its_own_redirect(self):
+    def test_page_can_be_renamed_back_over_its_redirect(self):
         a_saved_page("Ferry", "It crosses.")
         self.renamed("Ferry", "Crossing")
 

@@ -1,4 +1,4 @@
-"""Hints of restricted bases beside the pages of these bases."""
+"""Test that hints of restricted bases reveal nothing of their pages."""
 
 from dataclasses import replace
 
@@ -32,36 +32,36 @@ def written(title: str, body: str, **meta) -> None:
     save_page("vault", PageDraft(page=page, was="", by=trusted("builder")))
 
 
-def test_a_hint_in_words_of_its_own_stays(vault):
+def test_original_hint_is_unchanged(vault):
     assert vault("How one gets on with the keepers.") == "How one gets on with the keepers."
 
 
 @pytest.mark.req("S0-22")
-def test_a_hint_that_is_copied_from_a_page_is_none(vault):
+def test_hint_copied_from_a_page_becomes_empty(vault):
     assert vault(f"Know that {BODY.lower()}") == ""
 
 
 @pytest.mark.req("S0-24")
-def test_titles_and_aliases_are_taken_out_of_a_hint(vault):
+def test_titles_and_aliases_are_removed_from_a_hint(vault):
     assert vault("About the Drowned Vault, or the old cellar: who keeps it.") == (
         "About the, or the: who keeps it."
     )
 
 
-def test_a_page_that_is_written_later_counts_as_well(vault):
+def test_page_written_later_also_changes_the_hint(vault):
     hint = "Ask whoever has the key for a word about the tides here"
     assert vault(hint) == hint
     written("Key", f"{hint}, and knock.")
     assert safe_hint_of("vault") == ""
 
 
-def test_it_is_read_without_a_query_once_it_is_known(vault, no_queries):
+def test_cached_hint_is_read_without_a_query(vault, no_queries):
     vault("How one gets on with the keepers.")
     with no_queries():
         safe_hint_of("vault")
 
 
-def test_a_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
+def test_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
     def refuse(*args, **fields):
         raise knowledge_bases.no_base("vault")
 
@@ -69,11 +69,11 @@ def test_a_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
     assert vault("How one gets on.") == ""
 
 
-def test_a_base_elsewhere_has_its_hint_scrubbed_alone(vault):
+def test_hint_of_a_base_in_another_backend_loses_its_numbers(vault):
     info = BaseInfo(key="far", name="Far", hint="The 47 keys.", backend="mediawiki")
     knowledge_bases.save_base(replace(info, restricted=True), by=trusted("builder"))
     assert safe_hint_of("far") == "The keys."
 
 
-def test_no_base_has_no_hint(db):
+def test_unknown_base_has_no_hint(db):
     assert safe_hint_of("nowhere") == ""

@@ -1,4 +1,4 @@
-"""Searches as they are kept, and the vault."""
+"""Test stored searches, and the vault."""
 
 import json
 
@@ -35,7 +35,7 @@ def a_search(where, **fields) -> NewSearch:
     return NewSearch(conversation=where, **{**usual, **counts, **fields})
 
 
-def test_a_search_is_there_before_it_has_an_end_and_after_it(where):
+def test_search_is_stored_when_it_begins_and_when_it_ends(where):
     number = knowledge_searches.begin_search(a_search(where), [a_chunk()])
     (begun,) = knowledge_searches.newest_searches("7")
     assert (begun.id, begun.ended_at, begun.result) == (number, None, "")
@@ -47,7 +47,7 @@ def test_a_search_is_there_before_it_has_an_end_and_after_it(where):
     assert knowledge_searches.searches_of_turns("7", 5, 9) == ()
 
 
-def test_the_sources_of_a_restricted_one_are_numbers_and_hashes(where):
+def test_sources_of_a_restricted_search_are_numbers_and_hashes(where):
     knowledge_searches.begin_search(a_search(where), [a_chunk(), a_chunk("Else.")])
     (found,) = knowledge_searches.newest_searches("7")
     assert [one["title"] for one in found.sources] == ["Source 1", "Source 2"]
@@ -55,7 +55,7 @@ def test_the_sources_of_a_restricted_one_are_numbers_and_hashes(where):
     assert "Watchword" not in json.dumps(found.sources)
 
 
-def test_the_sources_of_an_ordinary_one_have_their_titles(where):
+def test_sources_of_an_ordinary_search_have_titles(where):
     knowledge_searches.begin_search(a_search(where, restricted=False), [a_chunk()])
     assert knowledge_searches.newest_searches("7")[0].sources[0]["title"] == "Watchword"
 
@@ -68,7 +68,7 @@ def test_searches_are_counted_by_conversation_speaker_and_time(where):
     assert knowledge_searches.count_since(where, "9", since=10**11) == 0
 
 
-def test_passages_are_in_the_vault_only_where_they_were_put_there(where):
+def test_vault_has_only_the_passages_put_into_it(where):
     knowledge_searches.begin_search(a_search(where), [a_chunk()])
     assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
     knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
@@ -77,7 +77,7 @@ def test_passages_are_in_the_vault_only_where_they_were_put_there(where):
     assert knowledge_searches.open_vault("other", by=trusted("Ada")) == ()
 
 
-def test_every_reading_of_a_vault_is_kept(where):
+def test_every_reading_of_a_vault_is_recorded(where):
     knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     knowledge_searches.open_vault("vault", by=trusted("Ada"))
     knowledge_searches.open_vault("vault", by=trusted("Bo"))
@@ -87,13 +87,13 @@ def test_every_reading_of_a_vault_is_kept(where):
     ]
 
 
-def test_an_emptied_vault_is_empty(where):
+def test_emptied_vault_has_no_passages(where):
     knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     assert knowledge_searches.empty_vault("vault", by=trusted("Ada")) == 1
     assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
 
 
-def test_a_base_that_is_removed_leaves_nothing_in_its_vault(where):
+def test_removed_base_leaves_an_empty_vault(where):
     knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     knowledge_bases.remove_base("vault", by=trusted("Ada"))
     with pytest.raises(NotStoredError, match="there is no knowledge base 'vault'"):
@@ -113,14 +113,14 @@ def searched(where):
     return where
 
 
-def test_who_is_forgotten_takes_their_searches_along(searched):
+def test_forgetting_a_person_erases_their_searches(searched):
     forget_person("9", by=trusted("Ada"), npc_ref="8")
     assert not _is_erased()
     forget_person("9", by=trusted("Ada"), npc_ref="7")
     assert _is_erased()
 
 
-def test_an_erased_conversation_takes_its_searches_along(searched):
+def test_erasing_a_conversation_erases_its_searches(searched):
     said = NewRecord(kind=RecordKind.USER, role="user", body="Hm?")
     conversations.append_records(searched, [said])
     erase_conversation(searched, by=trusted("Ada"))

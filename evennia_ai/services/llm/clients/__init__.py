@@ -1,4 +1,4 @@
-"""Clients of models: shared code for HTTP, one module per protocol, and scripted models.
+"""Model clients: shared code for HTTP, one module per protocol, and a scripted model for tests.
 
-`llm.profiles` says which client a profile uses, and `services.endpoints` makes it.
+A profile names its client (`llm.profiles`), and `services.endpoints` makes the client.
 """

@@ -1,8 +1,9 @@
-"""Read servers' answers with limits: values of any kind, how many of each, and errors.
+"""Read servers' answers within limits.
 
-Values that do not fit are ignored. A server decides what it sends, and the size in bytes does not
-limit the work: a megabyte can hold three hundred thousand tool calls. Beyond a limit, the answer is
-no reply, and the rest is not read. `llm.failures` judges failures.
+A server decides what it sends, so values of an unexpected type are ignored. A limit in bytes is not
+enough: one megabyte can hold three hundred thousand tool calls. So the number of items is limited
+too. An answer beyond a limit is refused, and its rest is not read. `llm.failures` finds the cause
+of errors.
 """
 
 import json
@@ -43,27 +44,24 @@ MOST_CALLS: Final = 64
 """The most tool calls in one reply."""
 
 MOST_ARGUMENT_CHARACTERS: Final = 100_000
-"""The most characters in the arguments of all calls of one reply."""
+"""The most characters that the arguments of all tool calls of one reply may have together."""
 
 MOST_BLOCKS: Final = 1_024
-"""The most choices, parts of a message or blocks in one list."""
+"""The most items in one list of an answer: choices, parts of a message or content blocks."""
 
 MOST_PIECES: Final = 100_000
-"""The most members of all lists in the events of one reply."""
+"""The most list items that all events of one streamed reply may have together."""
 
 MOST_UNSEEN_TOKENS: Final = 4_096
-"""How many tokens a server may count in addition to those that were sent.
-
-They are its own template and instructions.
-"""
+"""How many tokens more than we sent a server may count, for its chat template and instructions."""
 
 MOST_THOUGHT_CHARACTERS: Final = 1_000_000
-"""The most characters of hidden reasoning that goes back with the calls of one reply."""
+"""The most characters of hidden reasoning that is kept, to be sent back with the tool calls."""
 
 LONG_PROMPT_BYTES: Final = 8_000
-"""From this size on, an empty reply may mean that the prompt exceeds the window.
+"""The prompt size from which an empty reply may mean that the prompt exceeds the window.
 
-LM Studio is one server that does so.
+LM Studio answers so.
 """
 
 
@@ -85,23 +83,23 @@ _CALL_MARK: Final = re.compile(r'[{}\[\]"\\]')
 
 @dataclass(slots=True, kw_only=True)
 class WrittenInPieces:
-    """The part of a call, or of another block of a reply, that has arrived."""
+    """A tool call, or another block of a streamed reply, of which fragments arrive one by one."""
 
     kind: str = ""
     id: str = ""
     name: str = ""
     written: list[str] = field(default_factory=list)
-    """Text; for a call its arguments."""
+    """The fragments of the text. For a tool call, the fragments of its arguments."""
     kept: dict[str, Any] = field(default_factory=dict)
-    """Fields that are sent back unchanged."""
+    """Fields that are sent back to the server unchanged."""
     pieces: int = 0
-    """In how many pieces a call arrived."""
+    """How many fragments of a tool call have arrived."""
     _depth: int = 0
     _in_string: bool = False
-    _escapes: bool = False  # the next character is escaped
+    _escapes: bool = False  # True if the next character is escaped.
 
     def write(self, piece: str) -> None:
-        """Add to the arguments of a call, and count their brackets."""
+        """Add a fragment of a tool call's arguments, and update the depth of brackets."""
         self.pieces += 1
         if not piece:
             return
@@ -120,14 +118,14 @@ class WrittenInPieces:
 
     @property
     def is_written(self) -> bool:
-        """True if the arguments are complete: all brackets are closed."""
+        """True if the arguments are complete, that is, all brackets are closed."""
         return bool(self.written) and self._depth <= 0 and not self._in_string
 
     def call(self) -> WrittenCall:
-        """Return the call.
+        """Return the tool call made from all fragments.
 
-        Some servers repeat the arguments: complete at the end, empty at the start, or growing with
-        each piece. Of several objects, the last one counts.
+        Some servers send the arguments several times: complete at the end, empty at the start, or
+        longer with each fragment. So the last of several JSON objects counts.
         """
         arguments = "".join(self.written)
         if self.written and json_object(arguments) is None:
@@ -137,7 +135,7 @@ class WrittenInPieces:
 
 
 def _last_object(text: str) -> str:
-    """Return the last of several JSON objects in `text`; "" if it contains anything else."""
+    """Return the last of several JSON objects in `text`, or "" if there is anything else in it."""
     decoder, begun, at = json.JSONDecoder(), 0, 0
     while at < len(text):
         begun = at
@@ -153,10 +151,10 @@ def _last_object(text: str) -> str:
 
 
 class ReplyReader(ABC):
-    """Builds a reply from one body, or from the events of a stream.
+    """A builder of a reply from one body, or from the events of a stream.
 
-    Subclasses implement the format of a provider. Lists are limited; each method fails with a
-    `ModelError` if the answer is no reply.
+    Subclasses read the format of one protocol. Lists have limited lengths. Each method raises a
+    `ModelError` if the answer is not a reply.
     """
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
@@ -174,28 +172,31 @@ class ReplyReader(ABC):
 
     @property
     def is_complete(self) -> bool:
-        """True if nothing of the reply is missing."""
+        """True if the server has marked the reply as finished."""
         return self.ended or bool(self.stop)
 
     @property
     def is_ending(self) -> bool:
-        """True if only the usage is missing. Some servers send a reason to stop too early."""
+        """True if only the token counts are missing.
+
+        Subclasses override it, because some servers send the finish reason too early.
+        """
         return self.is_complete
 
     @property
     def is_enough(self) -> bool:
-        """True if a stream without an end mark contains a reply.
+        """True if a stream that has no end mark contains a usable reply.
 
-        Some servers send neither a reason to stop nor an end mark.
+        Some servers send neither a finish reason nor an end mark.
         """
         calls = [call.arguments.strip() for call in self.written_calls()]
         whole = all(not one or json_object(one) is not None for one in calls)
         return whole and bool(calls or self.text().strip())
 
-    def whole(self, body: bytes, *, content_type: str = "") -> ChatReply:
-        """Return the reply in a body."""
+    def read_body(self, body: bytes, *, content_type: str = "") -> ChatReply:
+        """Return the reply in an unstreamed response body."""
         answer = json_value(body)
-        if isinstance(answer, list):  # Gemini puts an error into a list
+        if isinstance(answer, list):  # Gemini puts an error object into a list.
             answer = next(iter(answer), None)
         if not isinstance(answer, dict) and self._is_in_lines(body):
             return self.reply()
@@ -204,7 +205,7 @@ class ReplyReader(ABC):
             kind, words = map(self.quote_error, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
             advice = "check base_url of the profile (is /v1 missing?)"
-            raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
+            raise self.unusable_reply(f"the reply is not a JSON object ({sent}); {advice}")
         if is_error(answer):
             raise self.own_error(answer)
         self.take_answer(answer)
@@ -212,42 +213,42 @@ class ReplyReader(ABC):
         return self.reply()
 
     def _is_in_lines(self, body: bytes) -> bool:
-        """True if a body was a stream with one JSON object per line, which was read."""
+        """Read a body that has one JSON object per line. Return False if it has another format."""
         text = text_in(body).strip()
         if json_object(text.partition("\n")[0]) is None:
             return False
         self._heard_lines(text)
         return True
 
-    def heard(self, data: str) -> str:
-        """Return the text in one event, mostly a word or nothing.
+    def read_event(self, data: str) -> str:
+        """Read one event of a stream, and return the text that it adds to the reply.
 
-        Data without an object is ignored.
+        Data that is not a JSON object is ignored.
 
         Some servers leave out the blank line between two events.
         """
         if data[:1] != "{" and data.lstrip()[:1] != "{":
-            return ""  # `ping`, `null`, `[DONE]`
+            return ""  # For example `ping`, `null` or `[DONE]`.
         event = json_object(data)
         if event is None and "\n" in data.strip():
             return self._heard_lines(data)
         if event is None:
-            raise self.rubbish("a piece of the stream is not a JSON object")
+            raise self.unusable_reply("a piece of the stream is not a JSON object")
         if is_error(event):
             raise self.own_error(event)
         return self.take_event(event)
 
     def _heard_lines(self, text: str) -> str:
-        """Return the text in several events, one per line."""
+        """Read several events, one per line, and return the text that they add."""
         self._pieces += text.count("\n")
-        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
-        return "".join(self.heard(line) for line in text.split("\n"))
+        self.refuse_above(self._pieces, what="pieces", most=MOST_PIECES)
+        return "".join(self.read_event(line) for line in text.split("\n"))
 
     def reply(self) -> ChatReply:
-        """Return the complete reply.
+        """Return the reply made from everything that was read.
 
         Raises:
-            ModelError: it says and does nothing, or ended with an error.
+            ModelError: the reply has neither text nor tool calls, or it ended with an error.
         """
         endpoint, text = self.endpoint, self.text()
         calls = made_calls(self.written_calls(), self.request)
@@ -278,11 +279,11 @@ class ReplyReader(ABC):
 
     @abstractmethod
     def take_answer(self, answer: Mapping[str, Any]) -> None:
-        """Read a complete body."""
+        """Read a complete, unstreamed body."""
 
     @abstractmethod
     def take_event(self, event: Mapping[str, Any]) -> str:
-        """Read one event, and return its text."""
+        """Read one event of a stream, and return the text that it adds."""
 
     @abstractmethod
     def text(self) -> str: ...
@@ -298,17 +299,20 @@ class ReplyReader(ABC):
         return None
 
     def finish(self, calls: Sequence[ToolCall]) -> str:
-        """Return the finish reason, in the words of all clients if it is a known one."""
+        """Return the finish reason.
+
+        A known reason is translated into "stop", "length" or "tool_calls".
+        """
         reason = self.endpoint.api_key.quote(self.stop, most=40)
         ending = ENDINGS.get(reason.lower())
         return reason if ending is None or isinstance(ending, Fault) else ending
 
     def why_empty(self) -> tuple[str, Fault]:
-        """Return why a reply has no text, after a colon, and whose fault it is."""
+        """Return why a reply has no text, beginning with a colon, and the kind of fault."""
         return "", Fault.MALFORMED
 
     def ended_early(self, fault: Fault, reason: str) -> ModelError:
-        """Return the error for a reply that ended for this reason, so that it is incomplete."""
+        """Return the error for a reply that the server ended early with this finish reason."""
         name = self.endpoint.name
         if fault is Fault.TEMPORARY:
             return ModelUnavailable(name, f"it broke off (finish reason '{reason}')")
@@ -321,7 +325,7 @@ class ReplyReader(ABC):
     def own_error(
         self, answer: Mapping[str, Any], *, otherwise: Fault = Fault.MALFORMED
     ) -> ModelError:
-        """Return the error in an answer with status 200, or in the middle of a stream."""
+        """Return the error that a response with status 200 or an event of a stream contains."""
         extra, words = self.request.sampling.extra, words_of(answer)
         return failure(
             self.endpoint,
@@ -334,55 +338,57 @@ class ReplyReader(ABC):
         )
 
     def quote_error(self, words: str) -> str:
-        """Return a server's words for an error, without the key and without parts of the prompt."""
+        """Return a server's error message without the key and without parts of the prompt."""
         return self.endpoint.api_key.quote(without_prompt(words, self.request))
 
-    def rubbish(self, problem: str) -> ModelRubbish:
-        """Return the error for an answer that is no reply."""
+    def unusable_reply(self, problem: str) -> ModelRubbish:
+        """Return the error for an answer that is not a valid reply."""
         return ModelRubbish(self.endpoint.name, problem)
 
-    def listed(self, value: object, *, what: str, most: int = MOST_BLOCKS) -> list[dict[str, Any]]:
-        """Return the objects in a list; empty if it is no list.
+    def objects_in(
+        self, value: object, *, what: str, most: int = MOST_BLOCKS
+    ) -> list[dict[str, Any]]:
+        """Return the objects in a list. Empty if `value` is not a list.
 
         Raises:
-            ModelRubbish: there are too many.
+            ModelRubbish: the list is too long.
         """
         if not isinstance(value, list):
             return []
-        self.checked(len(value), what=what, most=most)
+        self.refuse_above(len(value), what=what, most=most)
         self._pieces += len(value)
-        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
+        self.refuse_above(self._pieces, what="pieces", most=MOST_PIECES)
         return [one for one in value if isinstance(one, dict)]
 
-    def taken_arguments(self, text: str) -> str:
-        """Return `text` if the arguments of all calls are not too long.
+    def count_arguments(self, text: str) -> str:
+        """Return `text`, and count it as arguments of tool calls.
 
         Raises:
-            ModelRubbish: they are.
+            ModelRubbish: the arguments of all calls together are too long.
         """
         self._argument_characters += len(text)
-        self.checked(
+        self.refuse_above(
             self._argument_characters, what="characters of arguments", most=MOST_ARGUMENT_CHARACTERS
         )
         return text
 
-    def thought(self, text: str) -> str:
-        """Return `text` if all hidden reasoning is not too long.
+    def count_thought(self, text: str) -> str:
+        """Return `text`, and count it as hidden reasoning.
 
         Raises:
-            ModelRubbish: it is.
+            ModelRubbish: the reasoning of the whole reply is too long.
         """
         self._thought_characters += len(text)
-        self.checked(
+        self.refuse_above(
             self._thought_characters, what="characters of thoughts", most=MOST_THOUGHT_CHARACTERS
         )
         return text
 
-    def checked(self, count: int, *, what: str, most: int) -> None:
-        """Check that a count is not above `most`.
+    def refuse_above(self, count: int, *, what: str, most: int) -> None:
+        """Refuse a count that is higher than `most`.
 
         Raises:
-            ModelRubbish: it is.
+            ModelRubbish: the count is too high.
         """
         if count > most:
             problem = f"the reply has more than {most} {what}"
@@ -392,7 +398,10 @@ class ReplyReader(ABC):
 def with_believable_usage(
     reply: ChatReply, request: ChatRequest, *, received_bytes: int
 ) -> ChatReply:
-    """Return the reply, with token counts limited to what was sent and received.
+    """Return the reply, with its token counts reduced to what is possible.
+
+    A token has at least one byte, so the bytes sent and received limit the counts. Hidden reasoning
+    may have as many tokens as the request allows for the reply.
 
     A token has at least one byte. Hidden reasoning may take as many tokens as the request allows.
     """
@@ -418,7 +427,7 @@ def _sent_bytes(request: ChatRequest) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRequest(FailedAttempt):
-    """A request to a model that got no reply."""
+    """The failure of one attempt to get a reply."""
 
     error: ModelError
 
@@ -432,15 +441,15 @@ def failed_with_status(
     request: ChatRequest,
     body: object = None,
 ) -> FailedRequest:
-    """Return the failure of a response with an error status.
+    """Return the failure of a response that has an error status.
 
     Args:
-        endpoint: The server.
-        status: The status.
+        endpoint: The server and model that were asked.
+        status: The HTTP status.
         words: The server's explanation for people.
-        headers: The headers, with names in lower case.
+        headers: The headers of the response, with names in lower case.
         body: The response as JSON, or None.
-        extra: The names of further fields in the request.
+        extra: The names of fields in the request that come from `extra` of the profile.
     """
     wait = retry_after_seconds(headers)
     error = failure(

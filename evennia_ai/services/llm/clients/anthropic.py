@@ -1,13 +1,16 @@
-"""A client for Anthropic's Messages API: builds the body, and reads the reply.
+"""A client for Anthropic's Messages API.
 
-Fields that are not set are not sent. Leading system messages become `system` blocks. The API has no
-others, so a later one is framed as in `roles`. A tool's result is a block of a user message.
-Neighbours of one role become one message. The first and the last message are a user's.
+It builds the request's body and reads the reply; `remote` has the code that all HTTP clients share.
+Fields that are not set are not sent.
 
-Thinking has its own blocks, which are never part of the reply's text. They are sent back with the
+Leading system messages become `system` blocks. The API has no system messages elsewhere, so a later
+one becomes a framed user message (`roles`). A tool's result is a block of a user message. Adjacent
+messages of one role are merged. The first and the last message are always from the user.
+
+Thinking has its own blocks, which never become text of the reply. They are sent back with the tool
 calls that followed them. A model that thinks cannot be forced to call a tool, and its thinking
-counts as tokens of the reply. The API's terms are translated to those of all clients. `remote` has
-the shared code.
+counts as tokens of the reply. The API's names for finish reasons and token counts are translated to
+those of all clients.
 """
 
 import json
@@ -46,7 +49,7 @@ MOST_BREAKPOINTS: Final = 4
 ONE_SYSTEM: Final = RoleProfile(one_system=True)
 
 ANSWER: Final = "Give your answer with this."
-"""The description of the tool whose input is the answer to a schema."""
+"""The description of the tool that the model calls to give an answer with a schema."""
 
 Block = dict[str, Any]
 
@@ -56,10 +59,11 @@ _FILLER: Final[Block] = {"type": "text", "text": FILLERS["user"]}
 def body_of(
     request: ChatRequest, *, model: str, stream: bool, session: str | None = None
 ) -> dict[str, Any]:
-    """Return the body. A field of `extra` never replaces a field that the request sets itself.
+    """Return the body of a request.
 
-    A schema becomes a tool that must be called, which every model supports. The answer is its
-    input.
+    A field of `extra` never replaces a field that the request sets itself. A schema becomes a tool
+    that the model must call, because every model supports tools. The input of that call is the
+    answer.
     """
     system, messages = _conversation(request)
     body: dict[str, Any] = {
@@ -78,9 +82,9 @@ def body_of(
 
 
 def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
-    """Return the body's fields except messages and tools, without the fields of `extra`.
+    """Return the fields of the body without messages, tools and the fields of `extra`.
 
-    The tool of a schema is included; `body_of` lists it with the NPC's tools.
+    The tool that stands for a schema is included; `body_of` adds it to the NPC's tools.
     """
     thinking = object_of(request.sampling.extra.get("thinking"))
     thinks = thinking.get("type", "disabled") != "disabled"
@@ -98,9 +102,10 @@ def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
 
 
 def _sampling(sampling: Sampling, *, thinks: bool) -> dict[str, Any]:
-    """Return the sampling fields. The API has no seed, and refuses blank stop sequences.
+    """Return the fields that control how the model chooses words.
 
-    With thinking, the default temperature is required.
+    The API has no seed and refuses blank stop sequences. With thinking, it requires the default
+    temperature.
     """
     chosen = {
         "temperature": None if thinks else sampling.temperature,
@@ -127,11 +132,11 @@ def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, A
 
 
 def _conversation(request: ChatRequest) -> tuple[list[Block], list[dict[str, Any]]]:
-    """Return the system blocks and the messages, with their cache breakpoints."""
+    """Return the system blocks and the other messages, with marks at the cache breakpoints."""
     leading = len(list(takewhile(_is_system, request.messages)))
-    system, spoken = request.messages[:leading], _spoken(request.messages[leading:])
+    system, spoken = request.messages[:leading], _adapted_messages(request.messages[leading:])
     blocks = [_blocks(message, request) for message in (*system, *spoken)]
-    _mark(blocks, request.breakpoints)
+    _mark_breakpoints(blocks, request.breakpoints)
     turns = list(_turns(zip(spoken, blocks[leading:], strict=True)))
     first = [] if turns[0]["role"] == "user" else [{"role": "user", "content": [dict(_FILLER)]}]
     return [block for some in blocks[:leading] for block in some], first + turns
@@ -141,20 +146,21 @@ def _is_system(message: ChatMessage) -> bool:
     return message.role == "system"
 
 
-def _spoken(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return the messages after the system messages, with speakers and frames in the texts.
+def _adapted_messages(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return the messages, with speakers' names and frames of later system messages in the texts.
 
-    Messages that were adapted before stay the same one for one, so breakpoints hold. A second frame
-    would change the first.
+    Messages that were adapted before are returned unchanged, because a second frame would alter the
+    first one. Their number stays the same, so the indexes of breakpoints stay valid.
     """
     later = any(map(_is_system, messages))
     return adapt_messages(messages, profile=ONE_SYSTEM if later else OPEN)
 
 
 def _blocks(message: ChatMessage, request: ChatRequest) -> list[Block]:
-    """Return the blocks of one message. Empty texts are left out, because the API refuses them.
+    """Return the content blocks of one message.
 
-    Thinking comes before its text or call again.
+    Empty texts are left out, because the API refuses them. Thinking is put before the text or call
+    that it belongs to.
     """
     content = sendable(message.content)
     if message.role == "tool":
@@ -175,8 +181,11 @@ def _blocks(message: ChatMessage, request: ChatRequest) -> list[Block]:
     return blocks
 
 
-def _mark(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
-    """Mark the last block up to each breakpoint. If there are too many, the latest are used."""
+def _mark_breakpoints(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
+    """Mark the last block before each breakpoint for the provider's cache.
+
+    If there are too many breakpoints, only the latest ones are marked.
+    """
     for at in sorted(set(breakpoints))[-MOST_BREAKPOINTS:]:
         last = next((some[-1] for some in reversed(blocks[: at + 1]) if some), None)
         if last is not None:
@@ -184,11 +193,14 @@ def _mark(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
 
 
 def _turns(spoken: Iterable[tuple[ChatMessage, list[Block]]]) -> Iterator[dict[str, Any]]:
-    """Yield user and assistant messages in turn, from user to user, with tool results first."""
+    """Yield messages with alternating roles; the last one is always the user's.
+
+    In each message, tool results come first.
+    """
     role = "assistant"
     for role, group in groupby((pair for pair in spoken if pair[1]), key=_role_of):
         blocks = [block for _, some in group for block in some]
-        yield {"role": role, "content": sorted(blocks, key=_stands_behind)}
+        yield {"role": role, "content": sorted(blocks, key=_is_after_results)}
     if role == "assistant":
         yield {"role": "user", "content": [dict(_FILLER)]}
 
@@ -197,12 +209,12 @@ def _role_of(pair: tuple[ChatMessage, list[Block]]) -> str:
     return "assistant" if pair[0].role == "assistant" else "user"
 
 
-def _stands_behind(block: Block) -> bool:
+def _is_after_results(block: Block) -> bool:
     return bool(block["type"] != "tool_result")
 
 
 THOUGHT: Final = "thought"
-"""The key of the thinking blocks before a text or a call."""
+"""The key under which thinking blocks are kept with a text or a tool call."""
 
 _THINKING: Final = ("thinking", "redacted_thinking")
 
@@ -214,37 +226,39 @@ _COUNTS: Final = (
 )
 
 _KIND_OF_DELTA: Final = {"text_delta": "text", "thinking_delta": "thinking"}
-"""The kind of block for a delta whose block was not started."""
+"""The type of block that a delta belongs to, if the server did not start the block."""
 
 
 class AnthropicReply(ReplyReader):
-    """A reply of a server with Anthropic's API.
+    """A reader of replies in the format of Anthropic's API.
 
-    Some servers send two blocks with one index, or deltas of a block that was never started.
+    It accepts two blocks with the same index, and deltas of a block that was never started, because
+    some servers send them.
     """
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._blocks: list[tuple[int, WrittenInPieces]] = []
-        self._open: dict[int, WrittenInPieces] = {}  # the newest block of each index
+        # Maps an index to the newest block with that index.
+        self._open: dict[int, WrittenInPieces] = {}
         self._counts: dict[str, Any] = {}
         self._calls = 0
 
     def take_answer(self, answer: Mapping[str, Any]) -> None:
         if not isinstance(answer.get("content"), list):
             self._refuse_openai(answer)
-            raise self.rubbish("the reply has no content")
+            raise self.unusable_reply("the reply has no content")
         self._take_frame(answer)
-        for index, block in enumerate(self.listed(answer["content"], what="blocks")):
-            self._begin(index, block)
+        for index, block in enumerate(self.objects_in(answer["content"], what="blocks")):
+            self._begin_block(index, block)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
         index = count_of(event.get("index"))
         match event.get("type"):
             case "content_block_start":
-                return self._begin(index, object_of(event.get("content_block")))
+                return self._begin_block(index, object_of(event.get("content_block")))
             case "content_block_delta":
-                return self._go_on(index, object_of(event.get("delta")))
+                return self._add_delta(index, object_of(event.get("delta")))
             case "message_start":
                 self._take_frame(object_of(event.get("message")))
             case "message_delta":
@@ -260,7 +274,9 @@ class AnthropicReply(ReplyReader):
 
     def _refuse_openai(self, answer: Mapping[str, Any]) -> None:
         if "choices" in answer:
-            raise self.rubbish('the server speaks as OpenAI; set client of the profile to "openai"')
+            raise self.unusable_reply(
+                'the server speaks as OpenAI; set client of the profile to "openai"'
+            )
 
     def text(self) -> str:
         blocks = self._in_order()
@@ -272,14 +288,15 @@ class AnthropicReply(ReplyReader):
         )
 
     def written_calls(self) -> Iterator[WrittenCall]:
-        """Return the calls. A call without arguments gets an empty object."""
+        """Return the tool calls. A call without arguments gets an empty object."""
         calls = (block.call() for block in self._in_order() if self._is_call(block))
         return (call if call.arguments else replace(call, arguments="{}") for call in calls)
 
     def usage(self) -> Usage | None:
-        """Return the tokens. The API counts cached tokens separately from the input.
+        """Return the token counts, or None if the server did not count the input.
 
-        None if the input is not counted: some servers leave out the start of a stream.
+        The API counts cached tokens separately from the input; they are added. Some servers leave
+        out the event with the count of the input.
         """
         if "input_tokens" not in self._counts:
             return None
@@ -293,7 +310,7 @@ class AnthropicReply(ReplyReader):
         )
 
     def thoughts(self) -> Thoughts | None:
-        """Return the thinking blocks, each with the text or call that follows it."""
+        """Return the thinking blocks, each with the text or the tool call that follows it."""
         thought: list[Block] = []
         message: dict[str, Any] = {}
         calls: list[dict[str, Any]] = []
@@ -313,61 +330,61 @@ class AnthropicReply(ReplyReader):
         made = super().finish(calls)
         return (
             "stop" if made == "tool_calls" and not calls else made
-        )  # the call was the answer to a schema
+        )  # This call was the answer to a schema, so it counts as the normal end.
 
     def _in_order(self) -> list[WrittenInPieces]:
         return [block for _, block in sorted(self._blocks, key=lambda one: one[0])]
 
     def _take_frame(self, message: Mapping[str, Any]) -> None:
-        """Read the fields around the blocks: model, stop reason, usage."""
+        """Read the fields around the content blocks: model, stop reason and token counts."""
         self.model = text_of(message.get("model")) or self.model
         self.stop = text_of(message.get("stop_reason")) or self.stop
         self._take_usage(message.get("usage"))
 
     def _take_usage(self, usage: object) -> None:
-        """Read the counts so far. A later event repeats or raises them."""
+        """Store the token counts so far. A later event repeats or raises them."""
         told = object_of(usage)
         self._counts |= {name: told[name] for name in _COUNTS if told.get(name) is not None}
 
-    def _begin(self, index: int, block: Mapping[str, Any]) -> str:
-        """Start a block, and return its text if that is part of the reply's."""
+    def _begin_block(self, index: int, block: Mapping[str, Any]) -> str:
+        """Start a block. Return its text if the text belongs to the reply."""
         kind, name = text_of(block.get("type")), text_of(block.get("name"))
         made = WrittenInPieces(kind=kind, id=text_of(block.get("id")), name=name)
         if kind in _THINKING:
-            self._keep(made, block)
+            self._keep_thinking(made, block)
         self._open[index] = made
         self._blocks.append((index, made))
-        self.checked(len(self._blocks), what="blocks", most=MOST_BLOCKS)
+        self.refuse_above(len(self._blocks), what="blocks", most=MOST_BLOCKS)
         if self._is_call(made):
             self._calls += 1
-            self.checked(self._calls, what="tool calls", most=MOST_CALLS)
+            self.refuse_above(self._calls, what="tool calls", most=MOST_CALLS)
         return self._write(made, _begun_text(kind, block))
 
-    def _go_on(self, index: int, delta: Mapping[str, Any]) -> str:
-        """Add a delta to a block, and return its text if that is part of the reply's."""
+    def _add_delta(self, index: int, delta: Mapping[str, Any]) -> str:
+        """Add a delta to its block. Return its text if the text belongs to the reply."""
         block = self._open.get(index)
         kind = _KIND_OF_DELTA.get(text_of(delta.get("type")))
         if kind is not None and (block is None or block.kind != kind):
-            self._begin(index, {"type": kind})
+            self._begin_block(index, {"type": kind})
             block = self._open[index]
         if "partial_json" in delta and (block is None or block.kind in _KIND_OF_DELTA.values()):
             block = next((one for _, one in reversed(self._blocks) if self._is_call(one)), None)
         if block is None:
             return ""
         if block.kind in _THINKING:
-            self._keep(block, delta)
+            self._keep_thinking(block, delta)
         return self._write(block, text_of(delta.get("text")) or text_of(delta.get("partial_json")))
 
-    def _keep(self, block: WrittenInPieces, piece: Mapping[str, Any]) -> None:
-        """Keep the contents of a thinking block, signed or encrypted, unchanged."""
-        block.written.append(self.thought(text_of(piece.get("thinking"))))
+    def _keep_thinking(self, block: WrittenInPieces, piece: Mapping[str, Any]) -> None:
+        """Store the content of a thinking block unchanged, with its signature or encrypted data."""
+        block.written.append(self.count_thought(text_of(piece.get("thinking"))))
         for name in ("signature", "data"):
             if text := text_of(piece.get(name)):
-                block.kept[name] = self.thought(text)
+                block.kept[name] = self.count_thought(text)
 
     def _write(self, block: WrittenInPieces, text: str) -> str:
         if self._is_call(block):
-            self.taken_arguments(text)
+            self.count_arguments(text)
         block.written.append(text)
         return text if self._is_answer(block) else ""
 
@@ -375,7 +392,10 @@ class AnthropicReply(ReplyReader):
         return block.kind == "tool_use" and not self._is_answer(block)
 
     def _is_answer(self, block: WrittenInPieces) -> bool:
-        """True if a block is part of the reply's text. The answer to a schema is a tool's input."""
+        """True if the text of a block belongs to the reply.
+
+        If the request has a schema, the reply is the input of the tool that stands for the schema.
+        """
         schema = self.request.schema
         if schema is None:
             return block.kind == "text"
@@ -383,7 +403,10 @@ class AnthropicReply(ReplyReader):
 
 
 def _begun_text(kind: str, block: Mapping[str, Any]) -> str:
-    """Return the text at the start of a block. Some servers send a complete call there."""
+    """Return the text that the start of a block contains.
+
+    Some servers send the complete arguments of a call there.
+    """
     if kind != "tool_use":
         return text_of(block.get("text"))
     begun = block.get("input")
@@ -394,11 +417,11 @@ def _begun_text(kind: str, block: Mapping[str, Any]) -> str:
 
 
 API_VERSION: Final = "2023-06-01"
-"""The only version of the Messages API. The server requires it in a header."""
+"""The version of the Messages API. The server requires it in a header."""
 
 
 class AnthropicChat(RemoteChat):
-    """One endpoint that speaks the Messages API."""
+    """A client for one server that uses the Messages API."""
 
     @property
     def address(self) -> str:

@@ -1,7 +1,7 @@
-"""Vectors of texts from a server, with OpenAI's `/embeddings`, which most model servers support.
+"""Get vectors of texts from a server, through the `/embeddings` address of OpenAI's API.
 
-It replaces the packaged model (`services/llm/sentence_model.py`). Like that one, call it in a
-thread.
+Most model servers support it. It can replace the packaged model (`services/llm/sentence_model.py`).
+Both are slow, so call them in a thread.
 """
 
 import hashlib
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     import httpx2
 
 MOST_CHARACTERS: Final = 4_000
-"""The most characters of a text that are sent. Small models read a few hundred words."""
+"""The most characters of a text that are sent. Small models read only a few hundred words."""
 
 MOST_BYTES: Final = 16_000_000
-"""The most bytes of a response."""
+"""The largest response that is read, in bytes."""
 
 MOST_NUMBERS: Final = 8_192
 """The longest vector that is accepted."""
 
 
 class EmbeddingServer:
-    """The embedding model of `endpoint`."""
+    """An embedding model on a server."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
@@ -48,7 +48,12 @@ class EmbeddingServer:
 
     @property
     def id(self) -> str:
-        """An id that changes with the address, the name or the length of vectors.
+        """An id that changes if the address, the model's name or the length of its vectors changes.
+
+        The first use asks the server for a vector.
+
+        Raises:
+            SentenceModelError: the server does not return a vector.
 
         The first use asks the server for a vector.
 
@@ -64,7 +69,8 @@ class EmbeddingServer:
         """Return a vector of length 1 for each text, as little-endian 4-byte numbers.
 
         Raises:
-            SentenceModelError: the server does not answer, or without vectors of the known length.
+            SentenceModelError: the server does not answer, or its vectors do not have the length of
+                the first one.
         """
         made = self._vectors(texts)
         sizes = {self._size or len(made[0]), *map(len, made)} if made else set()
@@ -79,20 +85,21 @@ class EmbeddingServer:
         rows = (json_object(body) or {}).get("data")
         try:
             found = {int(row["index"]): row["embedding"] for row in rows or ()}
-            return [_unit(found[number]) for number in range(len(texts))]
+            return [_unit_vector(found[number]) for number in range(len(texts))]
         except (KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
             words = self._endpoint.api_key.quote(readable_start(text_in(body)))
             raise self._problem(f"it answers without a vector for each text: {words}") from error
 
     def _asked(self, body: dict[str, Any]) -> bytes:
-        """Return the body of the response."""
-        import httpx2  # here, because its import takes a tenth of a second
+        """Send the texts to the server and return the body of its response."""
+        import httpx2  # Imported here because the import takes a tenth of a second.
 
         endpoint = self._endpoint
         if self._client is None:
             self._client = httpx2.Client(
                 timeout=endpoint.timeout_seconds,
-                follow_redirects=False,  # a key would go to another server
+                # Redirects are not followed, because the key would go to another server.
+                follow_redirects=False,
                 headers={"User-Agent": USER_AGENT, "Content-Type": "application/json"},
             )
         key = endpoint.api_key
@@ -108,7 +115,7 @@ class EmbeddingServer:
                     if len(came) > MOST_BYTES:
                         raise self._problem(f"its answer is larger than {MOST_BYTES} bytes")
         except httpx2.HTTPError as error:
-            # httpx2's error holds the request and the key.
+            # `from None`, because httpx2's error contains the request and the key.
             raise self._problem(str(no_connection(error))) from None
         if response.status_code != 200:
             said = bytes(came[:LONGEST_REASON_BYTES])
@@ -126,15 +133,18 @@ class EmbeddingServer:
 
 
 def _sendable(text: str) -> str:
-    """Return the start of a text without lone surrogates. Servers refuse "", so it becomes " "."""
+    """Return the start of a text without lone surrogates.
+
+    An empty text becomes " ", because servers refuse empty ones.
+    """
     return text[:MOST_CHARACTERS].encode("utf-8", "replace").decode() or " "
 
 
-def _unit(numbers: Any) -> bytes:
+def _unit_vector(numbers: Any) -> bytes:
     """Return the vector scaled to length 1.
 
     Raises:
-        ValueError: it is not a vector.
+        ValueError: the value is not a list of finite numbers, or all of them are 0.
     """
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS:
         raise ValueError("no vector")

@@ -1,8 +1,8 @@
-"""Read servers' error bodies: their explanation and status, whatever the structure.
+"""Read the explanation and the status in a server's error body, whatever its structure.
 
-Every server and proxy has its own structure, and they nest them: objects in objects, lists of
-problems, JSON inside a text, pages for a browser. Statuses are numbers, digits or words. An error
-may also have status 200, or come in the middle of a stream.
+Every server and proxy has its own structure, often nested: objects in objects, lists of problems,
+JSON inside a text, web pages. The status may be a number, digits in a text or a word. An error may
+also come with status 200, or in the middle of a stream.
 """
 
 import re
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from evennia_ai.services.net.http import json_value, text_in
 
-# Members with an explanation: outer and more specific ones first.
+# Members that contain an explanation. Outer and more specific members come first.
 _WORDS: Final = (
     *("error", "errors", "base_resp", "message", "detail", "msg", "error_msg", "error_message"),
     *("error_description", "status_msg", "reason", "title", "raw"),
@@ -20,11 +20,11 @@ _WORDS: Final = (
 _CODES: Final = ("status_code", "code", "status", "type")
 _WRAPPERS: Final = ("error", "errors", "base_resp", "message", "detail")
 _REPLY: Final = frozenset({"choices", "content", "delta", "usage"})
-"""An object with one of these members is a reply, or a part of one."""
+"""Members that only a reply has. An object with one of them is not an error."""
 
 _MOST_DEPTH: Final = 8
 _MOST_PROBLEMS: Final = 3
-"""The most entries of a list that are quoted."""
+"""How many entries of a list of problems are quoted."""
 
 _STATUSES: Final = range(400, 600)
 _NOT_IN_WORD: Final = re.compile(r"[\W_]+|error$")
@@ -55,27 +55,27 @@ _MOST_PAGE_CHARACTERS: Final = 8_000
 
 
 def is_error(answer: Mapping[str, Any]) -> bool:
-    """True if an object with status 200, or in a stream, reports an error."""
+    """True if a JSON object reports an error, though it came with status 200 or in a stream."""
     error = answer.get("error")
     if isinstance(error, Mapping):
         error = any(error.values())
     if error or answer.get("object") == "error" or answer.get("type") == "error":
         return True
-    if "base_resp" in answer:  # MiniMax sends it with each reply; 0 is success
+    if "base_resp" in answer:  # MiniMax sends this member with each reply; 0 means success.
         base = answer["base_resp"]
         if isinstance(base, Mapping) and base.get("status_code"):
             return True
     if not _REPLY.isdisjoint(answer):
         return False
-    # The messages of Anthropic's events are objects, and those events have a type.
+    # In Anthropic's events, `message` is an object, and the event has a type.
     holds_message = isinstance(answer.get("message"), Mapping) and "type" in answer
     return not holds_message and bool(words_of(answer))
 
 
 def words_of(body: object, depth: int = 0) -> str:
-    """Return the explanation in an error body as JSON, or "".
+    """Return the explanation in a parsed error body, or "".
 
-    A code that is a word follows in brackets, unless the explanation contains it.
+    An error code follows in brackets if it is a word that the explanation does not contain.
     """
     if isinstance(body, str):
         inner = json_value(body) if body.lstrip()[:1] in ("{", "[") else None
@@ -91,10 +91,12 @@ def words_of(body: object, depth: int = 0) -> str:
     told = [words_of(named.get(name), depth + 1) for name in _WORDS]
     words = ": ".join(list(dict.fromkeys(filter(None, told)))[:2])
     place = named.get("loc")
-    if isinstance(place, list):  # FastAPI and pydantic: where in the body the problem is
+    # FastAPI and pydantic name the part of the body that has the problem.
+    if isinstance(place, list):
         where = ".".join(str(one) for one in place if one != "body")
         words = f"{where}: {words}" if where else words
-    raw = words_of(named.get("metadata"), depth + 1)  # OpenRouter: what the provider itself said
+    # OpenRouter puts the message of the real provider here.
+    raw = words_of(named.get("metadata"), depth + 1)
     words = f"{words}: {raw}" if raw and raw not in words else words
     code = named.get("code")
     if not words or not isinstance(code, str) or code in words or code.strip().isdecimal():
@@ -103,7 +105,7 @@ def words_of(body: object, depth: int = 0) -> str:
 
 
 def status_of(body: object, depth: int = 0) -> int | None:
-    """Return the status in an error body, or None if it names no known one."""
+    """Return the HTTP status that an error body names, or None if it names none."""
     if isinstance(body, str):
         word, body = body, json_value(body)
         if not isinstance(body, list | dict):
@@ -126,13 +128,13 @@ def _status(code: object) -> int | None:
 
 
 def words_in(body: bytes) -> str:
-    """Return the explanation in an error body: JSON, a page, or a text."""
+    """Return the explanation in the bytes of an error body: JSON, a web page or plain text."""
     value = json_value(body)
     return words_of(value) or readable_start(text_in(body))
 
 
 def readable_start(text: str) -> str:
-    """Return the start of a text; for an HTML page its title, or its visible text."""
+    """Return the start of a text. For a web page, return its title or its visible text."""
     text = text[:_MOST_PAGE_CHARACTERS]
     if not _PAGE.match(text):
         return text.strip()
@@ -142,9 +144,9 @@ def readable_start(text: str) -> str:
 
 
 def redirection(location: str) -> str:
-    """Return the message for a redirect, which is never followed.
+    """Return the message about a redirect.
 
-    The key would go to another server.
+    Redirects are never followed, because the key would go to another server.
     """
     try:
         parts = urlsplit(location)

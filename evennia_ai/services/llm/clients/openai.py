@@ -1,8 +1,9 @@
-"""A client for OpenAI-compatible servers: builds the body, and reads the reply.
+"""A client for OpenAI-compatible servers.
 
+It builds the request's body and reads the reply; `remote` has the code that all HTTP clients share.
 Fields that are not set are not sent. A "compatible" server may answer anything, so every value is
-checked. Reasoning has its own fields (`reasoning_content`, `reasoning`), which are never part of
-the text. Some providers want it back with the calls that followed it. `remote` has the shared code.
+checked. Reasoning comes in its own fields (`reasoning_content`, `reasoning`), which never become
+text of the reply. Some providers want it back with the tool calls that followed it.
 """
 
 import json
@@ -40,7 +41,10 @@ from evennia_ai.services.llm.profiles import Endpoint, Sampling
 def body_of(
     request: ChatRequest, *, model: str, stream: bool, session: str | None = None
 ) -> dict[str, Any]:
-    """Return the body. A field of `extra` never replaces a field that the request sets itself."""
+    """Return the body of a request.
+
+    A field of `extra` never replaces a field that the request sets itself.
+    """
     body: dict[str, Any] = {
         "messages": [_wire(message, request) for message in request.messages],
         **parameters_of(request, model=model),
@@ -55,7 +59,7 @@ def body_of(
 
 
 def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
-    """Return the body's fields except messages and tools, without the fields of `extra`."""
+    """Return the fields of the body without messages, tools and the fields of `extra`."""
     parameters = {"model": request.model or model, **_sampling(request.sampling)}
     parameters[request.sampling.reply_limit] = request.max_tokens
     if request.schema is not None:
@@ -88,7 +92,7 @@ def _wire(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
 
 
 def _wire_call(call: ToolCall, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call as it was made, with the fields that came with it.
+    """Return an earlier tool call for the server, with the extra fields that came with it.
 
     Arguments that are not JSON are sent inside a JSON object.
     """
@@ -122,7 +126,10 @@ def _wire_schema(schema: AnswerSchema) -> dict[str, Any]:
 
 
 def _is_closed(schema: object) -> bool:
-    """True if all objects in a schema have exactly their fields, as strict servers require."""
+    """True if every object in a schema lists all its members as required and allows no others.
+
+    Strict servers accept only such schemas.
+    """
     if isinstance(schema, list):
         return all(map(_is_closed, schema))
     if not isinstance(schema, Mapping):
@@ -140,19 +147,20 @@ STREAM_END: Final = "[DONE]"
 
 _TEXT_PARTS: Final = ("text", "output_text")
 _REASONING: Final = ("reasoning_content", "reasoning")
-# The fields of a call that we rebuild. All other fields are sent back unchanged.
+# The fields of a tool call that this module builds. All other fields are sent back unchanged.
 _OF_A_CALL: Final = frozenset({"id", "type", "index", "function"})
 _OF_A_FUNCTION: Final = frozenset({"name", "arguments"})
 
 
 class OpenAIReply(ReplyReader):
-    """A reply of an OpenAI-compatible server."""
+    """A reader of replies in the format of OpenAI's chat completions API."""
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._texts: list[str] = []
         self._calls: list[WrittenInPieces] = []
-        self._call_at: dict[int, int] = {}  # by the server's index: the index in _calls
+        # Maps the server's index of a call to the index in `_calls`.
+        self._call_at: dict[int, int] = {}
         self._tool_names: Final = {tool.name for tool in request.tools}
         self._has_deltas = False
         self._stops_early = False
@@ -164,37 +172,38 @@ class OpenAIReply(ReplyReader):
         self._beside: dict[str, Any] = {}
 
     def take_answer(self, answer: Mapping[str, Any]) -> None:
-        choices = self.listed(answer.get("choices"), what="choices")
+        choices = self.objects_in(answer.get("choices"), what="choices")
         if not choices:
             self._refuse_anthropic(answer)
-            raise self.rubbish("the reply has no choices")
+            raise self.unusable_reply("the reply has no choices")
         self._take_frame(answer, choices[0])
         self._take_message(_message_of(choices[0]), is_whole=True)
 
-    def heard(self, data: str) -> str:
+    def read_event(self, data: str) -> str:
         if data[:1] != "{" and data.strip() == STREAM_END:
             self.ended = True
             return ""
-        return super().heard(data)
+        return super().read_event(data)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
-        choices = self.listed(event.get("choices"), what="choices")
+        choices = self.objects_in(event.get("choices"), what="choices")
         self._refuse_anthropic(event)
         choice = min(choices, key=lambda one: count_of(one.get("index")), default={})
         self._take_frame(event, choice)
         message = object_of(choice.get("delta"))
         self._has_deltas = self._has_deltas or bool(message)
-        if not self._has_deltas:  # with deltas, `message` repeats all of the text
+        if not self._has_deltas:  # If a stream has deltas, `message` only repeats the whole text.
             message = _message_of(choice)
         pieces = self._pieces
         text = self._take_message(message)
-        if text or pieces != self._pieces:  # some servers write "stop" into every piece
+        # Some servers send the finish reason "stop" with every fragment.
+        if text or pieces != self._pieces:
             self._stops_early = self._stops_early or bool(self.stop)
         return text
 
     def _refuse_anthropic(self, answer: Mapping[str, Any]) -> None:
         if answer.get("type") in ("message", "message_start") and "choices" not in answer:
-            raise self.rubbish(
+            raise self.unusable_reply(
                 'the server speaks as Anthropic; set client of the profile to "anthropic"'
             )
 
@@ -213,9 +222,9 @@ class OpenAIReply(ReplyReader):
         return self._usage
 
     def thoughts(self) -> Thoughts | None:
-        """Return the fields that providers want back with the calls.
+        """Return the reasoning fields that providers want back with the tool calls.
 
-        They are DeepSeek, Kimi (`reasoning_content`), OpenRouter and Google.
+        DeepSeek and Kimi want `reasoning_content`; OpenRouter and Google have fields of their own.
         """
         message: dict[str, Any] = {**self._beside}
         if reasoning := "".join(self._reasoning):
@@ -233,43 +242,48 @@ class OpenAIReply(ReplyReader):
         return advice * self._reasoned, Fault.MALFORMED
 
     def _take_frame(self, answer: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
-        """Read the fields around the message: finish reason, model, usage.
+        """Read the fields around the message: finish reason, model and token counts.
 
-        OpenRouter puts a provider's error into the choice, next to an incomplete text.
+        OpenRouter puts the error of a provider into the choice, next to the incomplete text.
         """
         if choice.get("error"):
             raise self.own_error({"error": choice["error"]}, otherwise=Fault.TEMPORARY)
         self.model = text_of(answer.get("model")) or self.model
         self.stop = text_of(choice.get("finish_reason")) or self.stop
         self._usage = _usage(answer.get("usage")) or self._usage
-        self.prompt_cut = self.prompt_cut or answer.get("truncated") is True  # llama.cpp
+        # llama.cpp reports here that it cut the prompt.
+        self.prompt_cut = self.prompt_cut or answer.get("truncated") is True
 
     def finish(self, calls: Sequence[ToolCall]) -> str:
         return "tool_calls" if self.stop == "function_call" else super().finish(calls)
 
     def _take_message(self, message: Mapping[str, Any], *, is_whole: bool = False) -> str:
-        """Read a message, or a delta of a stream, and return its text."""
+        """Read a message, or a delta of a stream, and return the text that it adds."""
         text = self._message_text(message.get("content"))
         self._texts.append(text)
         if len(self._refusal) < MAX_CHARACTERS:
             self._refusal += text_of(message.get("refusal"))
         self._reasoned = self._reasoned or any(message.get(name) for name in _REASONING)
-        self._reasoning.append(self.thought(text_of(message.get("reasoning_content"))))
+        self._reasoning.append(self.count_thought(text_of(message.get("reasoning_content"))))
         self._take_details(message.get("reasoning_details"))
         if beside := object_of(message.get("extra_content")):
             self._beside["extra_content"] = beside
-        calls = self.listed(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
-        if not calls and isinstance(message.get("function_call"), dict):  # the older form of calls
+        calls = self.objects_in(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
+        # The older format of tool calls.
+        if not calls and isinstance(message.get("function_call"), dict):
             calls = [{"function": message["function_call"]}]
         for place, piece in enumerate(calls):
             self._take_call(place, piece, is_whole=is_whole)
         return text
 
     def _take_details(self, details: object) -> None:
-        """Read parts of OpenRouter's reasoning. A stream sends the text of a part in pieces."""
-        for part in self.listed(details, what="parts of reasoning"):
+        """Read OpenRouter's list of reasoning parts.
+
+        In a stream, the text of a part comes in fragments.
+        """
+        for part in self.objects_in(details, what="parts of reasoning"):
             last = self._details[-1] if self._details else {}
-            self.thought(json.dumps(part))
+            self.count_thought(json.dumps(part))
             if not all(part.get(name) == last.get(name) for name in ("type", "index")):
                 self._details.append(dict(part))
                 continue
@@ -281,14 +295,15 @@ class OpenAIReply(ReplyReader):
             self._details[-1] = {**last, **part, **pieces}
 
     def _take_call(self, place: int, piece: Mapping[str, Any], *, is_whole: bool) -> None:
-        """Read a call, or a piece of one. Normally id and name come once, then the arguments.
+        """Read a tool call, or a fragment of one.
 
-        Some servers send a new id with each piece, repeat or split the name, or send all calls with
+        Normally the first fragment has id and name, and the others have the arguments. But some
+        servers send a new id with each fragment, repeat or split the name, or send all calls with
         index 0 and without ids.
         """
         function = object_of(piece.get("function"))
         call_id, name = text_of(piece.get("id")), text_of(function.get("name"))
-        arguments = self.taken_arguments(_argument_text(function.get("arguments")))
+        arguments = self.count_arguments(_argument_text(function.get("arguments")))
         has_index = isinstance(piece.get("index"), int)
         index = piece["index"] if has_index else place
         at = self._call_at.get(index)
@@ -296,16 +311,16 @@ class OpenAIReply(ReplyReader):
         if call_id and not has_index:
             at = next((one for one in newest_first if self._calls[one].id == call_id), at)
         elif at is None and arguments and not name and not call_id and self._calls:
-            # This server's index counts pieces, not calls.
+            # This server numbers fragments instead of calls.
             at = None if self._calls[-1].is_written else newest_first[0]
         call = None if at is None or is_whole else self._calls[at]
         if call is None or self._begins_another(call, call_id, name, arguments):
-            self.checked(len(self._calls) + 1, what="tool calls", most=MOST_CALLS)
+            self.refuse_above(len(self._calls) + 1, what="tool calls", most=MOST_CALLS)
             self._call_at[index] = len(self._calls)
             call = WrittenInPieces()
             self._calls.append(call)
         call.id = call.id or call_id
-        if not name.startswith(call.name):  # the second half of a name
+        if not name.startswith(call.name):  # The server sent the name in two halves.
             name = call.name + name if not call.written and name != call.name else call.name
         call.name = name or call.name
         call.write(arguments)
@@ -314,13 +329,13 @@ class OpenAIReply(ReplyReader):
         if inner:
             kept["function"] = {**object_of(call.kept.get("function")), **inner}
         if kept:
-            self.thought(json.dumps(kept))
+            self.count_thought(json.dumps(kept))
             call.kept |= kept
 
     def _begins_another(
         self, call: WrittenInPieces, call_id: str, name: str, arguments: str
     ) -> bool:
-        """True if a piece with the index of `call` belongs to another call."""
+        """True if a fragment with the same index as `call` belongs to another call."""
         if not name or not call.name:
             return False
         has_other_id = bool(call_id and call.id and call_id != call.id)
@@ -331,7 +346,8 @@ class OpenAIReply(ReplyReader):
             return bool(call.written) or both or not (is_rest or is_unknown)
         if not call.is_written:
             return False
-        # Arguments in pieces may be repeated at the end. Complete ones are not repeated.
+        # Some servers repeat arguments at the end if they came in fragments, but never if they came
+        # complete.
         is_new = call.pieces == 1 or arguments != "".join(call.written)
         return has_other_id or (not call_id and bool(arguments) and is_new)
 
@@ -343,19 +359,19 @@ class OpenAIReply(ReplyReader):
             content = [
                 {"type": "text", "text": one} if isinstance(one, str) else one for one in content
             ]
-        parts = self.listed(content, what="parts of a message")
+        parts = self.objects_in(content, what="parts of a message")
         texts = [part for part in parts if part.get("type") in _TEXT_PARTS]
         return "".join(text_of(part.get("text")) for part in texts)
 
 
 def _message_of(choice: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message of a choice, whatever its member is called."""
+    """Return the message of a choice. Servers use different names for this member."""
     message = object_of(choice.get("message")) or object_of(choice.get("delta"))
     return message or {"content": choice.get("text")}
 
 
 def _argument_text(arguments: object) -> str:
-    """Return the arguments as text. Some servers send an object."""
+    """Return the arguments of a call as text. Some servers send a JSON object instead."""
     if isinstance(arguments, dict):
         try:
             return json.dumps(arguments, ensure_ascii=False)
@@ -365,9 +381,9 @@ def _argument_text(arguments: object) -> str:
 
 
 def _usage(usage: object) -> Usage | None:
-    """Return the tokens.
+    """Return the token counts.
 
-    Cached tokens have two names; few servers report tokens written to a cache.
+    Servers use two names for cached tokens. Few report the tokens written to a cache.
     """
     if not isinstance(usage, dict):
         return None
@@ -382,7 +398,7 @@ def _usage(usage: object) -> Usage | None:
 
 
 class OpenAIChat(RemoteChat):
-    """One endpoint that speaks the chat completions API."""
+    """A client for one server that uses the chat completions API."""
 
     @property
     def address(self) -> str:

@@ -1,9 +1,10 @@
-"""The shared code of clients for models behind HTTP.
+"""The code that all clients of models over HTTP share.
 
-Everything below `complete` runs in the bridge's thread. One attempt has three limits: its whole
-time, the time without data, and the size of the reply. The provider's module checks the reply,
-because a server may send anything. Errors leave the thread as values and are raised at the end, so
-that no exception of the HTTP library is chained to them: those contain the request and the key.
+Everything that `complete` calls runs in the bridge's thread. Each attempt has three limits: its
+total time, the time without data, and the size of the reply. The module of the protocol checks the
+reply, because a server may send anything. Inside the thread, errors are returned as values and
+raised only at the end. Otherwise exceptions of the HTTP library would be chained to them, and those
+contain the request and the key.
 """
 
 import asyncio
@@ -56,23 +57,23 @@ T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
 
 ENDING_SECONDS: Final = 2.0
-"""How long a stream may be silent after the whole text. The usage comes last."""
+"""How long a stream may be silent after the complete text, while the token counts are missing."""
 
 STREAM_OVERHEAD: Final = 20
-"""The most bytes of a stream per byte of its text. A word comes with much JSON."""
+"""The most bytes that a stream may have per byte of text. Each word comes inside much JSON."""
 
 NO_KEY: Final = "none"
-"""Sent if no key is configured, because a server may require the header without checking it."""
+"""The key that is sent if none is configured, because some servers require the header."""
 
 
 class Attempt:
-    """One request to a server. With a listener, the reply is streamed."""
+    """One attempt to send a request. The reply is streamed if there is a listener."""
 
     def __init__(self, chat: "RemoteChat", request: ChatRequest, hear: Listener | None) -> None:
         self._chat = chat
         self._endpoint = chat.endpoint
         self._reader = chat.reader(request)
-        self._is_streamed: bool | None = None  # None until enough bytes came to decide
+        self._is_streamed: bool | None = None  # None until enough bytes have arrived to decide.
         self._content_type = ""
         self._start = BodyStart("")
         self._request = request
@@ -87,14 +88,17 @@ class Attempt:
         self._received_bytes = 0
 
     async def outcome(self, client: "httpx2.AsyncClient") -> ChatReply | FailedRequest:
-        """Return the reply, or why there is none, as a value without a chained exception."""
-        failed = await self._exchanged(client)
+        """Send the request and return the reply, or the failure as a value.
+
+        A returned failure has no chained exception, which could contain the key.
+        """
+        failed = await self._exchange(client)
         if failed is not None and not self._is_complete:
             return failed
         try:
             return self._reply()
         except ModelError as problem:
-            return _failed(problem)
+            return _failed_request(problem)
         finally:
             self._chat.notes += self._reader.notes
 
@@ -107,16 +111,16 @@ class Attempt:
         if self._is_streamed:
             reply = reader.reply()
         else:
-            reply = reader.whole(bytes(self._body), content_type=self._content_type)
+            reply = reader.read_body(bytes(self._body), content_type=self._content_type)
         received = self._received_bytes
         believable = with_believable_usage(reply, self._request, received_bytes=received)
         return _without_key(believable, self._endpoint.api_key.mask)
 
-    async def _exchanged(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
+    async def _exchange(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
         """Send the request and read the reply within the time limits.
 
         Returns:
-            The failure, or None.
+            The failure, or None if everything was received.
         """
         endpoint = self._endpoint
         try:
@@ -125,7 +129,7 @@ class Attempt:
         except TimeoutError:
             return FailedRequest(error=self._too_slow())
         except ModelError as problem:
-            return _failed(problem)
+            return _failed_request(problem)
         except NoConnection as problem:
             why = endpoint.api_key.quote(str(problem))
             advice = "see whether the server runs, and base_url of the profile"
@@ -187,14 +191,15 @@ class Attempt:
             was_ending = self._reader.is_ending
             events = list(self._events.feed(chunk))
             self._take_events(events)
-            if was_ending and not events:  # only data that keeps the connection open
+            # The chunk contains only data that keeps the connection open.
+            if was_ending and not events:
                 return
         elif len(self._body) > self._endpoint.max_reply_bytes:
             raise TooLarge
         self._arrived()
 
     def _take_rest(self) -> None:
-        """Read the last event, which may lack its blank line or be cut."""
+        """Read the last event, which may be incomplete or lack the blank line after it."""
         try:
             self._take_events(self._events.finish())
         except ModelRubbish as problem:
@@ -206,8 +211,8 @@ class Attempt:
         self._say(self._unmasked.finish())
 
     def _take_events(self, events: Iterable[str]) -> None:
-        """Pass on the text of several events as one piece."""
-        piece = "".join(map(self._reader.heard, events))
+        """Read several events and pass their text to the listener as one fragment."""
+        piece = "".join(map(self._reader.read_event, events))
         self._left_bytes -= len(piece.encode("utf-8", "replace"))
         if self._left_bytes < 0:
             raise TooLarge
@@ -218,7 +223,7 @@ class Attempt:
             self._hear(piece)
 
     def _arrived(self) -> None:
-        """Restart the idle timeout. It is short if only the usage is missing."""
+        """Restart the timeout for silence. It is shorter if only the token counts are missing."""
         idle_seconds = self._endpoint.idle_seconds
         if self._is_streamed and self._reader.is_ending:
             idle_seconds = min(idle_seconds, ENDING_SECONDS)
@@ -249,15 +254,15 @@ def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
     )
 
 
-def _failed(error: ModelError) -> FailedRequest:
-    """Return a failure inside a reply. It is retried if its kind of error is worth that."""
+def _failed_request(error: ModelError) -> FailedRequest:
+    """Return the failure for an error inside a reply. It is retried if another try may help."""
     return FailedRequest(
         error=error, again=error.fault is not None and error.fault.is_worth_a_retry
     )
 
 
 class RemoteChat(ABC):
-    """A client for one endpoint. Subclasses implement the protocol."""
+    """A client for one server over HTTP. Subclasses implement the protocol."""
 
     offline: Final = False
 
@@ -272,8 +277,8 @@ class RemoteChat(ABC):
         """Create a client without connecting.
 
         Args:
-            learned: Shared by all clients of the model.
-            tell: Called with messages for an admin.
+            learned: What the server's refusals have shown; all clients of the model share it.
+            tell: Called with each message that an admin should read.
         """
         self.endpoint: Final = endpoint
         self.learned: Final = learned or Learned()
@@ -286,7 +291,7 @@ class RemoteChat(ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """The address of requests."""
+        """The address to which requests are sent."""
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
@@ -294,14 +299,17 @@ class RemoteChat(ABC):
 
     @abstractmethod
     def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
-        """Return the body of a request."""
+        """Return the body of a request as a JSON object."""
 
     @abstractmethod
     def reader(self, request: ChatRequest) -> ReplyReader:
-        """Return a reader for the reply to a request."""
+        """Return a new reader for the reply to a request."""
 
     def session_of(self, request: ChatRequest) -> str | None:
-        """Return the key by which a router finds the server with the cached start of the prompt."""
+        """Return the session key, or None.
+
+        With it, a router finds the server that has the start of the prompt in its cache.
+        """
         key = request.cache_key
         return None if key is None else self.endpoint.session_key(key)
 
@@ -312,23 +320,23 @@ class RemoteChat(ABC):
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """Return the server's reply. Fails with a `ModelError`."""
+        """Send a request and return a Deferred of the reply. It fails with a `ModelError`."""
         if listener is None or not self.endpoint.stream:
             asked = self._bridge.run(lambda: self.answer(request, None))
         else:
             asked = self._bridge.run_heard(lambda hear: self.answer(request, hear), listener)
-        return asked.addBoth(self._with_notes_told)
+        return asked.addBoth(self._report_notes)
 
     def prepare(self) -> Deferred[None]:
         """Import the HTTP library and create the client before the first request."""
-        return self._bridge.run(self._prepared)
+        return self._bridge.run(self._prepare_client)
 
     def close(self) -> None:
         """Close the connections, if there are any."""
         self._client.close()
 
-    def _with_notes_told(self, outcome: T) -> T:
-        """Report each new note to the admin once, and return the outcome."""
+    def _report_notes(self, outcome: T) -> T:
+        """Send each new message to the admin once, and return the outcome unchanged."""
         notes, self.notes = self.notes, []
         for note in dict.fromkeys(notes):
             if note not in self._told:
@@ -337,17 +345,17 @@ class RemoteChat(ABC):
         return outcome
 
     async def aclose(self) -> None:
-        """Close the connections, in the bridge's thread."""
+        """Close the connections. Call it in the bridge's thread."""
         await self._client.aclose()
 
-    async def _prepared(self) -> None:
+    async def _prepare_client(self) -> None:
         self._client.now()
 
     async def answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
-        """Return the server's reply. Call it in the bridge's thread.
+        """Send a request and return the reply. Call it in the bridge's thread.
 
         Raises:
-            ModelError: there is none.
+            ModelError: the server gave no reply.
         """
         answer = await self._asked(_Hearing(hear), request)
         if isinstance(answer, ModelError):
@@ -355,7 +363,7 @@ class RemoteChat(ABC):
         return answer
 
     async def _asked(self, hearing: "_Hearing", request: ChatRequest) -> ChatReply | ModelError:
-        """Send the request until there is a reply, retrying is useless, or its time is over."""
+        """Send a request until there is a reply, a retry is useless, or the time is over."""
         client, broken = self._client.now(), 0
         now = asyncio.get_running_loop().time
         until = now() + request.timeout_seconds
@@ -366,8 +374,9 @@ class RemoteChat(ABC):
                 outcome = await Attempt(self, request, hearing.hear).outcome(client)
                 if isinstance(outcome, ChatReply):
                     return outcome
-                # A server may refuse one field after another. Each refusal leaves out one more.
-                if hearing.heard or not self._learned_from(outcome.error):
+                # A server may refuse one field after another. After each refusal one more field is
+                # left out.
+                if hearing.heard or not self._learn_from(outcome.error):
                     break
             broken += _is_broken(outcome.error)
             is_worth_it = not hearing.heard and (request.schema is None or broken < 2)
@@ -384,10 +393,11 @@ class RemoteChat(ABC):
             return ModelTimeout(self.name, request.timeout_seconds)
         return outcome if isinstance(outcome, ChatReply) else outcome.error
 
-    def _learned_from(self, error: ModelError) -> bool:
-        """True if the error names fields that later requests leave out.
+    def _learn_from(self, error: ModelError) -> bool:
+        """Learn from a refusal. True if later requests leave out fields that the server refused.
 
-        Other roles make another prompt, so the caller must send that.
+        If the server refuses the roles of messages, the prompt itself must change. Then the result
+        is False, and the caller must send a new request.
         """
         if not isinstance(error, ModelRefused):
             return False
@@ -414,7 +424,7 @@ class RemoteChat(ABC):
 
 
 class _Hearing:
-    """A request's listener. It records whether it got text, because a retry would repeat it."""
+    """A listener that records whether it got text. A retry would repeat that text."""
 
     def __init__(self, listener: Listener | None) -> None:
         self.heard = False
@@ -431,8 +441,8 @@ class _Hearing:
 
 
 def _is_broken(error: ModelError) -> bool:
-    """True if a server failed with status 500.
+    """True if the server failed with status 500.
 
-    A server that cannot finish a reply to a schema does so each time.
+    A retry may be useless: a server that fails at a reply with a schema fails each time.
     """
     return isinstance(error, ModelUnavailable) and error.status == 500

@@ -1,10 +1,11 @@
-"""A model with scripted replies, for demos, and for tests of this package and of games.
+"""A model with scripted replies, for demos and for tests of this package and of games.
 
 It can be as slow as a real model, stream its text, call tools, and fail before or during a reply.
-Its lines come from code or from a script, a YAML or JSON file. A script is a list of entries, or an
-object with that list under `replies` and options for all of them. An entry is a text, or an object
-with `reply`, `tool_calls`, `fail`, `delay_seconds` and `when`. An entry with `when` is used
-whenever the newest message contains these words.
+
+Its lines come from code or from a script, which is a YAML or JSON file. A script is a list of
+entries, or an object with that list under `replies` and options for all of them. An entry is a
+text, or an object with `reply`, `tool_calls`, `fail`, `delay_seconds` and `when`. An entry with
+`when` is used each time the newest message contains these words.
 """
 
 import json
@@ -42,7 +43,7 @@ _DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply:
-    """A reply with a delay. With an `error`, it breaks off after its text."""
+    """A reply that comes after a delay. If it has an `error`, the call fails after the text."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -51,11 +52,11 @@ class ScriptedReply:
 
 
 Line = str | ChatReply | Exception | ScriptedReply
-"""A text, a complete reply, an error to fail with, or a reply with options."""
+"""A text, a complete reply, an error to fail with, or a reply with a delay."""
 
 
 class ScriptedModel:
-    """A model for tests and demos that answers with given lines, in order.
+    """A model for tests and demos that answers with the given lines, in order.
 
     The script may also be a callable that makes a line from a request. `requests` collects every
     request. A listener hears `piece_characters` of a reply every `piece_seconds`. Delays need a
@@ -97,15 +98,15 @@ class ScriptedModel:
         """Return the next line of the script, after its delay."""
         self.requests.append(request)
         line = maybeDeferred(self._line, request)
-        return line.addCallback(self._heard, request, listener)
+        return line.addCallback(self._play_reply, request, listener)
 
     def close(self) -> None:
         self.closed = True
 
-    def _heard(
+    def _play_reply(
         self, line: Line, request: ChatRequest, listener: Listener | None
     ) -> Deferred[ChatReply]:
-        """Return the reply after its delay and after the pieces for the listener."""
+        """Wait for the delay, send the fragments to the listener, and return the reply."""
         reply = line if isinstance(line, ScriptedReply) else _plainly(line)
         seconds = self._delay_seconds if reply.delay_seconds is None else reply.delay_seconds
         coming = self._after(seconds)
@@ -129,14 +130,14 @@ class ScriptedModel:
 
 
 Failing = Literal["timeout", "unavailable", "refused", "rubbish"]
-"""The kinds of failures, by the names of the errors."""
+"""The kinds of failure that a script can name, with their errors."""
 
 _Seconds = Annotated[float, Field(ge=0, le=3600, strict=False)]
 _KIND: Final = "script"
 
 
 class _Written(BaseModel):
-    """A base for objects in a script's file."""
+    """The base class of all objects in a script file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
@@ -149,9 +150,10 @@ class ScriptedCall(_Written):
 
 
 class ScriptEntry(_Written):
-    """One entry of a script. With `when` it is used every time, without it once, in order.
+    """One entry of a script.
 
-    If it fails, its text is said first, and then the call breaks off.
+    An entry with `when` may be used many times; one without is used once, in its order. If it has
+    `fail`, its text is sent first and then the call fails.
     """
 
     when: Annotated[str, Field(min_length=1)] | None = None
@@ -173,9 +175,9 @@ class ScriptEntry(_Written):
 
 
 class Script(_Written):
-    """A script, and how a listener hears it.
+    """A script, and the speed with which a listener gets its replies.
 
-    With `repeat`, the replies in order start again after the last one.
+    With `repeat`, the replies that are used in order start again after the last one.
     """
 
     replies: Annotated[list[ScriptEntry], Field(min_length=1)]
@@ -186,12 +188,12 @@ class Script(_Written):
 
     @property
     def in_order(self) -> list[ScriptEntry]:
-        """The entries that are used one after another."""
+        """The entries without `when`, which are used one after another."""
         return [entry for entry in self.replies if not entry.when]
 
     @property
     def on_cue(self) -> list[tuple[str, ScriptEntry]]:
-        """The other entries, each with its cue."""
+        """The entries with `when`, each with the words to look for."""
         return [(entry.when, entry) for entry in self.replies if entry.when]
 
 
@@ -199,7 +201,7 @@ def read_script(path: Path) -> Script:
     """Return the script in a file.
 
     Raises:
-        FormatError: it is not valid; the message says what and where.
+        FormatError: the script is not valid; the message names the place and the problem.
     """
     values = read_document(path, kind=_KIND)
     try:
@@ -209,7 +211,7 @@ def read_script(path: Path) -> Script:
 
 
 def _in_words(error: ValidationError) -> str:
-    """Return the first problem, with its place counted from 1."""
+    """Return the first problem of a script. Its place is counted from 1."""
     one = error.errors(include_url=False, include_input=False)[0]
     steps = [f"{step + 1}" if isinstance(step, int) else str(step) for step in one["loc"]]
     if not steps:
@@ -221,7 +223,7 @@ def _in_words(error: ValidationError) -> str:
 
 
 def _known(place: Sequence[int | str]) -> str:
-    """Return the names that are allowed at the place of a wrong one."""
+    """Return the names that are allowed where the script has an unknown name."""
     inside: type[BaseModel] = Script
     if "tool_calls" in place:
         inside = ScriptedCall
@@ -238,7 +240,7 @@ class ScriptEndedError(AssertionError):
 def scripted_from(
     script: str | Path, *, name: str = "scripted", clock: Clock | None = None
 ) -> ScriptedModel:
-    """Return the model of a script.
+    """Return a model that answers with a script.
 
     A script is a `.yaml` or `.json` file, or lines or a function at a dotted path. Delays use the
     `clock`, or else the reactor.
@@ -247,7 +249,9 @@ def scripted_from(
         EndpointError: the script is not valid.
     """
     if Path(script).suffix.lower() not in FILES:
-        return ScriptedModel(_at_dotted_path(str(script), name), name=name, clock=_timed(clock))
+        return ScriptedModel(
+            _at_dotted_path(str(script), name), name=name, clock=_clock_or_reactor(clock)
+        )
     try:
         read = read_script(Path(script))
     except FormatError as error:
@@ -258,14 +262,14 @@ def scripted_from(
         delay_seconds=read.delay_seconds,
         piece_characters=read.piece_characters,
         piece_seconds=read.piece_seconds,
-        clock=_timed(clock),
+        clock=_clock_or_reactor(clock),
     )
 
 
 class _Cued:
-    """The lines of a script from a file.
+    """The lines of a script file.
 
-    The first line whose cue matches is used, or else the next in order.
+    The first entry whose `when` matches is used, else the next entry in order.
     """
 
     def __init__(self, script: Script, name: str) -> None:
@@ -284,7 +288,7 @@ class _Cued:
         if entries and self._repeats:
             place %= len(entries)
         if place >= len(entries):
-            return _ended(self._name, request)
+            return _script_ended(self._name, request)
         self._said += 1
         return self._line(entries[place])
 
@@ -303,17 +307,20 @@ class _Cued:
 
 
 def _newest_text(request: ChatRequest) -> str:
-    """Return the newest text of a player or a tool. Instructions never match a cue."""
+    """Return the newest text of a player or a tool.
+
+    Other messages are instructions, which must not match a `when`.
+    """
     heard = (one.content for one in reversed(request.messages) if one.role in ("user", "tool"))
     return next(heard, "").casefold()
 
 
 def _in_order(name: str, script: Iterable[Line]) -> Callable[[ChatRequest], Line]:
     lines = iter((script,) if isinstance(script, str) else tuple(script))
-    return lambda request: next(lines, _ended(name, request))
+    return lambda request: next(lines, _script_ended(name, request))
 
 
-def _ended(name: str, request: ChatRequest) -> ScriptEndedError:
+def _script_ended(name: str, request: ChatRequest) -> ScriptEndedError:
     return ScriptEndedError(f"model '{name}' has no line left for {request.question!r}")
 
 
@@ -330,8 +337,11 @@ def _at_dotted_path(path: str, name: str) -> Iterable[Line] | Callable[[ChatRequ
     return lines
 
 
-def _timed(clock: Clock | None) -> Clock:
-    """Return the clock or the reactor. It is imported late, because importing it installs it."""
+def _clock_or_reactor(clock: Clock | None) -> Clock:
+    """Return the given clock, or the reactor.
+
+    The reactor is imported late, because importing it installs it.
+    """
     if clock is not None:
         return clock
     from twisted.internet import reactor
@@ -364,7 +374,7 @@ def _reply(reply: ScriptedReply, request: ChatRequest) -> ChatReply:
 
 
 def _usage(request: ChatRequest, text: str) -> Usage:
-    """Return words as tokens, so that the same request always costs the same."""
+    """Return a usage that counts words as tokens, so that equal requests have equal costs."""
     said = sum(len(message.content.split()) for message in request.messages)
     return Usage(input_tokens=said, output_tokens=len(text.split()))
 

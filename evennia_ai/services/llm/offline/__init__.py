@@ -1,1 +1,4 @@
-"""A responder without a model: it classifies a line and quotes the character's texts."""
+"""A responder without a language model.
+
+It classifies a player's line and quotes the character's own texts.
+"""

@@ -1,9 +1,9 @@
-"""Classify a line that a player says to an NPC: its kind of question or small talk.
+"""Classify a line that a player says to an NPC: as a kind of question or of small talk.
 
-English only: a line without a common English word is FOREIGN. The kind of a line is the first in
-the table with a matching pattern, so small talk comes before questions, and specific questions
-before general ones. A pattern is applied to the line in lower case, without contractions, the name
-of the NPC, and polite phrases.
+English only: a line without a common English word is FOREIGN. The first row of the table with a
+matching pattern decides. Small talk comes before questions, and specific questions before general
+ones. The patterns see the line in lower case, without contractions, the name of the NPC and polite
+phrases.
 """
 
 import re
@@ -14,10 +14,10 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """The kind of a line."""
+    """What kind of line a player said."""
 
     CALL = "call"
-    """Only the name of the NPC."""
+    """The line is only the name of the NPC."""
     GREETING = "greeting"
     THANKS = "thanks"
     FAREWELL = "farewell"
@@ -32,10 +32,10 @@ class Kind(StrEnum):
     PRICE = "price"
     WHERE = "where"
     SINCE = "since"
-    """How long the NPC has been or done something."""
+    """A question how long the NPC has been or done something."""
     AMOUNT = "amount"
     HOUR = "hour"
-    """The current time."""
+    """A question for the current time."""
     WHEN = "when"
     WHY = "why"
     HOW = "how"
@@ -43,16 +43,16 @@ class Kind(StrEnum):
     MAY = "may"
     REQUEST = "request"
     OWN = "own"
-    """A yes-or-no question about the NPC."""
+    """A yes-or-no question about the NPC itself."""
     EXISTS = "exists"
-    """A question whether something exists or somebody does something."""
+    """A question whether something exists, or whether somebody does something."""
     YES_NO = "yes or no"
     WHAT = "what"
     STATEMENT = "statement"
     GESTURE = "gesture"
-    """An action between asterisks that neither asks nor greets."""
+    """An action between asterisks that is neither a question nor a greeting."""
     FOREIGN = "foreign"
-    """A line in another language than English."""
+    """A line in a language other than English."""
 
 
 _SHORT: Final[tuple[tuple[str, str], ...]] = (
@@ -215,7 +215,7 @@ COMMON_WORDS: Final = frozenset(
     while who whole whom whose why will with without would yes yet you your yours yourself
     """.split()  # noqa: SIM905 - two hundred quoted words would be two pages
 )
-"""Words that do not say what a question is about."""
+"""Words so common that they do not show what a question is about."""
 
 VAGUE_WORDS: Final = frozenset(
     """
@@ -226,7 +226,7 @@ VAGUE_WORDS: Final = frozenset(
     wish work working works world
     """.split()  # noqa: SIM905 - as above
 )
-"""Words that a question and its answer need not share."""
+"""Words that an answer may lack though the question has them."""
 
 _ENGLISH: Final = frozenset(
     """
@@ -239,15 +239,18 @@ _ENGLISH: Final = frozenset(
 _MAYBE_ENGLISH: Final = frozenset(
     "a all am an as at do i if in me no on so to was we".split()  # noqa: SIM905 - as above
 )
-"""Words that other languages have too. A line with half of such words counts as English."""
+"""Words that English shares with other languages.
+
+A line counts as English if at least half of its words are of this kind.
+"""
 _WORD: Final = re.compile(r"[^\W_]+")
 MOST_READ: Final = 500
-"""The most characters of a line that are read."""
+"""The most characters of a line that are classified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A line, its kind, and its words as the patterns get them."""
+    """A player's line with its kind, and with its words as the patterns see them."""
 
     text: str
     kind: Kind
@@ -255,10 +258,10 @@ class Asked:
 
 
 def classify_line(text: str, *, of: str) -> Asked:
-    """Return the classified line that was said to `of`, or done between asterisks."""
-    plain = _plain(text[:MOST_READ], of)
+    """Return the classified line that somebody said to `of`, or did between asterisks."""
+    plain = _plain_line(text[:MOST_READ], of)
     if text.startswith("*") and text.endswith("*"):
-        return _done(text, plain, of)
+        return _classify_pose(text, plain, of)
     return Asked(text=text, kind=_kind(plain, text), plain=plain)
 
 
@@ -266,8 +269,8 @@ _ASKS: Final = re.compile(r"asks (?:(?:for|if|whether) )?")
 _GREETS: Final = re.compile(r"(?:greets|waves|bows|salutes|curtsies|tips|beckons)\b")
 
 
-def _done(text: str, plain: str, name: str) -> Asked:
-    """Classify a pose: an indirect question, a greeting, or only a gesture."""
+def _classify_pose(text: str, plain: str, name: str) -> Asked:
+    """Classify a pose as an indirect question, a greeting or a mere gesture."""
     without = re.sub(rf"\b{re.escape(name.casefold())}\b\W*", "", plain) if name else plain
     asks = _ASKS.match(without)
     if asks:
@@ -298,8 +301,8 @@ def _is_small_talk(plain: str) -> bool:
     return any(pattern.match(plain) for _, pattern in _PATTERNS[:3])
 
 
-def _plain(text: str, name: str) -> str:
-    """Return the line in lower case, without contractions, the name, politeness and a greeting."""
+def _plain_line(text: str, name: str) -> str:
+    """Return the line in lower case, without contractions, names, polite phrases and a greeting."""
     plain = " ".join(text.casefold().split())
     for short, whole in _SHORT:
         plain = re.sub(short, whole, plain)
@@ -337,4 +340,7 @@ LINES: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.STATEMENT: ("Is that so?", "I see.", "If you say so."),
     Kind.WHAT: ("I could not tell you.", "That I do not know.", "I know nothing about that."),
 }
-"""Answers for a character whose texts say nothing about a question, by kind, in order of use."""
+"""Answers for a character whose texts do not answer the question.
+
+Each kind of question has its lines, in the order in which they are used.
+"""

@@ -1,8 +1,8 @@
-"""Turn sentences of a card about its character into the first person.
+"""Turn a card's sentences about its character into the first person.
 
 English only, and careful: a doubtful sentence gives None and is not said. A sentence is turned if
-it begins with the character's name or pronoun and a verb, or has them after an opening phrase. The
-pronoun is the most frequent one in the text.
+it begins with the character's name or pronoun and a verb, or has these after an opening phrase. The
+pronoun is the one that the description uses most.
 """
 
 import re
@@ -43,13 +43,13 @@ _OBJECT_NEXT: Final = re.compile(
 
 
 def pronoun_of(text: str) -> str:
-    """Return the pronoun in a description, "he" or "she"; "" if it has neither."""
+    """Return the character's pronoun in a description: "he", "she", or "" if there is neither."""
     found = Counter(one.casefold() for one in _PRONOUN.findall(text))
     return max(found, key=lambda word: (found[word], word)) if found else ""
 
 
 def first_person(sentence: str, *, name: str, pronoun: str) -> str | None:
-    """Return the sentence as the character says it; None if that is doubtful.
+    """Return a sentence as the character would say it, or None if that is doubtful.
 
     A sentence that is not about the character is returned unchanged.
     """
@@ -57,25 +57,26 @@ def first_person(sentence: str, *, name: str, pronoun: str) -> str | None:
     either = rf"[{pronoun[:1].upper()}{pronoun[:1]}]{pronoun[1:]}"
     subject = rf"(?:{called}|{either})" if pronoun else f"(?:{called})"
     subjects = re.compile(rf"{_BEFORE}{subject}\s+(?P<adverb>{_BETWEEN})(?P<verb>[a-z'’]+)")
-    turned = subjects.sub(_turned, sentence)
+    turned = subjects.sub(_turn_match, sentence)
     if turned != sentence:
         turned = _AUXILIARY.sub(lambda found: _IRREGULAR[found[0]], turned)
-        if _ANOTHER_VERB.search(turned):  # doubtful: a verb of the character, or a noun
+        # The word may be a verb of the character or a noun, so the sentence is doubtful.
+        if _ANOTHER_VERB.search(turned):
             return None
     if pronoun and turned != sentence:
-        turned = _of_mine(turned, pronoun)
+        turned = _own_possessives(turned, pronoun)
     left = [called, *([rf"{pronoun}\b"] if pronoun and turned != sentence else [])]
     is_left = any(re.search(rf"\b{one}", turned, re.I if one != called else 0) for one in left)
     return None if is_left else turned[:1].upper() + turned[1:]
 
 
-def _turned(found: re.Match[str]) -> str:
-    verb = _base(found["verb"])
+def _turn_match(found: re.Match[str]) -> str:
+    verb = _first_person_verb(found["verb"])
     return f"{found['before']}I {found['adverb']}{verb}"
 
 
-def _base(verb: str) -> str:
-    """Return a verb of the third person in the first person. Past forms are the same in both."""
+def _first_person_verb(verb: str) -> str:
+    """Return the first person of a verb in the third person. Past forms are the same in both."""
     if verb.casefold() in _IRREGULAR:
         return _IRREGULAR[verb.casefold()]
     if verb.endswith("ss") or not verb.endswith("s") or verb in _NO_VERBS:
@@ -87,8 +88,8 @@ def _base(verb: str) -> str:
     return verb[:-1]
 
 
-def _of_mine(text: str, pronoun: str) -> str:
-    """Return the text with the character's possessives in the first person."""
+def _own_possessives(text: str, pronoun: str) -> str:
+    """Return the text with "his", "him" and "her" replaced by "my" and "me"."""
     if pronoun == "he":
         text = re.sub(r"\bhis\b", "my", text)
         text = re.sub(r"\bHis\b", "My", text)

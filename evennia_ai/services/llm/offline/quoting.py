@@ -1,8 +1,8 @@
-"""Quote the sentences of a character's texts that answer a question, as the character says them.
+"""Quote sentences of the character's texts that answer a question, in the first person.
 
 A sentence answers if it has most of the words that the question is about, in any form, and the
-right kind of fact: a price for a price question, a place for a place, a time for a time. If the
-author gave a text a key that is in the question, the text need not share its words.
+right kind of fact: a price for a question about a price, a place for one about a place. If the
+author gave a text a key that is in the question, the text need not share words with it.
 """
 
 import re
@@ -19,9 +19,9 @@ from evennia_ai.services.llm.offline.first_person import first_person, pronoun_o
 
 ANSWER_CHARACTERS: Final = 300
 LOOKED_AT_CHARACTERS: Final = 20_000
-"""The most characters of all passages that are searched, because this runs on the game's thread."""
+"""The most characters of passages that are searched, because the search blocks the game."""
 MOST_HEARD: Final = 6
-"""How many of the newest messages are checked for what others said."""
+"""How many of the newest messages are searched for words that other people said."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CJK: Final = re.compile(f"[{script_ranges('kana', 'han', 'hangul')}]{{2,}}")
@@ -77,23 +77,26 @@ _OWN_SECRET: Final = re.compile(
     r"\b(?:secret\w*|hid(?:es?|den|ing)|conceal\w*|pretend\w*|unknown to|actually|in truth|lies)\b",
     re.IGNORECASE,
 )
-"""Words that mark sentences of a description as meant only for the model."""
+"""Words that mark a secret in a description. Only the model may know such a sentence."""
 _WANTED: Final[Mapping[Kind, float]] = {
     Kind.MAY: inf,
     Kind.REQUEST: inf,
     Kind.HOUR: inf,
     Kind.STATEMENT: 1.0,
 }
-"""The share of words that a text without a matching key needs. `inf`: only a key counts."""
+"""For some kinds of question: the share of the question's words that a text must have.
+
+Texts with a matching key are exempt. `inf`: only texts with a matching key count.
+"""
 _FOLLOWED: Final = frozenset({Kind.WHAT, Kind.WHO, Kind.WHY, Kind.STATEMENT})
-"""Kinds of question whose answer may include the next sentence."""
+"""Kinds of question after whose answer the next sentence may be said too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
     """A sentence of a passage as the character says it.
 
-    `place` is (index of the passage, index of the sentence).
+    `place` is the index of the passage and the index of the sentence in it.
     """
 
     text: str
@@ -103,10 +106,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """How well a sentence answers.
+    """How well one sentence answers a question.
 
-    `overlap` counts 2 for each word of the question in it, and 1 for each in another form.
-    `is_about` is True if the author gave its text a key that is in the question.
+    `overlap` counts 2 for each word that it shares with the question, and 1 for each word that it
+    has in another form. `is_about` is True if a key of the passage is in the question.
     """
 
     sentence: Sentence
@@ -115,7 +118,7 @@ class Fit:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The sort key. The best answer has the lowest."""
+        """The sort key: the best answer has the lowest rank."""
         passage = self.sentence.passage
         is_told = passage.kind == "description"
         worth = self.overlap + 2 * self.is_about
@@ -123,9 +126,10 @@ class Fit:
 
 
 class Subject:
-    """The words that a question is about. Stems match other forms of them.
+    """The words that a question is about.
 
-    `named` are words for things, such as "rope" in "what does rope cost".
+    Word stems match other forms of the words. `named` are the words for things, such as "rope" in
+    "what does rope cost".
     """
 
     def __init__(self, question: Asked, *, without: Iterable[str]) -> None:
@@ -137,7 +141,7 @@ class Subject:
         self._needed = frozenset(map(rough_stem, self.named or self.words))
 
     def overlap(self, text: str) -> int:
-        """Return 2 for each word that the text has, and 1 for each in another form."""
+        """Count 2 for each word of the question in the text, and 1 for each in another form."""
         words = set(words_of(text))
         same = self.words & words
         akin = self._stems & {rough_stem(word) for word in words - same} - set(
@@ -146,12 +150,12 @@ class Subject:
         return 2 * len(same) + len(akin)
 
     def is_news(self, evidence: re.Pattern[str], text: str) -> bool:
-        """True if the text has a fact of this kind that is not in the question."""
+        """True if the text has a fact of the wanted kind that is not already in the question."""
         found = (set(map(rough_stem, words_of(one[0]))) for one in evidence.finditer(text))
         return any(not stems <= self._stems for stems in found)
 
     def share(self, text: str) -> float:
-        """Return the share of the needed words that the text has, from 0 to 1."""
+        """Return which share of the question's words the text has, from 0 to 1."""
         if not self._needed:
             return 0.0
         return len(self._needed & set(map(rough_stem, words_of(text)))) / len(self._needed)
@@ -164,7 +168,7 @@ def _is_foreign(question: Asked) -> bool:
 def words_of(text: str) -> Iterator[str]:
     """Yield the words of a text in lower case.
 
-    CJK text has no spaces, so pairs of its characters are words.
+    Chinese and Japanese have no spaces, so each pair of characters counts as a word.
     """
     for word in _WORD.findall(text.casefold()):
         if _CJK.fullmatch(word):
@@ -174,8 +178,8 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def rough_stem(word: str) -> str:
-    """Return a rough stem that the forms of a word share, such as ferry, ferries; light, lights."""
-    if word.endswith("ss"):  # such as "cross"
+    """Return a stem that all forms of a word share: ferry and ferries, light and lights."""
+    if word.endswith("ss"):  # Words such as "cross" keep their last letter.
         return word
     for ending in ("ings", "ies", "ing", "es", "ed", "s", "y", "e"):
         if len(word) - len(ending) >= 3 and word.endswith(ending):
@@ -186,7 +190,7 @@ def rough_stem(word: str) -> str:
 def quote_answer(question: Asked, request: ChatRequest) -> str:
     """Return the sentences that answer the question; "" if none does.
 
-    Sentences that another person has just said are left out.
+    Sentences that another person in the room has just said are left out.
     """
     subject = Subject(question, without=(request.speaker,))
     heard = _heard_of_others(request)
@@ -206,7 +210,7 @@ def quote_answer(question: Asked, request: ChatRequest) -> str:
 
 
 def _heard_of_others(request: ChatRequest) -> str:
-    """Return what other people present have said lately, with their names."""
+    """Return what other people in the room have said lately, with their names."""
     names = tuple(f"{name}:" for name in request.company)
     newest = request.messages[-MOST_HEARD:]
     said = [without_time_line(one.content) for one in newest if one.role == "user"]
@@ -219,7 +223,7 @@ def _tells_since(sentence: Sentence) -> bool:
 
 
 def _fit(sentence: Sentence, question: Asked, subject: Subject, *, is_about: bool) -> Fit | None:
-    """Return how well a sentence answers, or None if it does not."""
+    """Return how well a sentence answers the question, or None if it does not answer it."""
     text = sentence.text
     overlap = subject.overlap(text)
     evidence = _NAMES if question.kind is Kind.WHO else _EVIDENCE.get(question.kind)
@@ -241,12 +245,15 @@ def _fit(sentence: Sentence, question: Asked, subject: Subject, *, is_about: boo
 
 
 _DOES: Final = re.compile(r"(?:who|whose)\b(?! (?:is|are|was|were)\b)|how (?:did|do|does)\b")
-"""Questions who does something, or how. A text that is only about the thing is no answer."""
+"""Questions that ask who does something, or how.
+
+A text that is merely about the thing does not answer them.
+"""
 _OF_PRICES: Final = VAGUE_WORDS | {"charge", "fare", "fee", "fees", "fares", "pay"}
 
 
 def _is_about(passage: Passage, question: Asked, subject: Subject) -> bool:
-    """True if the question has a key that the passage's author gave it.
+    """True if the question contains a key that the author gave the passage.
 
     If the question names a thing, a vague key such as "cost" does not count.
     """
@@ -259,7 +266,10 @@ def _is_about(passage: Passage, question: Asked, subject: Subject) -> bool:
 def _seconding(
     best: Fit, others: Sequence[Fit], told: Sequence[Sentence], kind: Kind
 ) -> list[Sentence]:
-    """Return the sentence to say after the best one: the next, or another that fits as well."""
+    """Return the sentence to say after the best one, in a list, or an empty list.
+
+    It is the next sentence of the same text, or another one that fits nearly as well.
+    """
     passage, at = best.sentence.place
     behind = next((one for one in told if one.place == (passage, at + 1)), None)
     if kind in _FOLLOWED and best.is_about and behind is not None:
@@ -277,7 +287,7 @@ def _has_room(one: Sentence, other: Sentence) -> bool:
 
 
 def join_sentences(said: Iterable[Sentence]) -> str:
-    """Return the sentences in the order of their texts, cut at a word if they are too long."""
+    """Return the sentences in the order of the passages, cut at a word if they are too long."""
     text = " ".join(s.text for s in sorted(said, key=lambda s: s.place))
     if len(text) <= ANSWER_CHARACTERS:
         return text
@@ -285,7 +295,7 @@ def join_sentences(said: Iterable[Sentence]) -> str:
 
 
 def sayable_sentences(request: ChatRequest) -> Iterator[Sentence]:
-    """Yield the sentences of lore and description that can be said in the first person."""
+    """Yield the sentences of lore and description that the character can say."""
     left, name = LOOKED_AT_CHARACTERS, request.speaker
     described = "\n".join(one.text for one in request.passages if one.kind == "description")
     pronoun = pronoun_of(described)
@@ -323,7 +333,7 @@ def _plain_line(line: str, speaker: str) -> str:
 
 
 def _unbracketed(text: str) -> str:
-    """Return the text without brackets around all of it, at most two pairs."""
+    """Return the text without brackets that enclose all of it, at most two pairs."""
     text = text.strip()
     for _ in range(2):
         if len(text) > 1 and _BRACKETS.get(text[0]) == text[-1]:

@@ -1,8 +1,8 @@
-"""Answers without a language model: small talk, and quotations of the character's own texts.
+"""Answer without a language model: with small talk and quotations of the character's own texts.
 
 It lets people try a game that has no model. It says only words of the card and the lore, or polite
-phrases. It invents nothing and reports itself as offline. Its answer depends only on the request,
-so a replay gives the same answer.
+phrases, and it reports itself as offline. Its answer depends only on the request, so a replay gives
+the same answer.
 """
 
 import re
@@ -26,9 +26,9 @@ from evennia_ai.services.llm.offline.quoting import (
 )
 
 SHRUG: Final = "*shrugs*"
-"""Replaces the fallback line every second time. A gesture belongs to no language."""
+"""Said instead of the fallback line every second time. A gesture needs no language."""
 _ALIKE: Final = 0.6
-"""The share of words, from 0 to 1, from which on two questions count as the same."""
+"""From this share of common words on, two questions count as the same. From 0 to 1."""
 
 _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]+)[\"”“»]")
 _AGE: Final = re.compile(
@@ -39,8 +39,7 @@ _AGE: Final = re.compile(
 class OfflineResponder:
     """A `ChatModel` that answers at once, from the request only.
 
-    If it has no answer to a line in an unknown language, it says `fallback`, and every second time
-    it shrugs.
+    To a line in an unknown language it says `fallback`, and every second time it shrugs.
     """
 
     offline: Final = True
@@ -56,18 +55,19 @@ class OfflineResponder:
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """Return the answer, which is complete at once. The listener is not used."""
+        """Return the complete answer at once. The listener is not called."""
         found = answer_offline(request)
-        text = found or self._instead(request)
+        text = found or self._fallback_or_shrug(request)
         return succeed(ChatReply(text=text, model=self._name, offline=True, is_fallback=not found))
 
     def close(self) -> None:
-        """Do nothing: there are no connections."""
+        """Do nothing, because the responder has no connections."""
 
-    def _instead(self, request: ChatRequest) -> str:
+    def _fallback_or_shrug(self, request: ChatRequest) -> str:
         """Return the fallback line, or a shrug every second time.
 
-        Requests do not contain fallback lines, so the lines since the last reply are counted.
+        The request does not show earlier fallback lines. So the player's lines since the NPC's last
+        reply are counted instead.
         """
         names = tuple(f"{name}:" for name in (request.asker, *request.company))
         since = takewhile(lambda one: one.role != "assistant", reversed(request.messages))
@@ -77,40 +77,43 @@ class OfflineResponder:
 
 
 def answer_offline(request: ChatRequest) -> str:
-    """Return the answer to the request's question; "" if it is in an unknown language."""
+    """Return the answer to the question of a request, or "" if it is in an unknown language."""
     question = classify_line(request.question, of=request.speaker)
     own = _ANSWERS.get(question.kind)
     found = own(question, request) if own else ""
     found = found or _example(question, request) or quote_answer(question, request)
-    return found or _line(LINES.get(question.kind, ()), request)
+    return found or _least_recent_line(LINES.get(question.kind, ()), request)
 
 
-def _said(request: ChatRequest) -> str:
+def _own_words(request: ChatRequest) -> str:
     return "\n".join(m.content for m in request.messages if m.role == "assistant")
 
 
-def _line(lines: Sequence[str], request: ChatRequest) -> str:
-    """Return the line that was not said for the longest time; "" if there are none."""
-    said = _said(request)
+def _least_recent_line(lines: Sequence[str], request: ChatRequest) -> str:
+    """Return the line that the NPC has not said for the longest time, or "" if `lines` is empty."""
+    said = _own_words(request)
     return min(lines, key=said.rfind, default="")
 
 
 def _first_unsaid(texts: Iterator[str], request: ChatRequest) -> str:
-    said = _said(request)
+    said = _own_words(request)
     return next((text for text in texts if text and text not in said), "")
 
 
-# Small talk
+# Answers to small talk and simple questions
 
 
 def _greeting(question: Asked, request: ChatRequest) -> str:
-    """Return an unsaid part of the card's greeting, or else the same greeting."""
-    spoken = (_quoted(p.text) for p in request.passages if p.kind == "greeting")
-    return _first_unsaid(spoken, request) or _back(question, request)
+    """Return a part of the card's greeting that was not said yet.
+
+    If there is none, return the greeting of the player's line.
+    """
+    spoken = (_quoted_speech(p.text) for p in request.passages if p.kind == "greeting")
+    return _first_unsaid(spoken, request) or _return_greeting(question, request)
 
 
-def _quoted(text: str) -> str:
-    """Return the speech in a greeting; "" if there is none or too much.
+def _quoted_speech(text: str) -> str:
+    """Return the speech in a greeting, or "" if there is none or it is too long.
 
     In `"Later," he says. "It turns."` the comma belongs to the narration, so it becomes a full
     stop.
@@ -123,8 +126,8 @@ def _quoted(text: str) -> str:
     return said if len(said) <= ANSWER_CHARACTERS else ""
 
 
-def _back(question: Asked, request: ChatRequest) -> str:
-    """Return the same greeting or farewell, with the speaker's name."""
+def _return_greeting(question: Asked, request: ChatRequest) -> str:
+    """Return the player's own greeting or farewell, with the player's name."""
     known = ("good morning", "good afternoon", "good evening", "good day", "good night")
     plain = question.plain
     is_farewell = question.kind is Kind.FAREWELL
@@ -134,13 +137,13 @@ def _back(question: Asked, request: ChatRequest) -> str:
 
 
 def _farewell(question: Asked, request: ChatRequest) -> str:
-    """Return the local farewell that the lore describes, or else the same farewell."""
+    """Return the farewell that the lore describes as usual here, or else the player's own."""
     customs = re.compile(r"\b(?:we|I|people|everybody) (?:here )?says?\b", re.IGNORECASE)
     bye = re.compile(r"\b(?:goodbye|good night|farewell)\b", re.IGNORECASE)
     told = (
         s.text for s in sayable_sentences(request) if customs.search(s.text) and bye.search(s.text)
     )
-    return _first_unsaid(told, request) or _back(question, request)
+    return _first_unsaid(told, request) or _return_greeting(question, request)
 
 
 def _name(question: Asked, request: ChatRequest) -> str:
@@ -148,7 +151,7 @@ def _name(question: Asked, request: ChatRequest) -> str:
 
 
 def _whole_name(request: ChatRequest) -> str:
-    """Return the name in the full form with which the description begins."""
+    """Return the NPC's full name, if the description begins with it."""
     name = request.speaker
     for told in _description(request):
         found = re.match(rf"{re.escape(name)}(?: (?:of |the |von |van |de )?[A-Z][\w'’-]+)*", told)
@@ -156,15 +159,15 @@ def _whole_name(request: ChatRequest) -> str:
     return name
 
 
-def _self(question: Asked, request: ChatRequest) -> str:
-    """Return name and trade in one sentence if possible."""
-    name, trade = _name(question, request), _trade(question, request)
+def _answer_who(question: Asked, request: ChatRequest) -> str:
+    """Answer "who are you?": the name and the trade, in one sentence if possible."""
+    name, trade = _name(question, request), _answer_trade(question, request)
     role = re.match(r"I am ((?:the|an?) .+)", trade)
     return f"{name[:-1]}, {role[1]}" if role and name else f"{name} {trade}".strip()
 
 
-def _trade(question: Asked, request: ChatRequest) -> str:
-    """Return the start of the description, and what constant lore says that the NPC does."""
+def _answer_trade(question: Asked, request: ChatRequest) -> str:
+    """Answer "what do you do?" with the start of the description, or with constant lore."""
     role = _role(request)
     constant = (s for s in sayable_sentences(request) if s.passage.constant)
     does = next((s.text for s in constant if re.match(r"I (?!am\b)[a-z]+\b", s.text)), "")
@@ -175,7 +178,7 @@ def _trade(question: Asked, request: ChatRequest) -> str:
 
 
 def _role(request: ChatRequest) -> str:
-    """Return the first sentence of the description in the first person, without its details."""
+    """Return the first sentence of the description in the first person, up to its first comma."""
     pronoun = pronoun_of(" ".join(_description(request)))
     for told in _description(request):
         said = first_person(told, name=request.speaker, pronoun=pronoun)
@@ -202,8 +205,8 @@ def _asker(question: Asked, request: ChatRequest) -> str:
     return f"You are {request.asker}, as far as I know." if request.asker else ""
 
 
-def _place(question: Asked, request: ChatRequest) -> str:
-    """Return the name of the place, and a sentence of lore that defines it or its country."""
+def _answer_place(question: Asked, request: ChatRequest) -> str:
+    """Answer "where are we?": the name of the place, and a sentence of lore that defines it."""
     if not request.place:
         return ""
     here = re.sub(r"^(The|A|An)\b", lambda one: one[0].lower(), request.place)
@@ -235,20 +238,20 @@ _ANSWERS: Final[Mapping[Kind, Callable[[Asked, ChatRequest], str]]] = {
     Kind.GREETING: _greeting,
     Kind.FAREWELL: _farewell,
     Kind.NAME: _name,
-    Kind.SELF: _self,
-    Kind.TRADE: _trade,
+    Kind.SELF: _answer_who,
+    Kind.TRADE: _answer_trade,
     Kind.AGE: _age,
     Kind.ASKER: _asker,
-    Kind.PLACE: _place,
+    Kind.PLACE: _answer_place,
     Kind.COMPANY: _company,
 }
 
 
-# Examples
+# Answers from the card's example dialogues
 
 
 def _example(question: Asked, request: ChatRequest) -> str:
-    """Return the character's answer to a similar question in the card's examples."""
+    """Return the character's answer to a similar question in the card's example dialogues."""
     best, said = 0.0, ""
     for line, reply in _exchanges(request):
         alike = _alikeness(question, line, request)
@@ -258,7 +261,7 @@ def _example(question: Asked, request: ChatRequest) -> str:
 
 
 def _exchanges(request: ChatRequest) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a line to the character and its answer, from the examples."""
+    """Yield each line of the example dialogues that is said to the character, with its answer."""
     for passage in request.passages:
         if passage.kind != "examples":
             continue
@@ -276,7 +279,7 @@ def _exchanges(request: ChatRequest) -> Iterator[tuple[str, str]]:
 
 
 def _alikeness(question: Asked, line: str, request: ChatRequest) -> float:
-    """Return how similar a question is to one of an example; 1.0 if both are about the same."""
+    """Return how similar a question is to one of an example: 1.0 if the words are the same."""
     subject = Subject(question, without=(request.speaker,)).words
     best = 0.0
     for part in re.split(r"(?<=[.!?])\s+", line):

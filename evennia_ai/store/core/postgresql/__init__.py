@@ -1,1 +1,1 @@
-"""An ENGINE for `DATABASES`: Django's PostgreSQL backend, which reconnects in any thread."""
+"""A database engine for Django's setting `DATABASES`: PostgreSQL with automatic reconnection."""

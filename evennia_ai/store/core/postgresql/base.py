@@ -1,10 +1,10 @@
 """A PostgreSQL connection that is opened again after the server closed it.
 
 Django checks whether a connection is alive when a web request begins or ends. The game's own
-threads have no requests: after a restart of PostgreSQL, all their statements would fail for ever.
-So this backend checks before each statement and transaction, without a query: a closed connection
-has data to read. Inside a transaction it does not check, because the transaction is lost and the
-caller must get the error.
+threads have no web requests, so after a restart of PostgreSQL all their statements would fail for
+ever. This backend therefore checks before each statement and transaction. The check needs no query:
+a closed connection has data to read. Inside a transaction there is no check, because the
+transaction is lost and the caller must get the error.
 """
 
 import select
@@ -18,7 +18,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A connection of one thread to PostgreSQL."""
 
     def ensure_connection(self) -> None:
-        """Open a connection if there is none or if the server closed it."""
+        """Open a connection if there is none, or if the server has closed it."""
         known = self.connection
         if known is not None and not self.in_atomic_block and _is_gone(known):
             self.close()
@@ -26,7 +26,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _is_gone(connection: Any) -> bool:
-    """True if the server closed the connection. Takes some microseconds."""
+    """True if the server has closed the connection. This takes some microseconds."""
     while not connection.closed and _has_news(connection.fileno()):
         try:
             connection.pgconn.consume_input()

@@ -1,8 +1,7 @@
-"""A cursor that reads rows in PostgreSQL's binary format, for queries that read many bytes.
+"""A cursor that reads rows in PostgreSQL's binary format, for queries that return many bytes.
 
-Django writes values into the text of a query, and the answer to such a query is text too: bytes
-come as digits, at twice the length. Here the values are sent separately and the answer is binary.
-The module needs psycopg, so import it only where a PostgreSQL connection exists.
+Django's cursor gets rows as text, in which bytes have twice their length. This cursor gets them in
+binary. The module needs psycopg, so import it only where a PostgreSQL connection exists.
 """
 
 from typing import Any
@@ -12,7 +11,7 @@ from psycopg.pq import Format
 
 
 def binary_cursor(connection: Any) -> Any:
-    """Return a cursor like Django's with binary results, for a PostgreSQL connection of Django."""
+    """Return a cursor that is used like Django's and reads rows in binary format."""
     connection.ensure_connection()
     made = Cursor(connection.connection)
     made.format = Format.BINARY

@@ -1,24 +1,24 @@
-"""Checks of a PostgreSQL database before a game writes to it."""
+"""Check a PostgreSQL database before a game writes to it."""
 
 from typing import Any, Final, NamedTuple
 
 from django.db import DatabaseError
 
 OLDEST: Final = 15
-"""The oldest version on which the tests run."""
+"""The oldest version of PostgreSQL with which the tests run."""
 
 
 class DatabaseProblem(NamedTuple):
-    """A reason why a game cannot use a database, and what to do."""
+    """A reason why a game cannot use a database, and what an admin can do."""
 
     message: str
     hint: str
 
 
 def problem_of(connection: Any) -> DatabaseProblem | None:
-    """Return the first problem of a connection's database.
+    """Return the first problem of a connection's database, or None.
 
-    None if there is no problem, and on other engines.
+    For databases other than PostgreSQL, always return None.
     """
     if connection.vendor != "postgresql":
         return None
@@ -34,9 +34,9 @@ def problem_of(connection: Any) -> DatabaseProblem | None:
             encoding, may_create = cursor.fetchone()
     except DatabaseError as error:
         return DatabaseProblem(
-            f"DATABASES: PostgreSQL cannot be asked: {' '.join(str(error).split())}",
-            "Start it, or correct host, port, name, user and password; `pg_lsclusters` lists those"
-            " of Debian. docs/run/deploying.md of evennia_ai explains how to make one.",
+            f"DATABASES: PostgreSQL cannot be reached: {' '.join(str(error).split())}",
+            "Start it, or correct host, port, name, user and password; `pg_lsclusters` lists the"
+            " servers on Debian. docs/run/deploying.md of evennia_ai explains how to set it up.",
         )
     if version < OLDEST:
         return DatabaseProblem(
@@ -47,11 +47,11 @@ def problem_of(connection: Any) -> DatabaseProblem | None:
         return DatabaseProblem(
             f"DATABASES: the database {name} is encoded as {encoding}, which cannot hold what"
             " players say.",
-            "Make another: createdb -E UTF8 -T template0 NAME",
+            "Create another database: createdb -E UTF8 -T template0 NAME",
         )
     if not may_create:
         return DatabaseProblem(
-            f"DATABASES: the user may make no tables in the database {name}.",
+            f"DATABASES: the user may not create tables in the database {name}.",
             "Let the user own the database: ALTER DATABASE name OWNER TO user",
         )
     return None

@@ -1,6 +1,6 @@
-"""Floods: what a server that means harm may send, each beyond one of the bounds on replies.
+"""Floods that a malicious server may send, each beyond one of the limits on replies.
 
-Each is made when it is sent: together they are tens of megabytes.
+Each is made only when it is sent, because together they have tens of megabytes.
 """
 
 import json
@@ -12,22 +12,25 @@ from tests.services.llm.clients.stub_server import Behaviour, delta, event, send
 
 MANY: Final = 300_000
 DRIPS: Final = "100000 chunks"
-"""Why a stream in small chunks ends; on a busy machine its time limit may come first."""
+"""The possible errors for a stream in small chunks.
+
+On a busy machine its time limit may come first.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flood:
-    """One of them: how it is sent, whether as a stream, and why it is no reply."""
+    """A flood: how it is sent, whether as a stream, and why it is refused."""
 
     sent: Callable[[], Behaviour]
     reason: str
     heard: bool = False
     looked_at: int = 1
-    """How many bodies and events are read as JSON, at most, before it is refused."""
+    """The most bodies and events that may be read as JSON before the flood is refused."""
 
 
 def in_chunks(body: bytes, *, of: int, content_type: str = "text/event-stream") -> Behaviour:
-    """Send a body in HTTP chunks of so many bytes."""
+    """Send a body in HTTP chunks of a given size."""
 
     def behave(handler: Any) -> None:
         handler.protocol_version = "HTTP/1.1"
@@ -47,12 +50,12 @@ def whole(**message: Any) -> Behaviour:
 
 
 def calls(count: int) -> bytes:
-    """An event with so many empty calls of tools."""
+    """Return an event with a number of empty tool calls."""
     return event(delta(tool_calls=[{}] * count))
 
 
 def block_start(index: int) -> bytes:
-    """The start of a call of a tool, as Anthropic streams it."""
+    """Return the start of a tool call as Anthropic streams it."""
     block = {"type": "tool_use", "name": "look"}
     return event({"type": "content_block_start", "index": index, "content_block": block})
 

@@ -1,7 +1,7 @@
 """An OpenAI-compatible server on loopback that behaves as badly as a test wants.
 
-A behaviour is what the server does with one request; those given are used in order, the last one
-for all further requests.
+A behaviour says what the server does with one request. The given behaviours are used in order; the
+last one is used for all further requests.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any, Self
 from tests.services.net.handover import PATIENCE_SECONDS
 
 CHATS = ("/chat/completions", "/messages", "/embeddings")
-"""The paths that it knows."""
+"""The paths that the server knows."""
 
 Behaviour = Callable[["_Handler"], None]
 
@@ -32,10 +32,10 @@ class Seen:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 512  # many ask at once, none may wait for a place in the queue
+    request_queue_size = 512  # The queue is long, because many clients ask at the same time.
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Silence: a client that goes away is what the tests are about."""
+        """Log nothing, because clients that disconnect are what the tests are about."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -54,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if not self.path.endswith(CHATS):  # somebody asks what server this is
+        if not self.path.endswith(CHATS):  # Answer a question about the kind of server.
             self.reply(b"404 page not found", status=404)
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def begin(self, content_type: str = "text/event-stream") -> None:
-        """Send headers for a body whose end is the connection's."""
+        """Send headers for a body that ends when the connection closes."""
         self.send_response(200)
         self.send_header("Content-Type", content_type)
         self.end_headers()
@@ -89,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def is_left(self, within_seconds: float) -> bool:
-        """Whether the client closes the connection before the time is over."""
+        """True if the client closes the connection before the time is over."""
         self.connection.settimeout(within_seconds)
         try:
             return not self.connection.recv(1)
@@ -99,11 +99,11 @@ class _Handler(BaseHTTPRequestHandler):
             return True
 
     def log_message(self, *args: Any) -> None:
-        """Silence."""
+        """Log nothing."""
 
 
 class StubServer:
-    """The server, listening from the start; `requests` holds what arrived."""
+    """A server that listens from the start. `requests` has what arrived."""
 
     def __init__(self) -> None:
         self.requests: list[Seen] = []
@@ -138,7 +138,7 @@ class StubServer:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Meanwhile nobody listens: connections are refused."""
+        """Refuse connections inside a block, as if no server were running."""
         port = self._server.server_port
         self._stop_listening()
         yield
@@ -160,7 +160,7 @@ class StubServer:
 
 
 def completion(text: Any = "Hello.", **more: Any) -> dict[str, Any]:
-    """A faultless answer; `more` replaces or adds fields of it."""
+    """Return a faultless answer. `more` replaces or adds fields."""
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"id": "1", "object": "chat.completion", "model": "tiny", "choices": [choice], **more}
@@ -171,7 +171,7 @@ def answers(text: Any = "Hello.", **more: Any) -> Behaviour:
 
 
 def calls(name: str, arguments: str) -> Behaviour:
-    """Answer with a call of a tool."""
+    """Answer with a tool call."""
     call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     return sends(json.dumps({"choices": [{"message": message}]}).encode())
@@ -215,7 +215,7 @@ def event(data: dict[str, Any] | str) -> bytes:
 
 
 def delta(text: Any = None, *, finish: str | None = None, **more: Any) -> dict[str, Any]:
-    """One piece of a stream."""
+    """Return one fragment of a stream."""
     said = {} if text is None else {"content": text}
     choice = {"index": 0, "delta": {**said, **more}, "finish_reason": finish}
     return {"id": "1", "object": "chat.completion.chunk", "model": "tiny", "choices": [choice]}
@@ -225,7 +225,7 @@ USAGE = {"prompt_tokens": 12, "completion_tokens": 3, "prompt_tokens_details": {
 
 
 def streamed(*texts: str) -> list[bytes]:
-    """The events of a faultless stream."""
+    """Return the events of a faultless stream."""
     ended = [delta(finish="stop"), {"choices": [], "model": "tiny", "usage": USAGE}, "[DONE]"]
     return [event(piece) for piece in [*(delta(text) for text in texts), *ended]]
 
@@ -243,7 +243,7 @@ def streams(*events: bytes, pause: float = 0.0) -> Behaviour:
 
 
 def streams_and_stalls(*events: bytes) -> Behaviour:
-    """Send events, then nothing more; `left` is set when the client closes the connection."""
+    """Send events and then nothing. `left` is set when the client closes the connection."""
 
     def behave(handler: _Handler) -> None:
         handler.begin()
@@ -268,28 +268,28 @@ def drips(data: bytes, *, pause: float, content_type: str = "application/json") 
 
 
 def stalls_until_left(handler: _Handler) -> None:
-    """Say nothing; `left` is set when the client closes the connection."""
+    """Send nothing. `left` is set when the client closes the connection."""
     if handler.is_left(within_seconds=10):
         handler.stub.left.set()
 
 
 def stalls(handler: _Handler) -> None:
-    """Accept the request and say nothing."""
+    """Accept the request and send nothing."""
     handler.stub.released.wait(10)
 
 
 def stalls_in_the_body(handler: _Handler) -> None:
-    """Begin an answer and never go on."""
+    """Begin an answer and never continue."""
     handler.reply(b'{"choices": [', length=1000)
     handler.wfile.flush()
     handler.is_left(within_seconds=10)
 
 
 def closes_early(handler: _Handler) -> None:
-    """Promise more than is sent."""
+    """Announce more bytes than are sent."""
     handler.reply(b'{"choices": [', length=1000)
 
 
 def hangs_up(handler: _Handler) -> None:
-    """Close the connection without a word."""
+    """Close the connection without an answer."""
     handler.close_connection = True

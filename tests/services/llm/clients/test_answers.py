@@ -1,4 +1,4 @@
-"""Which answers are worth another attempt and when, and what an answer says of the prompt."""
+"""Test which failures are retried and when, and what an answer says about the prompt."""
 
 import json
 import time
@@ -28,20 +28,20 @@ def a_failure(status: int = 503, **headers: str) -> FailedRequest:
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
-def test_a_busy_or_broken_server_is_worth_another_attempt(status: int) -> None:
+def test_busy_or_broken_server_is_retried(status: int) -> None:
     failure = a_failure(status)
     assert isinstance(failure.error, ModelUnavailable)
     assert (failure.error.status, failure.again) == (status, True)
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413, 422])
-def test_a_refusal_is_not(status: int) -> None:
+def test_refusal_is_not_retried(status: int) -> None:
     failure = a_failure(status)
     assert isinstance(failure.error, ModelRefused)
     assert not failure.again
 
 
-def test_a_server_can_say_that_another_attempt_is_no_use() -> None:
+def test_server_can_forbid_a_retry() -> None:
     assert not a_failure(429, x_should_retry="false").again
 
 
@@ -59,28 +59,26 @@ def test_a_server_can_say_that_another_attempt_is_no_use() -> None:
         ({}, None),
     ],
 )
-def test_the_time_a_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_of_a_server_is_read(headers: dict[str, str], seconds: float | None) -> None:
     failure = a_failure(429, **headers)
     assert failure.after_seconds == seconds
     assert isinstance(failure.error, ModelUnavailable)
     assert failure.error.retry_in_seconds == seconds
 
 
-def test_a_date_to_come_is_so_many_seconds_away() -> None:
+def test_retry_after_date_becomes_seconds() -> None:
     after = a_failure(429, retry_after=formatdate(time.time() + 60, usegmt=True)).after_seconds
     assert after is not None
     assert 50 < after <= 61
 
 
 @pytest.mark.parametrize("date", ["Wed, 99 Foo 99999 99:99:99", "Fri, 31 Dec 99999 23:59:59 GMT"])
-def test_a_date_that_is_none_is_nothing(date: str) -> None:
+def test_retry_after_that_is_no_date_is_ignored(date: str) -> None:
     assert a_failure(429, retry_after=date).after_seconds is None
 
 
 @pytest.mark.parametrize(("characters", "names_it"), [(200, False), (20_000, True)])
-def test_nothing_in_answer_to_a_long_prompt_names_the_window(
-    characters: int, names_it: bool
-) -> None:
+def test_empty_reply_to_a_long_prompt_names_the_window(characters: int, names_it: bool) -> None:
     request = ChatRequest(
         messages=(ChatMessage(role="user", content="x" * characters),),
         model="m",
@@ -89,15 +87,15 @@ def test_nothing_in_answer_to_a_long_prompt_names_the_window(
     )
     body = b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}'
     with pytest.raises(ModelRubbish) as raised:
-        OpenAIReply(request, ENDPOINT).whole(body)
+        OpenAIReply(request, ENDPOINT).read_body(body)
     assert ("longer than the server's window" in str(raised.value)) is names_it
 
 
 @pytest.mark.parametrize("truncated", [True, False, None, "true"])
-def test_llama_cpp_says_that_it_cut_the_prompt(truncated: object) -> None:
+def test_cut_prompt_is_reported_by_llama_cpp(truncated: object) -> None:
     request = ChatRequest(messages=(), model="m", max_tokens=9, timeout_seconds=1.0)
     body = {"choices": [{"message": {"content": "Aye."}}], "truncated": truncated}
-    reply = OpenAIReply(request, ENDPOINT).whole(json.dumps(body).encode())
+    reply = OpenAIReply(request, ENDPOINT).read_body(json.dumps(body).encode())
     assert reply.prompt_cut is (truncated is True)
 
 
@@ -115,9 +113,9 @@ def test_llama_cpp_says_that_it_cut_the_prompt(truncated: object) -> None:
     ],
 )
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_a_server_of_the_other_protocol_is_told_with_its_client(
+def test_server_with_the_other_protocol_is_named_with_its_client(
     kind: type[ReplyReader], answer: dict[str, Any], client: str, is_streamed: bool
 ) -> None:
     reader, body = kind(a_request(), ENDPOINT), json.dumps(answer)
     with pytest.raises(ModelRubbish, match=f'client of the profile to "{client}"'):
-        reader.heard(body) if is_streamed else reader.whole(body.encode())
+        reader.read_event(body) if is_streamed else reader.read_body(body.encode())

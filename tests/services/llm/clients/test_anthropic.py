@@ -1,4 +1,4 @@
-"""The Messages API over HTTP: what goes out, what comes back, and every way it can fail."""
+"""Test the client for the Messages API over HTTP: requests, replies and failures."""
 
 import json
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def says(*content: dict[str, Any], **more: Any) -> Behaviour:
 
 
 def block(index: int, begun: dict[str, Any], *deltas: dict[str, Any]) -> list[bytes]:
-    """The events of one block of a stream."""
+    """Return the events of one block of a stream."""
     return [
         event({"type": "content_block_start", "index": index, "content_block": begun}),
         *(event({"type": "content_block_delta", "index": index, "delta": one}) for one in deltas),
@@ -93,7 +93,7 @@ def ending(stop: str = "end_turn") -> list[bytes]:
 
 @pytest.fixture
 def outcome(server: StubServer, claude: MakingClaude, reactor: Handover) -> Outcome:
-    """What a request to a server with the given behaviours comes to."""
+    """Return the outcome of a request to a server with the given behaviours."""
 
     def asked(
         *behaviours: Behaviour,
@@ -109,7 +109,7 @@ def outcome(server: StubServer, claude: MakingClaude, reactor: Handover) -> Outc
     return asked
 
 
-def test_a_request_goes_to_the_messages_api_with_the_key(
+def test_request_goes_to_the_messages_api_with_the_key(
     outcome: Outcome, server: StubServer
 ) -> None:
     sampling = Sampling(temperature=0.5, seed=7, extra={"top_k": 5, "messages": []})
@@ -128,7 +128,7 @@ def test_a_request_goes_to_the_messages_api_with_the_key(
     }
 
 
-def test_a_reply_counts_what_was_cached_as_input(outcome: Outcome) -> None:
+def test_usage_counts_cached_tokens_as_input(outcome: Outcome) -> None:
     assert outcome(says(a_text("The ferry "), a_text("is late."))) == ChatReply(
         text="The ferry is late.",
         model="claude-tiny",
@@ -137,7 +137,7 @@ def test_a_reply_counts_what_was_cached_as_input(outcome: Outcome) -> None:
     )
 
 
-def test_calls_come_with_their_input_as_json(outcome: Outcome) -> None:
+def test_tool_call_has_its_input_as_json(outcome: Outcome) -> None:
     calls = [a_use("look"), a_use("give", {"to": "Zoë"}, id="toolu_2")]
     reply = outcome(says(a_text("Here."), *calls, stop="tool_use"))
     assert (reply.text, reply.finish_reason) == ("Here.", "tool_calls")
@@ -147,13 +147,13 @@ def test_calls_come_with_their_input_as_json(outcome: Outcome) -> None:
     )
 
 
-def test_thinking_is_not_said(outcome: Outcome) -> None:
+def test_thinking_is_not_part_of_the_text(outcome: Outcome) -> None:
     thinking = {"type": "thinking", "thinking": "He lies.", "signature": "x"}
     assert outcome(says(thinking, a_text("Aye."))).text == "Aye."
     assert isinstance(outcome(says(thinking, stop="max_tokens")), ModelRubbish)
 
 
-def test_a_schema_is_a_tool_that_must_be_called_and_its_input_the_text(
+def test_schema_becomes_a_forced_tool_whose_input_is_the_text(
     outcome: Outcome, server: StubServer
 ) -> None:
     reply = outcome(says(a_use("act", {"say": "Aye."}), stop="tool_use"), schema=ACT)
@@ -173,7 +173,7 @@ def test_a_schema_is_a_tool_that_must_be_called_and_its_input_the_text(
         (None, "stop"),
     ],
 )
-def test_reasons_to_stop_are_told_in_the_words_of_all(
+def test_stop_reason_is_translated_to_the_common_words(
     outcome: Outcome, stop: str | None, finish: str
 ) -> None:
     assert outcome(says(a_text("Aye."), stop=stop)).finish_reason == finish
@@ -182,7 +182,7 @@ def test_reasons_to_stop_are_told_in_the_words_of_all(
 # Streams
 
 
-def test_a_stream_is_heard_in_order_and_then_comes_as_a_reply(
+def test_listener_hears_the_stream_in_order_before_the_reply(
     outcome: Outcome, server: StubServer
 ) -> None:
     thinking = block(0, {"type": "thinking"}, {"type": "thinking_delta", "thinking": "He lies."})
@@ -199,12 +199,12 @@ def test_a_stream_is_heard_in_order_and_then_comes_as_a_reply(
     assert server.requests[0].body["stream"] is True
 
 
-def test_a_stream_that_does_not_count_its_input_has_no_usage(outcome: Outcome) -> None:
+def test_stream_without_input_count_has_no_usage(outcome: Outcome) -> None:
     reply = outcome(streams(*text_block(0, "Aye."), *ending()), listener=lambda _: None)
     assert (reply.text, reply.usage) == ("Aye.", None)
 
 
-def test_calls_of_a_stream_are_put_together_and_not_heard(outcome: Outcome) -> None:
+def test_tool_calls_of_a_stream_are_complete_and_not_heard(outcome: Outcome) -> None:
     pieces: list[str] = []
     uses = use_block(0, "give", '{"to"', ': "Anna"}'), use_block(1, "look")
     behaviour = streams(BEGIN, *uses[0], *uses[1], *ending("tool_use"))
@@ -215,21 +215,21 @@ def test_calls_of_a_stream_are_put_together_and_not_heard(outcome: Outcome) -> N
     assert pieces == []
 
 
-def test_an_answer_to_a_schema_is_heard_as_it_will_be_read(outcome: Outcome) -> None:
+def test_listener_hears_the_same_schema_answer_that_is_returned(outcome: Outcome) -> None:
     pieces: list[str] = []
     behaviour = streams(BEGIN, *use_block(0, "act", '{"say":', '  "Aye."}'), *ending("tool_use"))
     reply = outcome(behaviour, listener=pieces.append, schema=ACT)
     assert reply.text == "".join(pieces) == '{"say":  "Aye."}'
 
 
-def test_a_stream_that_breaks_off_is_no_reply(outcome: Outcome) -> None:
+def test_stream_that_breaks_off_is_an_error(outcome: Outcome) -> None:
     half = use_block(0, "look", '{"at":')
     problem = outcome(streams(BEGIN, *half), listener=lambda _: None)
     assert isinstance(problem, ModelUnavailable)
     assert "broke off in the reply" in str(problem)
 
 
-def test_a_text_whose_stream_ends_cleanly_without_a_mark_is_a_reply(outcome: Outcome) -> None:
+def test_text_stream_without_end_mark_is_a_reply(outcome: Outcome) -> None:
     assert outcome(streams(BEGIN, *text_block(0, "Aye.")), listener=lambda _: None).text == "Aye."
 
 
@@ -279,7 +279,7 @@ def text_delta(text: str, index: int = 0) -> bytes:
         ),
     ],
 )
-def test_blocks_that_share_an_index_or_were_never_begun_are_whole(
+def test_blocks_with_a_shared_index_or_without_start_are_complete(
     outcome: Outcome, events: list[bytes], text: str, arguments: list[str]
 ) -> None:
     pieces: list[str] = []
@@ -288,7 +288,7 @@ def test_blocks_that_share_an_index_or_were_never_begun_are_whole(
     assert [json.loads(call.arguments)["at"] for call in reply.tool_calls] == arguments
 
 
-def test_a_stream_that_stalls_runs_into_the_idle_limit(outcome: Outcome) -> None:
+def test_stalled_stream_fails_at_the_idle_limit(outcome: Outcome) -> None:
     stalled = streams_and_stalls(BEGIN, *text_block(0, "The"))
     problem = outcome(stalled, listener=lambda _: None, endpoint={"idle_seconds": 0.2})
     assert isinstance(problem, ModelTimeout)
@@ -303,7 +303,7 @@ def test_a_stream_that_stalls_runs_into_the_idle_limit(outcome: Outcome) -> None
         ({"type": "odd", "message": "Hm"}, ModelRubbish, "sent an error: Hm"),
     ],
 )
-def test_an_error_in_a_stream_is_the_outcome(
+def test_error_in_a_stream_fails_the_request(
     outcome: Outcome, error: dict[str, str], kind: type[Exception], said: str
 ) -> None:
     problem = outcome(
@@ -322,7 +322,7 @@ def test_an_error_in_a_stream_is_the_outcome(
         {"type": "message_delta", "usage": [1], "delta": None},
     ],
 )
-def test_odd_events_say_nothing(outcome: Outcome, odd: dict[str, Any]) -> None:
+def test_unknown_events_add_no_text(outcome: Outcome, odd: dict[str, Any]) -> None:
     behaviour = streams(BEGIN, event(odd), *text_block(1, "Aye."), *ending())
     assert outcome(behaviour, listener=lambda _: None).text == "Aye."
 
@@ -330,7 +330,9 @@ def test_odd_events_say_nothing(outcome: Outcome, odd: dict[str, Any]) -> None:
 # Failures
 
 
-def test_a_busy_server_is_asked_again_when_it_says(outcome: Outcome, server: StubServer) -> None:
+def test_busy_server_is_retried_after_the_time_it_names(
+    outcome: Outcome, server: StubServer
+) -> None:
     busy = fails(429, "slow down", retry_after="0.05")
     assert outcome(busy, says(a_text("Now.")), endpoint={"max_retries": 1}).text == "Now."
     assert len(server.requests) == 2
@@ -352,17 +354,17 @@ def test_a_busy_server_is_asked_again_when_it_says(outcome: Outcome, server: Stu
         (sends(b'{"content": [{"type": "text", "text": "' + b"x" * 99_999 + b'"}]}'), ModelRubbish),
     ],
 )
-def test_failures_are_told_in_our_words_and_without_the_key(
+def test_error_message_is_translated_and_has_no_key(
     outcome: Outcome, behaviour: Behaviour, kind: type[ModelError]
 ) -> None:
-    # Only who stalls is to run into the limit, and not an answer on a busy machine.
+    # Only a stalled server may reach the limit, not an answer on a busy machine.
     limit = 0.3 if kind is ModelTimeout else 30.0
     problem = outcome(behaviour, timeout_seconds=limit, endpoint={"max_reply_bytes": 50_000})
     assert isinstance(problem, kind)
     assert KEY not in told_of(problem)
 
 
-def test_a_cancelled_request_closes_its_connection(
+def test_cancelled_request_closes_its_connection(
     server: StubServer, claude: MakingClaude, reactor: Handover
 ) -> None:
     server.behaves(stalls_until_left)
@@ -373,7 +375,7 @@ def test_a_cancelled_request_closes_its_connection(
     assert server.left.wait(60)
 
 
-def test_without_a_key_the_environment_is_not_asked_for_one(
+def test_client_without_key_does_not_read_the_environment(
     outcome: Outcome, server: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-another-provider")

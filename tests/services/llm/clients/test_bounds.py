@@ -1,4 +1,4 @@
-"""What a server sends is counted before it is worked on: a flood is no reply, and soon told so."""
+"""Test that floods of a server are counted before they are processed, and refused soon."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.services.llm.conftest import Making, MakingClaude
 from tests.services.net.handover import Handover
 
 MOST_RECEIVED_BYTES = 20 * 1_000_000 + 65_536
-"""Of a stream, with all that is around its text, and the chunk that is one too many."""
+"""The most bytes of a stream, including its framing and one chunk too many."""
 
 A_LONG_PROMPT = a_request(
     messages=tuple(a_message("user", "word " * 100) for _ in range(200)), timeout_seconds=60
@@ -32,7 +32,7 @@ A_LONG_PROMPT = a_request(
 
 @dataclass(slots=True)
 class Work:
-    """What was done with what a server sent."""
+    """The work that was done on what a server sent."""
 
     looked_at: int = 0
     chunks: int = 0
@@ -42,7 +42,7 @@ class Work:
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Counts it: chunks and bytes that come, bodies and events that are read as JSON, hashes."""
+    """Count the work: received chunks and bytes, bodies and events read as JSON, hashes."""
     counted, next_chunk = Work(), http._next
 
     def loads(text: Any) -> Any:
@@ -87,7 +87,7 @@ def assert_ends_early(
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", OPENAI)
-def test_a_flood_is_no_reply_and_is_read_no_further(
+def test_flood_of_chunks_is_refused_and_not_read_further(
     server: StubServer, model: Making, reactor: Handover, work: Work, name: str
 ) -> None:
     chat = model(timeout_seconds=60, idle_seconds=50)
@@ -95,7 +95,7 @@ def test_a_flood_is_no_reply_and_is_read_no_further(
 
 
 @pytest.mark.parametrize("name", ANTHROPIC)
-def test_a_flood_of_blocks_is_no_reply_and_is_read_no_further(
+def test_flood_of_blocks_is_refused_and_not_read_further(
     server: StubServer, claude: MakingClaude, reactor: Handover, work: Work, name: str
 ) -> None:
     chat = claude(timeout_seconds=60, idle_seconds=50)
@@ -105,7 +105,7 @@ def test_a_flood_of_blocks_is_no_reply_and_is_read_no_further(
 @pytest.mark.parametrize(
     ("chunks", "size"), [(10 * http.CHUNKS_BETWEEN, 100), (5, 3 * http.BYTES_BETWEEN)]
 )
-def test_others_have_their_turn_while_a_flood_is_there_at_once(chunks: int, size: int) -> None:
+def test_other_requests_proceed_while_a_flood_is_read(chunks: int, size: int) -> None:
     turns: list[int] = []
 
     async def flood() -> AsyncIterator[bytes]:
@@ -127,14 +127,14 @@ def test_others_have_their_turn_while_a_flood_is_there_at_once(chunks: int, size
     assert len(turns) >= 10
 
 
-def test_as_many_calls_as_may_be_are_read(
+def test_reply_may_have_the_maximum_number_of_calls(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(whole(tool_calls=[{}] * MOST_CALLS))
     assert len(reactor.outcome_of(asked(model(), a_request(), heard=False)).tool_calls) == 64
 
 
-def test_all_that_was_said_before_is_hashed_once_for_all_calls(
+def test_earlier_messages_are_hashed_once_for_all_calls(
     server: StubServer, model: Making, reactor: Handover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[int] = []
@@ -146,7 +146,7 @@ def test_all_that_was_said_before_is_hashed_once_for_all_calls(
     assert hashed == [1]
 
 
-def test_tokens_are_believed_as_far_as_they_can_be_true(
+def test_impossible_token_counts_are_reduced(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     details = {"cached_tokens": 2**31, "cache_write_tokens": 2**40}
@@ -160,7 +160,7 @@ def test_tokens_are_believed_as_far_as_they_can_be_true(
     assert told.output_tokens < 50 + 1_000
 
 
-def test_tokens_of_a_stream_are_believed_as_far_as_they_can_be_true(
+def test_impossible_token_counts_of_a_stream_are_reduced(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 2**31}
@@ -171,15 +171,15 @@ def test_tokens_of_a_stream_are_believed_as_far_as_they_can_be_true(
     assert told.output_tokens < 50 + 1_000
 
 
-def test_an_answer_of_a_form_is_not_looked_for_in_a_flood() -> None:
+def test_flood_is_not_searched_for_an_answer_to_a_schema() -> None:
     assert "characters" in json_objects("<" * (MAX_WRITTEN_CHARACTERS + 1)).problem
 
 
-def test_a_header_is_read_no_further_than_a_date_is_long() -> None:
+def test_retry_after_is_read_only_up_to_the_length_of_a_date() -> None:
     assert retry_after_seconds({"retry-after": "1" + " " * 100_000 + "x"}) == 1.0
 
 
-def test_the_bounds_leave_room_for_the_longest_honest_reply() -> None:
-    assert events.MOST_EVENTS >= 65_536  # an event a token, reasoning included
+def test_bounds_allow_the_longest_honest_reply() -> None:
+    assert events.MOST_EVENTS >= 65_536  # One event per token, reasoning included
     assert events.LARGEST_EVENT_BYTES >= 1_000_000
     assert http.MOST_REASON_CHUNKS >= 64

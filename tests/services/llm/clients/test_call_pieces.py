@@ -1,4 +1,4 @@
-"""Calls of tools come in pieces, and each server cuts them in its own way."""
+"""Test that fragments of tool calls are joined, however a server cuts them."""
 
 import json
 from typing import Any
@@ -23,11 +23,11 @@ def a_piece(index: int | None, call_id: str | None, name: str | None, arguments:
 
 
 def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
-    """The names and arguments of the calls in a stream of deltas."""
+    """Return the names and arguments of the calls in a stream of deltas."""
     reader = OpenAIReply(a_request(**({"tools": TOOLS} | more)), ENDPOINT)
     for delta in deltas:
-        reader.heard(json.dumps({"choices": [{"delta": delta}]}))
-    reader.heard("[DONE]")
+        reader.read_event(json.dumps({"choices": [{"delta": delta}]}))
+    reader.read_event("[DONE]")
     return [(call.name, call.arguments) for call in reader.reply().tool_calls]
 
 
@@ -35,19 +35,19 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
     ("pieces", "calls"),
     [
         ([(0, "a", "look", ""), (0, None, None, '{"at":'), (0, None, None, '"boat"}')], [BOAT]),
-        # A new id in each piece, with the name or without.
+        # A new id in each fragment, with or without the name
         ([(0, "a", "look", ""), (0, "b", None, '{"at":'), (0, "c", None, '"boat"}')], [BOAT]),
         ([(0, "a", "look", ""), (0, "b", "look", '{"at":'), (0, "c", "look", '"boat"}')], [BOAT]),
-        # Several calls under index 0, or without any.
+        # Several calls with index 0, or without an index
         ([(0, None, "look", BOAT), (0, None, "look", SEA)], [BOAT, SEA]),
         ([(None, None, "look", BOAT), (None, None, "look", SEA)], [BOAT, SEA]),
         ([(0, None, "look", BOAT), (0, None, "look", BOAT)], [BOAT, BOAT]),
         ([(None, None, "look", BOAT), (None, None, "look", BOAT)], [BOAT, BOAT]),
         ([(0, "a", "look", ""), (0, "", None, BOAT), (0, "b", "look", ""), (0, "", None, SEA)],
          [BOAT, SEA]),
-        # An index that counts the pieces.
+        # An index that counts fragments
         ([(0, "a", "look", ""), (1, None, None, '{"at":'), (2, None, None, '"boat"}')], [BOAT]),
-        # The arguments once more, empty at first, or growing.
+        # The arguments repeated: complete, empty at first, or growing
         ([(0, "a", "look", '{"at":'), (0, None, None, '"boat"}'), (0, "a", "look", BOAT)], [BOAT]),
         ([(0, None, "look", '{"at":"boat"'), (0, None, None, "}"), (0, None, None, BOAT)], [BOAT]),
         ([(0, None, "look", ""), (0, None, None, BOAT), (0, None, "look", BOAT)], [BOAT]),
@@ -55,18 +55,18 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
          [BOAT]),
         ([(0, "a", "look", "{}"), (0, "a", None, BOAT)], [BOAT]),
         ([(0, "a", "look", '{"at":'), (0, "a", "look", BOAT)], [BOAT]),
-        # The name once more, in pieces, or growing.
+        # The name repeated, in fragments, or growing
         ([(0, "a", "look", ""), (0, "a", "look", BOAT)], [BOAT]),
         ([(0, None, "look", BOAT), (0, None, "look", "")], [BOAT]),
         ([(0, "a", "lo", ""), (0, None, "ok", BOAT)], [BOAT]),
         ([(0, "a", "lo", ""), (0, "a", "look", BOAT)], [BOAT]),
-        # Brackets and quotes inside of texts end nothing.
+        # Brackets and quotes inside texts do not end the arguments
         ([(0, None, "look", '{"at":"}\\'), (0, None, "look", '\\"}"}')], ['{"at":"}\\\\"}"}']),
         ([(0, "a", "look", {"at": "boat"})], ['{"at": "boat"}']),
         ([(0, "a", "look", None)], [""]),
     ],
 )  # fmt: skip
-def test_the_pieces_of_a_call_are_put_together(pieces: list[Piece], calls: list[str]) -> None:
+def test_fragments_of_a_tool_call_are_joined(pieces: list[Piece], calls: list[str]) -> None:
     deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
     assert read(*deltas) == [("look", arguments) for arguments in calls]
 
@@ -79,37 +79,37 @@ def test_the_pieces_of_a_call_are_put_together(pieces: list[Piece], calls: list[
         [(0, "a", "look", BOAT), (0, "a", "pose", "{}")],
     ],
 )
-def test_a_piece_with_the_name_of_another_tool_begins_a_call(pieces: list[Piece]) -> None:
+def test_fragment_with_another_tools_name_begins_a_call(pieces: list[Piece]) -> None:
     deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
     assert [name for name, _ in read(*deltas)] == [piece[2] for piece in pieces]
 
 
-def test_pieces_without_an_index_are_told_apart_by_their_ids() -> None:
+def test_fragments_without_index_are_told_apart_by_id() -> None:
     pieces = [(None, "a", "look", ""), (None, "b", "pose", "{}"), (None, "a", None, BOAT)]
     deltas = [{"tool_calls": [a_piece(*piece)]} for piece in pieces]
     assert read(*deltas) == [("look", BOAT), ("pose", "{}")]
 
 
-def test_a_name_in_two_pieces_is_one_where_no_tool_is_known() -> None:
+def test_split_name_is_joined_when_no_tool_is_known() -> None:
     deltas = [{"tool_calls": [a_piece(0, "a", part, "")]} for part in ("lo", "ok")]
     assert read(*deltas, tools=()) == [("look", "")]
 
 
-def test_a_function_call_of_old_is_a_call() -> None:
+def test_old_function_call_format_is_read_from_a_stream() -> None:
     pieces = [{"name": "look", "arguments": ""}, {"arguments": '{"at":'}, {"arguments": '"boat"}'}]
     assert read(*({"function_call": piece} for piece in pieces)) == [("look", BOAT)]
 
 
-def test_a_function_call_of_old_is_a_call_in_a_body_too() -> None:
+def test_old_function_call_format_is_read_from_a_body() -> None:
     message = {"content": None, "function_call": {"name": "look", "arguments": BOAT}}
     body = {"choices": [{"message": message, "finish_reason": "function_call"}]}
-    reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())
+    reply = OpenAIReply(a_request(), ENDPOINT).read_body(json.dumps(body).encode())
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [("look", BOAT)]
     assert reply.finish_reason == "tool_calls"
 
 
-def test_the_calls_of_a_body_are_as_many_as_it_lists() -> None:
+def test_body_has_as_many_calls_as_it_lists() -> None:
     calls = [a_piece(0, None, "look", BOAT), a_piece(0, None, "look", BOAT)]
     body = {"choices": [{"message": {"tool_calls": calls}}]}
-    reply = OpenAIReply(a_request(), ENDPOINT).whole(json.dumps(body).encode())
+    reply = OpenAIReply(a_request(), ENDPOINT).read_body(json.dumps(body).encode())
     assert [call.arguments for call in reply.tool_calls] == [BOAT, BOAT]

@@ -1,4 +1,4 @@
-"""What a request sends to this server and not to that one, and what goes back to it."""
+"""Test how requests adapt to what a server refuses, and what is sent back to it."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def gemini(field: str) -> Any:
 
 
 def knows(*known: str, refusal: Refusal = groq, streamed: bool = False) -> Behaviour:
-    """Answer, or refuse the first field that is not known."""
+    """Answer, or refuse the first unknown field."""
 
     def behave(handler: Any) -> None:
         unknown = [field for field in handler.seen.body if field not in known]
@@ -63,7 +63,7 @@ def knows(*known: str, refusal: Refusal = groq, streamed: bool = False) -> Behav
 
 
 class Asking:
-    """Asks the stub through one client; what it tells an admin is in `told`."""
+    """A client of the stub server. `told` has its messages to an admin."""
 
     def __init__(self, server: StubServer, bridge: AsyncBridge, reactor: Handover) -> None:
         self.server, self._bridge, self._reactor = server, bridge, reactor
@@ -96,7 +96,7 @@ ALL = {"sampling": Sampling(temperature=0.7, seed=3, extra={"top_k": 5}), "cache
 
 @pytest.mark.parametrize("refusal", [groq, mistral, gemini])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_refused_fields_are_left_out_of_the_same_request_and_of_later_ones(
+def test_refused_field_is_left_out_of_this_and_later_requests(
     asking: Asking, refusal: Refusal, streamed: bool
 ) -> None:
     server = knows(*NEEDED, refusal=refusal, streamed=streamed)
@@ -125,7 +125,7 @@ def test_refused_fields_are_left_out_of_the_same_request_and_of_later_ones(
         (400, "Expected last role User or Tool for serving but got assistant", "in_turn", "strict"),
     ],
 )
-def test_roles_that_a_server_refuses_are_learned_and_told_once(
+def test_refused_roles_are_learned_and_reported_once(
     asking: Asking, status: int, words: str, wish: str, setting: str
 ) -> None:
     for _ in range(2):
@@ -135,10 +135,11 @@ def test_roles_that_a_server_refuses_are_learned_and_told_once(
     assert asking.learned.roles == {wish}
     (told,) = asking.told
     assert f"set {setting}" in told
-    assert len(asking.server.requests) == 2  # who asks sends other messages
+    # The caller sends other messages, because the client does not change them.
+    assert len(asking.server.requests) == 2
 
 
-def test_the_limit_of_a_reply_goes_by_the_name_that_the_server_wants(asking: Asking) -> None:
+def test_reply_limit_uses_the_field_name_that_the_server_accepts(asking: Asking) -> None:
     words = (
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use"
         " 'max_completion_tokens' instead."
@@ -159,14 +160,14 @@ def test_the_limit_of_a_reply_goes_by_the_name_that_the_server_wants(asking: Ask
 
 
 @pytest.mark.parametrize("needed", ["model", "messages", "tools"])
-def test_a_server_cannot_talk_a_needed_field_away(asking: Asking, needed: str) -> None:
+def test_server_cannot_remove_a_needed_field(asking: Asking, needed: str) -> None:
     server = sends_error(groq(needed))
     assert isinstance(asking(server), ModelRefused)
     assert len(asking.server.requests) == 1
     assert asking.learned.refused == {}
 
 
-def test_a_server_that_refuses_a_field_for_ever_is_asked_twice(asking: Asking) -> None:
+def test_server_that_keeps_refusing_a_field_is_asked_twice(asking: Asking) -> None:
     assert isinstance(asking(sends_error(groq("user")), **ALL), ModelRefused)
     assert len(asking.server.requests) == 2
 
@@ -175,14 +176,14 @@ def sends_error(body: Any, status: int = 400) -> Behaviour:
     return lambda handler: handler.reply(json.dumps(body).encode(), status=status)
 
 
-def test_a_profile_leaves_fields_out_by_none(asking: Asking) -> None:
+def test_profile_leaves_out_a_field_set_to_none(asking: Asking) -> None:
     extra = {"user": None, "prompt_cache_key": None, "temperature": None, "top_k": 5}
     sampling = Sampling(temperature=0.7, extra=extra)
     assert asking(answers("Aye."), sampling=sampling, cache_key="npc-1").text == "Aye."
     assert set(asking.server.requests[0].body) == {"model", "messages", "max_tokens", "top_k"}
 
 
-# What goes back with calls
+# What is sent back with tool calls
 def with_call(**message: Any) -> dict[str, Any]:
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     return {
@@ -218,7 +219,7 @@ KEPT: list[tuple[dict[str, Any], Thoughts]] = [
 
 
 def after(reply: ChatReply) -> ChatRequest:
-    """The request with the result of the reply's calls."""
+    """Return the request with the results of the reply's calls."""
     (call,) = reply.tool_calls
     return a_request(
         messages=(
@@ -232,7 +233,7 @@ def after(reply: ChatReply) -> ChatRequest:
 
 @pytest.mark.parametrize(("message", "kept"), KEPT)
 @pytest.mark.parametrize("streamed", [False, True])
-def test_what_a_provider_wants_back_with_a_call_comes_back_as_it_was(
+def test_fields_of_a_call_are_sent_back_unchanged(
     asking: Asking, message: dict[str, Any], kept: Thoughts, streamed: bool
 ) -> None:
     body = json.dumps({"choices": [{"message": message}]}).encode()
@@ -254,13 +255,13 @@ def test_what_a_provider_wants_back_with_a_call_comes_back_as_it_was(
     assert wire == {"role": "assistant", "content": "", **kept.message}
 
 
-def test_a_reply_without_calls_keeps_no_thoughts(asking: Asking) -> None:
+def test_reply_without_calls_keeps_no_thoughts(asking: Asking) -> None:
     sent = completion("Aye.")
     sent["choices"][0]["message"]["reasoning_content"] = "Hm."
     assert asking(sends(json.dumps(sent).encode())).thoughts is None
 
 
-def test_thoughts_go_with_their_own_call_alone(asking: Asking) -> None:
+def test_thoughts_are_sent_only_with_their_own_call(asking: Asking) -> None:
     body = json.dumps({"choices": [{"message": with_call(reasoning_content="Hm.")}]}).encode()
     reply = asking(sends(body))
     request = replace(after(reply), thoughts={"another": reply.thoughts})
@@ -284,7 +285,7 @@ REDACTED = {"type": "redacted_thinking", "data": "xyz"}
 USED = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "boat"}}
 
 
-def test_thinking_goes_back_before_the_call_that_followed_it(asking: Asking) -> None:
+def test_thinking_is_sent_back_before_its_call(asking: Asking) -> None:
     sent = streams(
         *block(
             0,
@@ -313,7 +314,7 @@ def test_thinking_goes_back_before_the_call_that_followed_it(asking: Asking) -> 
     assert messages[1]["content"] == [THINKING, {"type": "text", "text": "Wait."}, REDACTED, USED]
 
 
-def test_a_model_that_thinks_is_not_made_to_call_and_has_room_beside_its_thoughts() -> None:
+def test_thinking_model_is_not_forced_to_call_and_gets_extra_tokens() -> None:
     thinking = {"type": "enabled", "budget_tokens": 2000}
     request = a_request(
         schema=AnswerSchema(name="act", schema={"type": "object"}),
@@ -329,7 +330,7 @@ def test_a_model_that_thinks_is_not_made_to_call_and_has_room_beside_its_thought
     assert (body["max_tokens"], body["temperature"]) == (64, 0.2)
 
 
-# How a reply ends
+# How replies end
 def ended(finish: str, text: str = "The ferry is") -> Behaviour:
     message = {"message": {"role": "assistant", "content": text}, "finish_reason": finish}
     return sends(json.dumps({"choices": [message]}).encode())
@@ -347,7 +348,7 @@ def ended(finish: str, text: str = "The ferry is") -> Behaviour:
         ("SAFETY", Fault.POLICY),
     ],
 )
-def test_a_reply_that_was_stopped_is_a_failure(asking: Asking, finish: str, fault: Fault) -> None:
+def test_filtered_reply_is_a_failure(asking: Asking, finish: str, fault: Fault) -> None:
     for text in ("The ferry is", ""):
         found = asking(ended(finish, text))
         assert isinstance(found, ModelError)
@@ -358,7 +359,7 @@ def test_a_reply_that_was_stopped_is_a_failure(asking: Asking, finish: str, faul
     assert asking(sent, heard=heard).fault is fault
 
 
-def test_a_refusal_in_a_claude_stream_is_a_failure(asking: Asking) -> None:
+def test_refusal_in_a_claude_stream_is_a_failure(asking: Asking) -> None:
     sent = streams(
         *block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "First you"}),
         av("message_delta", delta={"stop_reason": "refusal"}),
@@ -368,7 +369,7 @@ def test_a_refusal_in_a_claude_stream_is_a_failure(asking: Asking) -> None:
 
 
 @pytest.mark.parametrize("error", [{"code": 502, "message": "died"}, {"message": "died"}])
-def test_an_error_in_a_choice_is_a_failure(asking: Asking, error: dict[str, Any]) -> None:
+def test_error_in_a_choice_is_a_failure(asking: Asking, error: dict[str, Any]) -> None:
     choice = {"message": {"content": "The ferry"}, "finish_reason": "error", "error": error}
     found = asking(sends(json.dumps({"choices": [choice]}).encode()))
     assert isinstance(found, ModelUnavailable)
@@ -384,23 +385,25 @@ def test_an_error_in_a_choice_is_a_failure(asking: Asking, error: dict[str, Any]
     ("finish", "known"),
     [("length", "length"), ("max_tokens", "length"), ("MAX_TOKENS", "length"), ("eos", "stop")],
 )
-def test_a_good_end_is_told_in_the_words_of_all(asking: Asking, finish: str, known: str) -> None:
+def test_finish_reason_is_translated_to_the_common_words(
+    asking: Asking, finish: str, known: str
+) -> None:
     assert asking(ended(finish)).finish_reason == known
     assert asking.told == []
 
 
-def test_an_unknown_end_is_a_good_one_that_an_admin_is_told_of(asking: Asking) -> None:
+def test_unknown_finish_reason_counts_as_complete_and_is_reported(asking: Asking) -> None:
     assert asking(ended("moonrise")).finish_reason == "moonrise"
     assert "'moonrise', a reason that is not known here" in asking.told[0]
 
 
 @pytest.mark.parametrize("text", ["", " \n "])
-def test_a_reply_may_be_empty_only_where_the_request_says_so(asking: Asking, text: str) -> None:
+def test_empty_reply_is_accepted_only_if_the_request_allows_it(asking: Asking, text: str) -> None:
     assert asking(ended("stop", text)).fault is Fault.MALFORMED
     assert asking(ended("stop", text), may_be_empty=True).text == text
 
 
-def test_a_reply_that_only_refuses_is_one_of_policy(asking: Asking) -> None:
+def test_reply_with_only_a_refusal_is_a_policy_fault(asking: Asking) -> None:
     message = {"content": None, "refusal": "I will not."}
     found = asking(sends(json.dumps({"choices": [{"message": message}]}).encode()))
     assert found.fault is Fault.POLICY

@@ -1,4 +1,4 @@
-"""Vectors of texts from a server: as they should be, and whatever a server sends instead."""
+"""Test vectors of texts from a server, with good and bad responses."""
 
 import json
 import math
@@ -48,7 +48,7 @@ def likeness(one: bytes, other: bytes) -> float:
     return sum(a * b for a, b in zip(numbers(one), numbers(other), strict=True))
 
 
-def test_vectors_come_in_the_order_of_the_texts_and_have_length_1(openai: ModelServer) -> None:
+def test_vectors_have_the_order_of_the_texts_and_length_1(openai: ModelServer) -> None:
     boat, ferry, bread = asking(openai.base_url).vectors(
         ("a boat on the river", "the ferry is a boat", "bread and butter")
     )
@@ -58,20 +58,20 @@ def test_vectors_come_in_the_order_of_the_texts_and_have_length_1(openai: ModelS
     assert (path, body["model"]) == ("/v1/embeddings", "text-embedding-3-small")
 
 
-def test_what_a_server_could_choke_on_is_not_sent(openai: ModelServer) -> None:
+def test_embedding_request_omits_what_servers_refuse(openai: ModelServer) -> None:
     asking(openai.base_url).vectors(("", "\ud800", "x" * 100_000))
     (_, body), *_ = openai.requests
     assert body["input"] == [" ", "?", "x" * 4_000]
 
 
-def test_the_id_tells_models_apart_by_address_and_length(openai: ModelServer) -> None:
+def test_embedding_id_depends_on_address_and_vector_length(openai: ModelServer) -> None:
     first = asking(openai.base_url).id
     assert asking(openai.base_url).id == first
     openai.embeds = 768
     assert asking(openai.base_url).id != first
 
 
-def test_a_server_that_was_given_another_model_is_noticed(openai: ModelServer) -> None:
+def test_embedding_server_with_a_new_model_is_noticed(openai: ModelServer) -> None:
     model = asking(openai.base_url)
     before = model.id
     openai.embeds = 768
@@ -81,7 +81,7 @@ def test_a_server_that_was_given_another_model_is_noticed(openai: ModelServer) -
     assert len(model.vectors(("a boat",))[0]) == 768 * 4
 
 
-def test_a_wrong_key_is_told_and_not_shown(openai: ModelServer) -> None:
+def test_embedding_error_reports_a_wrong_key_without_showing_it(openai: ModelServer) -> None:
     with pytest.raises(SentenceModelError, match="status 401") as told:
         asking(openai.base_url, key="sk-wrong-0815").vectors(("a boat",))
     assert "0815" not in str(told.value)
@@ -113,7 +113,7 @@ BAD = {
     [*map(sends, BAD.values()), fails(500), fails(404), stalls, sends(b"x" * 17_000_000)],
     ids=[*BAD, "status 500", "status 404", "stalls", "endless"],
 )
-def test_whatever_else_comes_is_an_error_of_one_line(behaviour: Behaviour) -> None:
+def test_invalid_embedding_response_is_a_one_line_error(behaviour: Behaviour) -> None:
     server = StubServer().behaves(behaviour)
     with pytest.raises(SentenceModelError, match="vectors gives no vectors of texts") as told:
         asking(server.base_url).vectors(("a", "b"))
@@ -122,6 +122,6 @@ def test_whatever_else_comes_is_an_error_of_one_line(behaviour: Behaviour) -> No
     assert len(str(told.value)) < 600
 
 
-def test_a_server_that_is_not_there_is_an_error() -> None:
+def test_unreachable_embedding_server_is_an_error() -> None:
     with pytest.raises(SentenceModelError, match="ConnectError: Connection refused"):
         asking("http://127.0.0.1:9/v1").vectors(("a",))

@@ -1,4 +1,4 @@
-"""The words and the status of an error are found in whatever a server puts them."""
+"""Test that the explanation and the status of an error are found in any structure."""
 
 import json
 from typing import Any
@@ -50,12 +50,12 @@ RAW = json.dumps({"error": {"message": "model is overloaded", "code": 503}})
         (7, ""),
     ],
 )  # fmt: skip
-def test_the_words_of_an_error_are_found(body: Any, words: str) -> None:
+def test_explanation_in_an_error_body_is_found(body: Any, words: str) -> None:
     assert words_of(body) == words
     assert words_in(json.dumps(body).encode()) == (words or json.dumps(body))
 
 
-def test_an_error_in_itself_is_searched_only_so_deep() -> None:
+def test_nested_error_body_is_searched_to_a_limited_depth() -> None:
     body: Any = {"message": "No"}
     for _ in range(500):
         body = {"error": [body]}
@@ -91,7 +91,7 @@ def test_an_error_in_itself_is_searched_only_so_deep() -> None:
         ({"message": "Unauthorized"}, 401),
     ],
 )
-def test_a_status_is_found_as_number_digits_and_word(error: Any, status: int | None) -> None:
+def test_status_is_read_from_number_digits_or_word(error: Any, status: int | None) -> None:
     assert status_of({"error": error}) == status
     assert status_of([{"error": error}]) == status
     assert status_of({"error": json.dumps(error)}) == status
@@ -113,7 +113,7 @@ def test_a_status_is_found_as_number_digits_and_word(error: Any, status: int | N
         ({}, False),
     ],
 )
-def test_an_error_is_told_from_a_reply(answer: dict[str, Any], is_one: bool) -> None:
+def test_error_object_is_distinguished_from_a_reply(answer: dict[str, Any], is_one: bool) -> None:
     assert is_error(answer) is is_one
 
 
@@ -127,7 +127,7 @@ def test_an_error_is_told_from_a_reply(answer: dict[str, Any], is_one: bool) -> 
         ("", ""),
     ],
 )
-def test_a_page_is_told_by_its_title_or_its_words(text: str, words: str) -> None:
+def test_web_page_is_quoted_by_its_title_or_text(text: str, words: str) -> None:
     assert readable_start(text) == words
 
 
@@ -141,5 +141,5 @@ def test_a_page_is_told_by_its_title_or_its_words(text: str, words: str) -> None
         ("https://[", "it redirects without saying where to"),
     ],
 )
-def test_a_redirect_is_told_with_its_place_and_no_secret(location: str, words: str) -> None:
+def test_redirect_is_reported_with_its_target_and_no_secret(location: str, words: str) -> None:
     assert redirection(location) == words

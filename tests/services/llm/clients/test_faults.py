@@ -1,7 +1,7 @@
-"""Every way in which a model server can fail, over real connections: each ends, in time, as itself.
+"""Test every way in which a model server can fail, over real connections.
 
-What the faults are and how they end is one table. A thousand of them, many at once, leave nothing
-behind: no thread, no descriptor, no task, no Deferred that waits.
+Each must end in time with the right error. One table has the faults and their errors. A thousand
+faults, many at once, must leave nothing behind: no thread, descriptor, task or waiting Deferred.
 """
 
 import asyncio
@@ -46,9 +46,12 @@ from tests.services.net.handover import Handover
 
 LIMITS = {"timeout_seconds": 0.6, "idle_seconds": 0.3}
 PATIENT = {"timeout_seconds": 300.0, "idle_seconds": 300.0}
-"""Of faults that end by themselves: on a busy machine none runs into a limit before it has."""
+"""The time limit for faults that end by themselves.
+
+It is long, so that a busy machine does not reach it.
+"""
 IN_TIME_SECONDS = 250.0
-"""When the slowest fault has ended, on however busy a machine: before a patient limit has."""
+"""By this time the slowest fault has ended, even on a busy machine."""
 
 MODELS = {"openai": "model", "anthropic": "claude"}
 TEN_MEGABYTES = json.dumps({"choices": [{"message": {"content": "x" * 10_000_000}}]}).encode()
@@ -57,7 +60,7 @@ ACT = AnswerSchema(name="act", schema={"type": "object", "required": ["say"]})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """How a server behaves, and what comes of it; `heard` asks for a stream."""
+    """The behaviour of a server and the expected error. `heard` requests a stream."""
 
     behaviour: Behaviour
     comes_to: type[ModelError | ChatReply]
@@ -115,7 +118,7 @@ def asked(model: ChatModel, *, heard: bool, **more: Any) -> Deferred[ChatReply]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_ends_in_time_as_what_it_is(
+def test_server_fault_ends_in_time_with_the_right_error(
     server: StubServer, model: Making, reactor: Handover, name: str
 ) -> None:
     fault = FAULTS[name]
@@ -127,7 +130,7 @@ def test_a_fault_ends_in_time_as_what_it_is(
     assert type(outcome) is fault.comes_to
 
 
-def test_a_refused_connection_ends_in_time(model: Making, reactor: Handover) -> None:
+def test_refused_connection_ends_in_time(model: Making, reactor: Handover) -> None:
     closed = StubServer()
     closed.close()
     chat = model(base_url=closed.base_url, max_retries=1, **LIMITS)
@@ -138,14 +141,14 @@ def test_a_refused_connection_ends_in_time(model: Making, reactor: Handover) -> 
     assert monotonic() - began < IN_TIME_SECONDS
 
 
-def test_an_answer_of_another_form_is_passed_on_as_it_came(
+def test_answer_of_another_form_is_returned_unchanged(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(answers('{"do": 1}'))
     assert reactor.outcome_of(asked(model(), heard=False, schema=ACT)).text == '{"do": 1}'
 
 
-def test_calls_of_no_use_are_passed_on_to_who_judges_them(
+def test_useless_calls_are_returned_unchanged(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(calls("fly", '{"to": [1, null]}'))
@@ -155,7 +158,7 @@ def test_calls_of_no_use_are_passed_on_to_who_judges_them(
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a process holds."""
+    """The resources that a process holds."""
 
     threads: int
     descriptors: int
@@ -164,7 +167,7 @@ class Left:
 
 
 def held(bridge: AsyncBridge, reactor: Handover) -> Left:
-    """What is held now by this process; the task that counts is not counted."""
+    """Return what this process holds now, except for the task that counts."""
 
     async def tasks() -> int:
         return len(asyncio.all_tasks()) - 1
@@ -180,7 +183,7 @@ def held(bridge: AsyncBridge, reactor: Handover) -> Left:
 
 
 def comes_back_to(before: Left, bridge: AsyncBridge, reactor: Handover) -> Left:
-    """What is held as soon as it is what was held before, or else in the end."""
+    """Wait until the process holds as much as before, and return what it holds."""
     ends = monotonic() + 60
     while (now := held(bridge, reactor)) != before and monotonic() < ends:
         sleep(0.1)
@@ -193,7 +196,7 @@ def mixed(count: int) -> Iterator[Fault]:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("client", "batches"), [("openai", 10), ("anthropic", 3)])
-def test_a_thousand_faults_leave_nothing_behind(
+def test_thousand_faults_leave_no_task_or_connection_open(
     request: pytest.FixtureRequest,
     server: StubServer,
     bridge: AsyncBridge,
@@ -205,7 +208,10 @@ def test_a_thousand_faults_leave_nothing_behind(
     model = makes(max_retries=1, timeout_seconds=0.3, idle_seconds=0.15)
 
     def batch(size: int) -> list[type]:
-        """What so many requests at once come to; some are given up at once, some a little later."""
+        """Return the outcomes of many requests at once.
+
+        Some are cancelled at once, some a little later.
+        """
         faults = list(mixed(size))
         server.behaves(*(fault.behaviour for fault in faults), answers())
         all_asked = [asked(model, heard=fault.heard) for fault in faults]

@@ -1,4 +1,4 @@
-"""A key that a server sends back is never said, shown or stored (issue 14, Low)."""
+"""Test that a key that a server sends back is never said, shown or stored."""
 
 import json
 import re
@@ -32,7 +32,7 @@ ECHOES = pytest.mark.parametrize(
 @pytest.mark.req("S0-53")
 @ECHOES
 @pytest.mark.parametrize("kind", ["openai", "stream"])
-def test_a_reply_that_echoes_the_key_says_it_to_nobody(
+def test_key_in_a_reply_is_masked(
     server: StubServer, model: Making, reactor: Handover, form: str, kind: str
 ) -> None:
     written = FORMS[form](LONG_KEY)
@@ -52,7 +52,7 @@ def test_a_reply_that_echoes_the_key_says_it_to_nobody(
 
 
 @ECHOES
-def test_the_anthropic_client_hides_it_too(
+def test_key_in_an_anthropic_reply_is_masked(
     server: StubServer, claude: MakingClaude, reactor: Handover, form: str
 ) -> None:
     text = f"My key: {FORMS[form](LONG_KEY)} Aye."
@@ -63,7 +63,7 @@ def test_the_anthropic_client_hides_it_too(
 
 
 @ECHOES
-def test_a_call_of_a_tool_has_no_key_in_it(
+def test_key_in_a_tool_call_is_masked(
     server: StubServer, model: Making, reactor: Handover, form: str
 ) -> None:
     written = json.dumps({"text": FORMS[form](LONG_KEY)})
@@ -73,7 +73,7 @@ def test_a_call_of_a_tool_has_no_key_in_it(
 
 
 @ECHOES
-def test_an_error_quotes_no_key(
+def test_key_in_an_error_is_not_quoted(
     server: StubServer, model: Making, reactor: Handover, form: str
 ) -> None:
     server.behaves(fails(401, f"wrong key {FORMS[form](LONG_KEY)}"))

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that answers, stalls, errors, talks rubbish: each is survived."""
+"""Test the client for OpenAI-compatible servers that answer, stall, fail or send nonsense."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ Outcome = Callable[..., Any]
 
 @pytest.fixture
 def outcome(server: StubServer, model: Making, reactor: Handover) -> Outcome:
-    """What a request to a server with the given behaviours comes to."""
+    """Return the outcome of a request to a server with the given behaviours."""
 
     def asked(*behaviours: Behaviour, endpoint: dict[str, Any] | None = None, **more: Any) -> Any:
         server.behaves(*behaviours)
@@ -56,7 +56,7 @@ def outcome(server: StubServer, model: Making, reactor: Handover) -> Outcome:
     return asked
 
 
-def test_a_reply_comes_back_with_its_usage(outcome: Outcome) -> None:
+def test_reply_has_its_usage(outcome: Outcome) -> None:
     usage = {
         "prompt_tokens": 12,
         "completion_tokens": 3,
@@ -70,21 +70,21 @@ def test_a_reply_comes_back_with_its_usage(outcome: Outcome) -> None:
     )
 
 
-def test_a_reply_without_usage_has_none(outcome: Outcome) -> None:
+def test_reply_without_usage_has_none(outcome: Outcome) -> None:
     assert outcome(answers("Yes.")).usage is None
 
 
-def test_odd_usage_counts_as_nothing(outcome: Outcome) -> None:
+def test_invalid_usage_counts_as_zero(outcome: Outcome) -> None:
     odd = {"prompt_tokens": "many", "completion_tokens": -1, "prompt_tokens_details": None}
     assert outcome(answers("Yes.", usage=odd)).usage == Usage(input_tokens=0, output_tokens=0)
 
 
-def test_a_text_in_parts_is_joined(outcome: Outcome) -> None:
+def test_text_in_parts_is_joined(outcome: Outcome) -> None:
     parts = [{"type": "text", "text": "Aye. "}, {"type": "image"}, {"type": "text", "text": "No."}]
     assert outcome(answers(parts)).text == "Aye. No."
 
 
-def test_the_request_goes_out_as_it_was_given(outcome: Outcome, server: StubServer) -> None:
+def test_request_body_has_the_given_values(outcome: Outcome, server: StubServer) -> None:
     messages = (
         a_message("system", "Rules"),
         a_message("user", "Hé 🚢", name="Anna"),
@@ -120,14 +120,14 @@ def test_the_request_goes_out_as_it_was_given(outcome: Outcome, server: StubServ
     }
 
 
-def test_a_request_of_nobodys_bears_no_session_key(outcome: Outcome, server: StubServer) -> None:
+def test_request_without_npc_has_no_session_key(outcome: Outcome, server: StubServer) -> None:
     outcome(answers(), endpoint={"session_header": "x-session-id"})
     outcome(answers(), cache_key="npc-12", endpoint={"session_header": ""})
     assert not any("x-session-id" in seen.headers for seen in server.requests)
     assert "prompt_cache_key" not in server.requests[0].body
 
 
-def test_no_two_npcs_have_session_keys_that_begin_alike() -> None:
+def test_session_keys_of_npcs_begin_differently() -> None:
     there = Endpoint(name="tiny", base_url="http://127.0.0.1", model="tiny", game_id="ebbwick")
     keys = sorted(there.session_key(f"npc-{number}") for number in range(100_000))
     assert {len(key) for key in keys} == {32}
@@ -136,14 +136,14 @@ def test_no_two_npcs_have_session_keys_that_begin_alike() -> None:
     assert elsewhere.session_key("npc-1") != there.session_key("npc-1")
 
 
-def test_half_a_surrogate_pair_in_a_text_does_not_stop_the_request(
+def test_lone_surrogate_in_a_text_does_not_fail_the_request(
     outcome: Outcome, server: StubServer
 ) -> None:
     assert outcome(answers("Yes."), messages=(a_message("user", "a\ud83d"),)).text == "Yes."
     assert server.requests[0].body["messages"][0]["content"] == "a?"
 
 
-def test_without_a_key_the_environment_is_not_asked_for_one(
+def test_openai_client_without_key_does_not_read_the_environment(
     outcome: Outcome, server: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-provider")
@@ -153,41 +153,41 @@ def test_without_a_key_the_environment_is_not_asked_for_one(
     assert "another" not in str(seen.headers)
 
 
-def test_a_slow_answer_is_waited_for(outcome: Outcome) -> None:
+def test_slow_answer_within_the_limit_is_returned(outcome: Outcome) -> None:
     assert outcome(answers_after(0.1, "At last.")).text == "At last."
 
 
 @pytest.mark.parametrize("behaviour", [stalls, stalls_in_the_body])
-def test_a_stalling_server_runs_into_the_time_limit(outcome: Outcome, behaviour: Behaviour) -> None:
+def test_stalled_server_fails_at_the_time_limit(outcome: Outcome, behaviour: Behaviour) -> None:
     problem = outcome(behaviour, timeout_seconds=0.2)
     assert isinstance(problem, ModelTimeout)
     assert "model 'stub' was still answering after 0.2 seconds" in str(problem)
 
 
-def test_one_attempt_has_a_time_limit_of_its_own(outcome: Outcome, server: StubServer) -> None:
+def test_single_attempt_has_its_own_time_limit(outcome: Outcome, server: StubServer) -> None:
     problem = outcome(stalls, endpoint={"timeout_seconds": 0.1})
     assert isinstance(problem, ModelTimeout)
     assert problem.timeout_seconds == 0.1
     assert len(server.requests) == 1
 
 
-def test_a_broken_server_is_unavailable(outcome: Outcome) -> None:
+def test_broken_server_is_unavailable(outcome: Outcome) -> None:
     problem = outcome(fails(500, "the cat is on the keyboard"))
     assert isinstance(problem, ModelUnavailable)
     assert problem.status == 500
     assert str(problem).endswith("is not available: status 500: the cat is on the keyboard")
 
 
-def test_a_broken_server_is_asked_again(outcome: Outcome, server: StubServer) -> None:
+def test_broken_server_is_retried(outcome: Outcome, server: StubServer) -> None:
     broken = fails(500, retry_after_ms="10")
     assert outcome(broken, answers("Back."), endpoint={"max_retries": 1}).text == "Back."
     assert len(server.requests) == 2
 
 
-def test_a_server_that_breaks_on_a_schema_is_asked_once_more_only(
+def test_server_that_breaks_on_a_schema_is_retried_only_once(
     outcome: Outcome, server: StubServer
 ) -> None:
-    """Some answer 500 each time to a reply that ran into `max_tokens` under a schema."""
+    """Some servers answer 500 each time to a reply with a schema that reached `max_tokens`."""
     broken = fails(500, "does not match the expected format", retry_after_ms="1")
     act = AnswerSchema(name="act", schema={"type": "object"})
     problem = outcome(broken, schema=act, endpoint={"max_retries": 5})
@@ -195,7 +195,7 @@ def test_a_server_that_breaks_on_a_schema_is_asked_once_more_only(
     assert len(server.requests) == 2
 
 
-def test_who_is_told_to_wait_longer_than_there_is_time_gives_up_at_once(
+def test_retry_after_beyond_the_time_limit_fails_at_once(
     outcome: Outcome, server: StubServer
 ) -> None:
     problem = outcome(fails(429, retry_after="3600"), endpoint={"max_retries": 5})
@@ -204,8 +204,8 @@ def test_who_is_told_to_wait_longer_than_there_is_time_gives_up_at_once(
     assert len(server.requests) == 1
 
 
-def test_a_redirect_is_not_followed(outcome: Outcome, server: StubServer) -> None:
-    """The key would go to whatever server the answer names."""
+def test_redirect_is_not_followed(outcome: Outcome, server: StubServer) -> None:
+    """The key would go to another server."""
     elsewhere = fails(307, "moved", location=server.base_url + "/elsewhere")
     problem = outcome(elsewhere, endpoint={"max_retries": 5})
     assert isinstance(problem, ModelRefused)
@@ -213,9 +213,7 @@ def test_a_redirect_is_not_followed(outcome: Outcome, server: StubServer) -> Non
     assert len(server.requests) == 1
 
 
-def test_the_endless_body_of_a_failure_is_not_read_to_its_end(
-    outcome: Outcome, server: StubServer
-) -> None:
+def test_endless_error_body_is_not_read_to_its_end(outcome: Outcome, server: StubServer) -> None:
     def endless(handler: Any) -> None:
         handler.send_response(500)
         handler.end_headers()
@@ -231,7 +229,7 @@ def test_the_endless_body_of_a_failure_is_not_read_to_its_end(
     assert server.left.wait(60)
 
 
-def test_too_many_requests_are_repeated_when_the_server_says(
+def test_too_many_requests_are_retried_when_the_server_says(
     outcome: Outcome, server: StubServer
 ) -> None:
     busy = fails(429, retry_after="0.05")
@@ -239,16 +237,14 @@ def test_too_many_requests_are_repeated_when_the_server_says(
     assert len(server.requests) == 2
 
 
-def test_too_many_requests_to_the_end_are_unavailable(outcome: Outcome) -> None:
+def test_too_many_requests_until_the_end_is_unavailable(outcome: Outcome) -> None:
     problem = outcome(fails(429, "slow down", retry_after="0.01"), endpoint={"max_retries": 1})
     assert isinstance(problem, ModelUnavailable)
     assert problem.status == 429
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422])
-def test_a_refusal_says_what_the_server_said(
-    outcome: Outcome, server: StubServer, status: int
-) -> None:
+def test_refusal_has_the_servers_words(outcome: Outcome, server: StubServer, status: int) -> None:
     problem = outcome(fails(status, "no such model"), endpoint={"max_retries": 2})
     assert isinstance(problem, ModelRefused)
     assert problem.status == status
@@ -256,17 +252,17 @@ def test_a_refusal_says_what_the_server_said(
     assert len(server.requests) == 1
 
 
-def test_a_connection_that_closes_early_is_unavailable(outcome: Outcome) -> None:
+def test_connection_closed_early_is_unavailable(outcome: Outcome) -> None:
     problem = outcome(closes_early)
     assert isinstance(problem, ModelUnavailable)
     assert "broke off in the reply" in str(problem)
 
 
-def test_a_connection_closed_without_a_word_is_unavailable(outcome: Outcome) -> None:
+def test_connection_closed_without_answer_is_unavailable(outcome: Outcome) -> None:
     assert isinstance(outcome(hangs_up), ModelUnavailable)
 
 
-def test_nobody_listening_is_unavailable(model: Making, reactor: Handover) -> None:
+def test_closed_port_is_unavailable(model: Making, reactor: Handover) -> None:
     closed = StubServer()
     closed.close()
     dead = model(base_url=closed.base_url)
@@ -295,20 +291,20 @@ def test_nobody_listening_is_unavailable(model: Making, reactor: Handover) -> No
         (b'{"choices": [{"message": {"content": " "}, "finish_reason": "length"}]}', "'length'"),
     ],
 )
-def test_what_is_not_a_reply_is_rubbish(outcome: Outcome, body: bytes, said: str) -> None:
+def test_body_that_is_no_reply_is_rubbish(outcome: Outcome, body: bytes, said: str) -> None:
     problem = outcome(sends(body))
     assert isinstance(problem, ModelRubbish)
     assert said in str(problem)
 
 
-def test_a_servers_name_for_its_model_cannot_write_lines_of_the_log(outcome: Outcome) -> None:
+def test_model_name_from_the_server_cannot_forge_log_lines(outcome: Outcome) -> None:
     reply = outcome(answers("Aye.", model="tiny\n[EE] forged \x1b[2J" + KEY + "x" * 5000))
     assert isinstance(reply, ChatReply)
     assert reply.model.startswith("tiny [EE] forged [2J***xxx")
     assert len(reply.model) == 200
 
 
-def test_a_huge_reply_is_read_no_further_than_the_limit(outcome: Outcome) -> None:
+def test_huge_reply_is_read_only_to_the_limit(outcome: Outcome) -> None:
     problem = outcome(answers("x" * 3_000_000), endpoint={"max_reply_bytes": 50_000})
     assert isinstance(problem, ModelRubbish)
     assert "larger than 50000 bytes" in str(problem)
@@ -326,19 +322,19 @@ def test_a_huge_reply_is_read_no_further_than_the_limit(outcome: Outcome) -> Non
         closes_early,
     ],
 )
-def test_no_error_shows_the_key(outcome: Outcome, behaviour: Behaviour) -> None:
+def test_openai_errors_never_show_the_key(outcome: Outcome, behaviour: Behaviour) -> None:
     problem = outcome(behaviour, timeout_seconds=0.2)
     assert isinstance(problem, ModelError)
     assert KEY not in told_of(problem)
 
 
-def test_a_servers_words_are_quoted_on_one_short_line(outcome: Outcome) -> None:
+def test_servers_words_are_quoted_on_one_short_line(outcome: Outcome) -> None:
     problem = outcome(fails(400, "bad\n\x1b[31mrequest" + "!" * 5000))
     assert "bad [31mrequest!" in str(problem)
     assert len(str(problem)) < 400
 
 
-def test_a_cancelled_request_leaves_the_model_usable(
+def test_cancelled_request_leaves_the_client_usable(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(stalls, answers("Still here."))
@@ -350,7 +346,7 @@ def test_a_cancelled_request_leaves_the_model_usable(
     assert reactor.outcome_of(chat.complete(a_request())).text == "Still here."
 
 
-def test_a_cancelled_request_closes_its_connection(
+def test_cancelled_openai_request_closes_its_connection(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(stalls_until_left)
@@ -361,7 +357,7 @@ def test_a_cancelled_request_closes_its_connection(
     assert server.left.wait(60)
 
 
-def test_a_request_cancelled_in_the_pause_before_another_attempt_is_not_sent_again(
+def test_request_cancelled_before_a_retry_is_not_sent_again(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(fails(503, retry_after="0.2"))
@@ -373,7 +369,7 @@ def test_a_request_cancelled_in_the_pause_before_another_attempt_is_not_sent_aga
     assert len(server.requests) == 1
 
 
-def test_a_model_goes_on_after_its_bridge_was_stopped(
+def test_client_works_again_after_its_bridge_was_stopped(
     model: Making, bridge: AsyncBridge, reactor: Handover
 ) -> None:
     chat = model()
@@ -382,9 +378,7 @@ def test_a_model_goes_on_after_its_bridge_was_stopped(
     assert reactor.outcome_of(chat.complete(a_request())).text == "Hello."
 
 
-def test_closing_twice_and_without_a_thread_does_no_harm(
-    model: Making, bridge: AsyncBridge
-) -> None:
+def test_closing_twice_or_without_thread_does_no_harm(model: Making, bridge: AsyncBridge) -> None:
     chat = model()
     chat.close()
     chat.close()
@@ -393,7 +387,7 @@ def test_closing_twice_and_without_a_thread_does_no_harm(
     assert not bridge.running
 
 
-def test_six_requests_are_out_at_the_same_time(
+def test_six_requests_run_at_the_same_time(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(answers_together(6))
@@ -417,7 +411,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[str]]:
-    """What of it is there after a module was imported, one after the other."""
+    """Import the modules one after the other, and return which libraries each import has loaded."""
     command = [sys.executable, "-c", IMPORTING]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, list[str]] = json.loads(done.stdout)
@@ -425,7 +419,7 @@ def imported() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_neither_the_http_library_nor_a_reactor_is_imported_with_a_module(
+def test_client_modules_import_no_http_library_and_no_reactor(
     imported: dict[str, list[str]], module: str
 ) -> None:
     assert imported[module] == []

@@ -1,4 +1,4 @@
-"""The fake model does what it is told and nothing else."""
+"""Test the scripted model."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,39 +25,39 @@ from tests.services.llm.builders import a_call, a_message, a_request
 from tests.services.llm.test_resilience import outcome, watched
 
 
-def test_lines_are_said_in_order_and_requests_kept() -> None:
+def test_script_lines_are_said_in_order_and_requests_kept() -> None:
     model = ScriptedModel(["One.", "Two."])
     requests = [a_request("a"), a_request("b")]
     assert [outcome(model.complete(one)).text for one in requests] == ["One.", "Two."]
     assert model.requests == requests
 
 
-def test_a_single_text_is_one_line() -> None:
+def test_script_may_be_a_single_text() -> None:
     assert outcome(ScriptedModel("One.").complete(a_request())).text == "One."
 
 
-def test_a_callable_answers_the_request() -> None:
+def test_script_may_be_a_callable_of_the_request() -> None:
     model = ScriptedModel(lambda request: request.question.upper())
     assert outcome(model.complete(a_request("hello"))).text == "HELLO"
 
 
-def test_a_whole_reply_is_given_as_it_is() -> None:
+def test_script_line_may_be_a_whole_reply() -> None:
     reply = ChatReply(text="cut", model="other", finish_reason="length")
     assert outcome(ScriptedModel([reply]).complete(a_request())) is reply
 
 
-def test_an_error_is_failed_with() -> None:
+def test_script_line_may_be_an_error() -> None:
     problem = ModelTimeout("scripted", 5)
     assert outcome(ScriptedModel([problem]).complete(a_request())) is problem
 
 
-def test_a_script_that_has_ended_says_what_was_asked() -> None:
+def test_ended_script_error_names_the_question() -> None:
     problem = outcome(ScriptedModel([]).complete(a_request("More?")))
     assert isinstance(problem, ScriptEndedError)
     assert str(problem) == "model 'scripted' has no line left for 'More?'"
 
 
-def test_an_answer_can_come_later() -> None:
+def test_script_reply_may_have_a_delay() -> None:
     clock = Clock()
     result = watched(ScriptedModel(["Late."], delay_seconds=2, clock=clock).complete(a_request()))
     clock.advance(1.9)
@@ -66,20 +66,20 @@ def test_an_answer_can_come_later() -> None:
     assert result[0].text == "Late."
 
 
-def test_a_delay_without_a_clock_is_refused() -> None:
+def test_script_delay_without_clock_is_refused() -> None:
     with pytest.raises(EndpointError, match="a delay needs one"):
         ScriptedModel([], delay_seconds=1)
 
 
-def test_usage_counts_words() -> None:
+def test_script_usage_counts_words() -> None:
     reply = outcome(ScriptedModel(["one two three"]).complete(a_request("Hello there")))
     assert reply.usage == Usage(input_tokens=5, output_tokens=3)
 
 
-# Heard while it is written
+# Streaming
 
 
-def test_a_listener_hears_the_reply_in_pieces_before_it_is_there() -> None:
+def test_listener_hears_a_scripted_reply_in_pieces_before_the_reply() -> None:
     heard: list[str] = []
     model = ScriptedModel(["One two three."], piece_characters=5)
     reply = outcome(model.complete(a_request(), listener=heard.append))
@@ -87,7 +87,7 @@ def test_a_listener_hears_the_reply_in_pieces_before_it_is_there() -> None:
     assert reply.text == "One two three."
 
 
-def test_pieces_can_come_one_after_another() -> None:
+def test_scripted_pieces_may_have_pauses() -> None:
     clock, heard = Clock(), list[str]()
     model = ScriptedModel(["abcd"], piece_characters=2, piece_seconds=1, clock=clock)
     result = watched(model.complete(a_request(), listener=heard.append))
@@ -98,7 +98,7 @@ def test_pieces_can_come_one_after_another() -> None:
     assert result[0].text == "abcd"
 
 
-def test_a_cancelled_reply_is_not_heard_any_more() -> None:
+def test_cancelled_scripted_reply_is_not_heard_any_more() -> None:
     clock, heard = Clock(), list[str]()
     model = ScriptedModel(["abcd"], piece_characters=2, piece_seconds=1, clock=clock)
     asked = model.complete(a_request(), listener=heard.append)
@@ -109,7 +109,7 @@ def test_a_cancelled_reply_is_not_heard_any_more() -> None:
     assert isinstance(result[0], CancelledError)
 
 
-def test_a_reply_can_break_off_behind_its_start() -> None:
+def test_scripted_reply_may_break_off_after_its_start() -> None:
     heard: list[str] = []
     problem = ModelTimeout("scripted", 5)
     model = ScriptedModel([ScriptedReply(text="Aye, the", error=problem)])
@@ -117,23 +117,23 @@ def test_a_reply_can_break_off_behind_its_start() -> None:
     assert heard == ["Aye, the"]
 
 
-def test_a_reply_can_call_tools() -> None:
+def test_scripted_reply_may_call_tools() -> None:
     reply = outcome(ScriptedModel([ScriptedReply(tool_calls=(a_call(),))]).complete(a_request()))
     assert (reply.tool_calls, reply.finish_reason) == ((a_call(),), "tool_calls")
 
 
-def test_a_late_line_without_a_clock_fails() -> None:
+def test_delayed_script_line_without_clock_fails() -> None:
     problem = outcome(
         ScriptedModel([ScriptedReply(text="x", delay_seconds=1)]).complete(a_request())
     )
     assert isinstance(problem, EndpointError)
 
 
-def test_an_empty_line_is_no_end_of_the_script() -> None:
+def test_empty_script_line_does_not_end_the_script() -> None:
     assert outcome(ScriptedModel([""]).complete(a_request())).text == ""
 
 
-# From a file
+# Scripts in files
 
 
 def a_file(folder: Path, text: str, name: str = "script.yaml") -> Path:
@@ -146,7 +146,7 @@ def answers(model: ScriptedModel, *questions: str) -> list[str]:
     return [outcome(model.complete(a_request(one))).text for one in questions]
 
 
-def test_a_file_is_a_list_of_replies_and_of_replies_on_a_cue(tmp_path: Path) -> None:
+def test_script_file_has_replies_in_order_and_on_a_cue(tmp_path: Path) -> None:
     path = a_file(
         tmp_path,
         """
@@ -162,17 +162,17 @@ def test_a_file_is_a_list_of_replies_and_of_replies_on_a_cue(tmp_path: Path) -> 
     assert isinstance(outcome(model.complete(a_request())), ScriptEndedError)
 
 
-def test_a_file_can_begin_again(tmp_path: Path) -> None:
+def test_script_file_may_repeat(tmp_path: Path) -> None:
     model = scripted_from(a_file(tmp_path, "repeat: true\nreplies: [One., Two.]"))
     assert answers(model, "a", "b", "c") == ["One.", "Two.", "One."]
 
 
-def test_a_script_may_be_json(tmp_path: Path) -> None:
+def test_script_file_may_be_json(tmp_path: Path) -> None:
     path = a_file(tmp_path, '{"replies": ["One."]}', "script.json")
     assert answers(scripted_from(str(path)), "a") == ["One."]
 
 
-def test_a_file_can_call_tools_and_answer_their_results(tmp_path: Path) -> None:
+def test_script_file_may_call_tools_and_answer_their_results(tmp_path: Path) -> None:
     path = a_file(
         tmp_path,
         """
@@ -206,14 +206,14 @@ def test_a_file_can_call_tools_and_answer_their_results(tmp_path: Path) -> None:
         ("rubbish", ModelRubbish),
     ],
 )
-def test_a_file_can_fail(tmp_path: Path, fails: str, error: type[Exception]) -> None:
+def test_script_file_may_fail(tmp_path: Path, fails: str, error: type[Exception]) -> None:
     model = scripted_from(a_file(tmp_path, f"- {{fail: {fails}, reply: Well}}"))
     heard: list[str] = []
     assert isinstance(outcome(model.complete(a_request(), listener=heard.append)), error)
     assert heard == ["Well"]
 
 
-def test_a_file_says_how_slow_it_is(tmp_path: Path) -> None:
+def test_script_file_sets_its_delays(tmp_path: Path) -> None:
     clock, heard = Clock(), list[str]()
     path = a_file(
         tmp_path,
@@ -249,7 +249,9 @@ def test_a_file_says_how_slow_it_is(tmp_path: Path) -> None:
         ("{replies: [a], piece_characters: 0}", "piece_characters: must be greater than"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_script_file_is_refused_with_the_place(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     path = a_file(tmp_path, text)
     with pytest.raises(EndpointError) as caught:
         scripted_from(path, name="demo")
@@ -257,12 +259,12 @@ def test_a_bad_file_is_refused_with_its_place(tmp_path: Path, text: str, problem
     assert problem in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_script_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EndpointError, match=r"none\.yaml: cannot be read"):
         scripted_from(tmp_path / "none.yaml")
 
 
-# From code
+# Scripts in code
 
 
 LINES = ["One."]
@@ -272,7 +274,7 @@ def shouting(request: ChatRequest) -> str:
     return request.question.upper()
 
 
-def test_a_dotted_path_is_lines_or_a_function() -> None:
+def test_dotted_path_may_name_lines_or_a_function() -> None:
     assert answers(scripted_from(f"{__name__}.LINES"), "a") == ["One."]
     assert answers(scripted_from(f"{__name__}.shouting"), "a") == ["A"]
 
@@ -287,13 +289,13 @@ def test_a_dotted_path_is_lines_or_a_function() -> None:
         ("..x", "'..x' is no script"),
     ],
 )
-def test_a_path_to_no_script_is_refused(path: str, problem: str) -> None:
+def test_dotted_path_to_something_else_is_refused(path: str, problem: str) -> None:
     with pytest.raises(EndpointError) as caught:
         scripted_from(path)
     assert problem in str(caught.value)
 
 
-def test_the_file_of_the_documentation_is_a_script(tmp_path: Path) -> None:
+def test_script_in_the_documentation_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).parents[4] / "docs" / "extend" / "scripts.md").read_text(
         encoding="utf-8"
     )

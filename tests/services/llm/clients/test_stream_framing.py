@@ -1,4 +1,4 @@
-"""A stream is read whole, however a server or a proxy frames it, and though none was asked for."""
+"""Test that a stream is read completely, whatever its framing, even if none was requested."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ BEGUN, REST = PIECES[:1], PIECES[1:]
 
 
 def typed(content_type: str | None, *events: bytes) -> Behaviour:
-    """Send events under some content type, or without any."""
+    """Send events with some content type, or without one."""
 
     def behave(handler: Any) -> None:
         handler.send_response(200)
@@ -97,7 +97,7 @@ WAYS: dict[str, Behaviour] = {
 
 @pytest.mark.parametrize("is_heard", [True, False])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_stream_is_whole_in_every_frame(
+def test_stream_is_complete_in_every_framing(
     server: StubServer, model: Making, reactor: Handover, way: str, is_heard: bool
 ) -> None:
     server.behaves(WAYS[way])
@@ -108,7 +108,7 @@ def test_a_stream_is_whole_in_every_frame(
     assert "".join(pieces) in ("", reply.text)
 
 
-def test_a_stream_nobody_asked_for_keeps_its_usage(
+def test_unrequested_stream_keeps_its_usage(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(streams(*PIECES))
@@ -123,7 +123,7 @@ def test_a_stream_nobody_asked_for_keeps_its_usage(
         [delta("", finish="stop"), delta("Aye, ", finish="stop"), delta("she leaves.")],
     ],
 )
-def test_a_reason_to_stop_in_each_piece_ends_nothing(
+def test_stop_reason_in_each_piece_does_not_end_the_stream(
     server: StubServer,
     model: Making,
     reactor: Handover,
@@ -136,7 +136,7 @@ def test_a_reason_to_stop_in_each_piece_ends_nothing(
     assert reactor.outcome_of(asked).text == "Aye, she leaves."
 
 
-def test_signs_of_life_after_the_last_word_keep_nobody_waiting(
+def test_keep_alive_data_after_the_text_does_not_delay_the_reply(
     server: StubServer, model: Making, reactor: Handover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote, "ENDING_SECONDS", 0.2)
@@ -154,7 +154,7 @@ def test_pieces_without_blank_lines_are_counted(
     assert problem.too_much
 
 
-def test_a_page_for_a_browser_is_told_with_status_type_and_words(
+def test_html_page_is_reported_with_status_type_and_words(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     page = b"<!doctype html><html><head><title>Sign in</title></head><body>x</body></html>"

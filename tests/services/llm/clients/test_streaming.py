@@ -1,4 +1,4 @@
-"""Replies that are heard while they are written: in order, never after the end, never twice."""
+"""Test streamed replies: heard in order, never after the end, never twice."""
 
 from threading import get_ident
 from typing import Any
@@ -30,7 +30,7 @@ from tests.services.net.handover import Handover
 
 
 class Hearing:
-    """Asks a server that behaves in some way, and keeps what is heard meanwhile."""
+    """A client of a server with some behaviours, which stores what is heard."""
 
     def __init__(self, server: StubServer, model: Making, reactor: Handover) -> None:
         self.pieces: list[str] = []
@@ -56,7 +56,7 @@ def hearing(server: StubServer, model: Making, reactor: Handover) -> Hearing:
     return Hearing(server, model, reactor)
 
 
-def test_a_stream_is_heard_in_order_and_then_comes_as_a_reply(hearing: Hearing) -> None:
+def test_openai_stream_is_heard_in_order_before_the_reply(hearing: Hearing) -> None:
     reply = hearing(streams(*streamed("The ", "ferry ", "is late. ⛴"), pause=0.01))
     assert reply == ChatReply(
         text="The ferry is late. ⛴",
@@ -68,7 +68,7 @@ def test_a_stream_is_heard_in_order_and_then_comes_as_a_reply(hearing: Hearing) 
     assert hearing.threads == {get_ident()}
 
 
-def test_a_stream_is_asked_for_with_its_usage(hearing: Hearing, server: StubServer) -> None:
+def test_stream_request_asks_for_usage(hearing: Hearing, server: StubServer) -> None:
     hearing(streams(*streamed("Aye.")))
     (seen,) = server.requests
     assert seen.body["stream"] is True
@@ -76,7 +76,7 @@ def test_a_stream_is_asked_for_with_its_usage(hearing: Hearing, server: StubServ
 
 
 @pytest.mark.parametrize("asked", [{"stream": False}, {}])
-def test_a_body_in_the_place_of_a_stream_is_a_reply_that_nobody_heard(
+def test_body_instead_of_a_stream_is_a_reply_without_listening(
     hearing: Hearing, server: StubServer, asked: dict[str, Any]
 ) -> None:
     assert hearing(answers("Aye."), **asked).text == "Aye."
@@ -84,20 +84,20 @@ def test_a_body_in_the_place_of_a_stream_is_a_reply_that_nobody_heard(
     assert ("stream" in server.requests[0].body) == (asked == {})
 
 
-def test_reasoning_is_neither_heard_nor_said(hearing: Hearing) -> None:
+def test_reasoning_is_neither_heard_nor_returned(hearing: Hearing) -> None:
     thoughts = [delta(reasoning_content="He lies."), delta("", reasoning="Why?")]
     reply = hearing(streams(*map(event, thoughts), *streamed("Aye.")))
     assert (reply.text, hearing.text) == ("Aye.", "Aye.")
 
 
-def test_a_stream_of_nothing_but_reasoning_says_what_to_do(hearing: Hearing) -> None:
+def test_stream_with_only_reasoning_fails_with_advice(hearing: Hearing) -> None:
     thoughts = [delta(reasoning_content="Hm."), delta(finish="length")]
     problem = hearing(streams(*map(event, thoughts)))
     assert isinstance(problem, ModelRubbish)
     assert "(finish reason 'length'): the model only reasoned; allow more tokens" in str(problem)
 
 
-def test_tool_calls_of_a_stream_are_put_together_by_their_index(hearing: Hearing) -> None:
+def test_tool_calls_of_a_stream_are_joined_by_index(hearing: Hearing) -> None:
     def calls(*pieces: dict[str, Any]) -> bytes:
         return event(delta(tool_calls=list(pieces)))
 
@@ -119,7 +119,7 @@ def test_tool_calls_of_a_stream_are_put_together_by_their_index(hearing: Hearing
 
 
 @pytest.mark.parametrize("index", [{"index": 0}, {}])
-def test_whole_calls_under_one_index_are_told_apart_by_their_ids(
+def test_complete_calls_with_one_index_are_told_apart_by_id(
     hearing: Hearing, index: dict[str, int]
 ) -> None:
     pieces = [
@@ -137,7 +137,7 @@ def test_whole_calls_under_one_index_are_told_apart_by_their_ids(
         [],
     ],
 )
-def test_a_stream_that_breaks_off_is_no_reply(hearing: Hearing, events: list[bytes]) -> None:
+def test_openai_stream_that_breaks_off_is_an_error(hearing: Hearing, events: list[bytes]) -> None:
     problem = hearing(streams(*events))
     assert isinstance(problem, ModelUnavailable)
     assert "broke off in the reply" in str(problem)
@@ -147,29 +147,29 @@ def test_a_stream_that_breaks_off_is_no_reply(hearing: Hearing, events: list[byt
     "events",
     [streamed("Aye.")[:-1], streamed("Aye.")[:-2], [event(delta("Aye.")), event("[DONE]")]],
 )
-def test_a_stream_is_whole_with_its_finish_reason_or_its_end_mark(
+def test_stream_is_complete_with_finish_reason_or_end_mark(
     hearing: Hearing, events: list[bytes]
 ) -> None:
     assert hearing(streams(*events)).text == "Aye."
 
 
-def test_a_text_whose_stream_ends_cleanly_without_a_mark_is_a_reply(hearing: Hearing) -> None:
+def test_openai_text_stream_without_end_mark_is_a_reply(hearing: Hearing) -> None:
     reply = hearing(streams(event(delta("The ")), event(delta("ferry."))))
     assert (reply.text, reply.finish_reason, hearing.text) == ("The ferry.", UNENDED, "The ferry.")
     assert reply.is_cut
 
 
-def test_half_a_call_whose_stream_ends_without_a_mark_is_no_reply(hearing: Hearing) -> None:
+def test_half_a_call_in_a_stream_without_end_mark_is_an_error(hearing: Hearing) -> None:
     call = {"index": 0, "id": "a", "function": {"name": "look", "arguments": '{"at":'}}
     problem = hearing(streams(event(delta("Wait.")), event(delta(tool_calls=[call]))))
     assert isinstance(problem, ModelUnavailable)
 
 
-def test_a_last_event_without_its_blank_line_counts(hearing: Hearing) -> None:
+def test_last_event_without_blank_line_is_read(hearing: Hearing) -> None:
     assert hearing(streams(event(delta("Aye.")), b"data: [DONE]")).text == "Aye."
 
 
-def test_a_connection_that_breaks_off_is_no_reply(hearing: Hearing) -> None:
+def test_broken_connection_in_a_stream_is_an_error(hearing: Hearing) -> None:
     def breaks_off(handler: Any) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream; charset=utf-8")
@@ -179,46 +179,44 @@ def test_a_connection_that_breaks_off_is_no_reply(hearing: Hearing) -> None:
 
     problem = hearing(breaks_off)
     assert isinstance(problem, ModelUnavailable)
-    assert hearing.text == "Th"  # a letter that may begin the key waits for the next
+    assert hearing.text == "Th"  # A letter that may begin the key waits for the next letter.
 
 
-def test_a_stream_that_stalls_runs_into_the_idle_limit(hearing: Hearing) -> None:
+def test_stalled_openai_stream_fails_at_the_idle_limit(hearing: Hearing) -> None:
     problem = hearing(streams_and_stalls(event(delta("The"))), idle_seconds=0.2)
     assert isinstance(problem, ModelTimeout)
     assert "model 'stub' was still silent after 0.2 seconds" in str(problem)
 
 
-def test_a_server_that_never_begins_to_stream_runs_into_the_idle_limit(hearing: Hearing) -> None:
+def test_stream_that_never_begins_fails_at_the_idle_limit(hearing: Hearing) -> None:
     problem = hearing(stalls, idle_seconds=0.2, max_retries=2)
     assert isinstance(problem, ModelTimeout)
     assert problem.timeout_seconds == 0.2
 
 
-def test_a_stream_in_drips_runs_into_the_whole_limit(hearing: Hearing) -> None:
+def test_dripping_stream_fails_at_the_total_limit(hearing: Hearing) -> None:
     dripping = drips(b"".join(streamed("Aye.")), pause=0.05, content_type="text/event-stream")
     problem = hearing(dripping, idle_seconds=0.2, timeout_seconds=0.5)
     assert isinstance(problem, ModelTimeout)
     assert "was still answering after 0.5 seconds" in str(problem)
 
 
-def test_a_stream_that_stalls_after_the_whole_text_is_a_reply(
-    hearing: Hearing, server: StubServer
-) -> None:
+def test_stream_that_stalls_after_its_text_is_a_reply(hearing: Hearing, server: StubServer) -> None:
     assert hearing(streams_and_stalls(*streamed("Aye.")[:2]), idle_seconds=2.0).text == "Aye."
     assert server.left.wait(60)
 
 
-def test_a_stream_is_read_no_further_than_the_limit(hearing: Hearing) -> None:
+def test_stream_is_read_only_to_the_size_limit(hearing: Hearing) -> None:
     problem = hearing(streams(*streamed(*["x" * 1000] * 200)), max_reply_bytes=50_000)
     assert isinstance(problem, ModelRubbish)
     assert "larger than 50000 bytes" in str(problem)
 
 
-def test_the_frames_of_a_stream_do_not_count_as_its_text(hearing: Hearing) -> None:
+def test_framing_of_a_stream_does_not_count_as_text(hearing: Hearing) -> None:
     assert hearing(streams(*streamed(*"x" * 900)), max_reply_bytes=10_000).text == "x" * 900
 
 
-def test_a_stream_of_nothing_has_its_limit_too(hearing: Hearing) -> None:
+def test_stream_without_text_has_a_size_limit(hearing: Hearing) -> None:
     thoughts = event(delta(reasoning_content="x" * 1000))
     problem = hearing(streams(*[thoughts] * 1000), max_reply_bytes=10_000)
     assert isinstance(problem, ModelRubbish)
@@ -233,7 +231,7 @@ def test_a_stream_of_nothing_has_its_limit_too(hearing: Hearing) -> None:
         ({"error": {"code": 400, "message": "too long"}}, ModelRefused, "status 400: too long"),
     ],
 )
-def test_an_error_in_a_stream_is_the_outcome(
+def test_error_in_an_openai_stream_fails_the_request(
     hearing: Hearing, data: Any, kind: type[Exception], said: str
 ) -> None:
     problem = hearing(streams(event(delta("The")), event(data)))
@@ -242,11 +240,11 @@ def test_an_error_in_a_stream_is_the_outcome(
 
 
 @pytest.mark.parametrize("odd", [{}, {"choices": None}, {"choices": [{"delta": [1]}]}])
-def test_odd_pieces_say_nothing(hearing: Hearing, odd: dict[str, Any]) -> None:
+def test_unknown_pieces_add_no_text(hearing: Hearing, odd: dict[str, Any]) -> None:
     assert hearing(streams(b": still there\n\n", event(odd), *streamed("Aye."))).text == "Aye."
 
 
-def test_a_stream_that_failed_before_a_word_is_asked_for_again(
+def test_stream_that_failed_before_any_text_is_retried(
     hearing: Hearing, server: StubServer
 ) -> None:
     broken = fails(503, retry_after_ms="1")
@@ -254,16 +252,14 @@ def test_a_stream_that_failed_before_a_word_is_asked_for_again(
     assert (reply.text, hearing.text, len(server.requests)) == ("Aye.", "Aye.", 3)
 
 
-def test_a_stream_that_failed_after_a_word_is_not_begun_again(
-    hearing: Hearing, server: StubServer
-) -> None:
+def test_stream_that_failed_after_text_is_not_retried(hearing: Hearing, server: StubServer) -> None:
     half = streams(event(delta("The")), b'data: {"choices"')
     problem = hearing(half, streams(*streamed("Aye.")), max_retries=2)
     assert isinstance(problem, ModelUnavailable)
     assert (hearing.text, len(server.requests)) == ("Th", 1)
 
 
-def test_a_cancelled_stream_closes_its_connection_and_is_heard_no_more(
+def test_cancelled_stream_closes_its_connection_and_is_silent(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(streams_and_stalls(event(delta("The"))))
@@ -278,7 +274,7 @@ def test_a_cancelled_stream_closes_its_connection_and_is_heard_no_more(
     assert pieces == ["Th"]
 
 
-def test_what_was_on_its_way_when_a_stream_was_cancelled_is_not_heard(
+def test_data_under_way_when_a_stream_is_cancelled_is_not_heard(
     server: StubServer, model: Making, reactor: Handover
 ) -> None:
     server.behaves(streams_and_stalls(event(delta("The"))))
@@ -292,7 +288,7 @@ def test_what_was_on_its_way_when_a_stream_was_cancelled_is_not_heard(
     assert pieces == []
 
 
-def test_a_slow_body_is_not_idle_before_its_headers(hearing: Hearing) -> None:
+def test_slow_body_has_no_idle_limit_before_its_headers(hearing: Hearing) -> None:
     def slow(handler: Any) -> None:
         handler.stub.released.wait(4.0)
         sends(b'{"choices": [{"message": {"content": "Aye."}}]}')(handler)
@@ -300,7 +296,7 @@ def test_a_slow_body_is_not_idle_before_its_headers(hearing: Hearing) -> None:
     assert hearing(slow, stream=False, idle_seconds=2.0).text == "Aye."
 
 
-def test_a_body_that_stalls_after_its_headers_runs_into_the_idle_limit(hearing: Hearing) -> None:
+def test_body_that_stalls_after_its_headers_fails_at_the_idle_limit(hearing: Hearing) -> None:
     problem = hearing(streams_and_stalls(b"{"), stream=False, idle_seconds=0.2)
     assert isinstance(problem, ModelTimeout)
     assert "silent" in str(problem)

@@ -1,4 +1,4 @@
-"""Which kind of line somebody says."""
+"""Test the classification of players' lines."""
 
 import pytest
 
@@ -65,20 +65,20 @@ ANSWERED_OTHERWISE = {
 
 
 @pytest.mark.parametrize(("line", "kind"), KINDS.items())
-def test_a_line_is_of_a_kind(line: str, kind: Kind) -> None:
+def test_line_is_classified_as_the_expected_kind(line: str, kind: Kind) -> None:
     assert classify_line(line, of="Ada").kind is kind
 
 
-def test_each_kind_is_tried_here() -> None:
+def test_every_kind_of_line_is_tested() -> None:
     assert set(KINDS.values()) == set(Kind)
 
 
-def test_every_other_kind_has_two_lines_at_least() -> None:
+def test_every_other_kind_has_at_least_two_answers() -> None:
     assert {kind for kind, lines in LINES.items() if len(lines) > 1} == (
         set(Kind) - ANSWERED_OTHERWISE
     )
 
 
-def test_name_politeness_and_a_greeting_before_more_are_no_part_of_it() -> None:
+def test_name_politeness_and_greeting_are_removed_before_classifying() -> None:
     line = classify_line("Hello Ada, excuse me, where's the inn, please?", of="Ada")
     assert line.plain == "where is the inn"

@@ -1,4 +1,4 @@
-"""What a card tells of its character, said by the character."""
+"""Test that sentences of a card are turned into the first person."""
 
 import pytest
 
@@ -25,11 +25,11 @@ TURNED = {
 
 
 @pytest.mark.parametrize(("told", "said"), TURNED.items())
-def test_it_is_said_in_the_first_person_or_not_at_all(told: str, said: str | None) -> None:
+def test_sentence_becomes_first_person_or_none(told: str, said: str | None) -> None:
     assert first_person(told, name="Ada", pronoun="she") == said
 
 
-def test_his_and_him_are_mine_and_me() -> None:
+def test_his_and_him_become_mine_and_me() -> None:
     told = "He rows as his mother did before him, and washes himself."
     said = "I row as my mother did before me, and washes myself."
     assert first_person(told.replace("and washes", "but never tires"), name="Bo", pronoun="he") == (
@@ -37,7 +37,7 @@ def test_his_and_him_are_mine_and_me() -> None:
     )
 
 
-def test_lore_tells_of_others_as_she_too() -> None:
+def test_lore_about_another_she_is_unchanged() -> None:
     told = "She waits for the slack, as every ferry does."
     assert first_person(told, name="Ada", pronoun="") == told
 
@@ -45,5 +45,5 @@ def test_lore_tells_of_others_as_she_too() -> None:
 @pytest.mark.parametrize(
     ("text", "pronoun"), [("He rows. His boat is old.", "he"), ("She... he? She.", "she"), ("", "")]
 )
-def test_the_pronoun_is_the_one_a_description_has_most_of(text: str, pronoun: str) -> None:
+def test_pronoun_is_the_most_frequent_one(text: str, pronoun: str) -> None:
     assert pronoun_of(text) == pronoun

@@ -1,4 +1,4 @@
-"""Without a model an NPC makes small talk, and quotes what answers."""
+"""Test the responder without a model: small talk, and quotations that answer."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def said(question: str, *passages: Passage, **more: Any) -> str:
     return str(outcome(OfflineResponder("Hm.").complete(request)).text)
 
 
-def test_a_reply_is_there_at_once_and_says_it_is_offline() -> None:
+def test_offline_reply_comes_at_once_and_says_so() -> None:
     model = OfflineResponder("Hm.")
     reply = outcome(model.complete(a_request("When does the ferry leave?", passages=(FERRY,))))
     assert (reply.offline, model.offline, reply.usage) == (True, True, None)
@@ -64,22 +64,24 @@ def test_a_reply_is_there_at_once_and_says_it_is_offline() -> None:
         ("Is the lighthouse working?", "The lighthouse has been dark since spring."),
     ],
 )
-def test_the_sentence_with_the_questions_words_is_said(question: str, answer: str) -> None:
+def test_offline_answer_is_the_sentence_with_the_questions_words(
+    question: str, answer: str
+) -> None:
     assert said(question, FERRY, LIGHT) == answer
 
 
-def test_two_sentences_that_fit_alike_are_said_in_their_order() -> None:
+def test_two_equally_good_sentences_are_said_in_order() -> None:
     daily = a_passage("A ferry leaves at dawn. It is old. The ferry is back at dusk.")
     answer = said("When does the ferry run?", daily)
     assert answer == "A ferry leaves at dawn. The ferry is back at dusk."
 
 
-def test_very_common_words_and_the_npcs_name_are_no_reason_to_say_a_thing() -> None:
+def test_common_words_and_the_npcs_name_select_no_sentence() -> None:
     them = a_passage("That is what you would call the best of them.")
     assert said("Oren, what is it that you want of them?", them, speaker="Oren") == UNKNOWN
 
 
-def test_of_sentences_that_fit_alike_the_higher_score_then_the_earlier_wins() -> None:
+def test_equally_good_sentences_are_ordered_by_score_and_place() -> None:
     first, second = a_passage("A gull is grey."), a_passage("A gull is white.")
     assert said("gull", first, second).startswith("A gull is grey.")
     best = a_passage("One gull is red and " + "very " * 54 + "old.", score=2.0)
@@ -94,20 +96,20 @@ def test_of_sentences_that_fit_alike_the_higher_score_then_the_earlier_wins() ->
         ("灯塔在哪里", "这是港口。灯塔在北边。", "灯塔在北边。"),
     ],
 )
-def test_words_of_any_script_are_found(question: str, text: str, answer: str) -> None:
+def test_words_of_any_script_select_a_sentence(question: str, text: str, answer: str) -> None:
     assert said(question, a_passage(text)) == answer
 
 
 @pytest.mark.parametrize("passages", [(), (FERRY, LIGHT), (a_passage("", constant=True),)])
-def test_what_no_text_answers_is_not_known(passages: tuple[Passage, ...]) -> None:
+def test_unanswered_question_gets_an_unknown_line(passages: tuple[Passage, ...]) -> None:
     assert said("Which songs are sung?", *passages) == UNKNOWN
 
 
-def test_a_constant_passage_that_does_not_answer_is_not_said() -> None:
+def test_constant_passage_that_does_not_answer_is_not_said() -> None:
     assert said("Which songs are sung?", a_passage("Fish is cheap.", constant=True)) == UNKNOWN
 
 
-def test_the_same_line_is_not_said_twice_in_a_row() -> None:
+def test_same_line_is_not_said_twice_in_a_row() -> None:
     heard: list[ChatMessage] = []
     for _ in range(7):
         answer = said("Which songs are sung?", messages=tuple(heard))
@@ -115,7 +117,7 @@ def test_the_same_line_is_not_said_twice_in_a_row() -> None:
         heard += [a_message("user", "Which songs?"), a_message("assistant", answer)]
 
 
-def test_a_line_of_an_unknown_language_gets_the_fallback_and_then_a_shrug() -> None:
+def test_unknown_language_gets_the_fallback_then_a_shrug() -> None:
     asked = tuple(a_message("user", "Ben: Wo ist der Turm?") for _ in range(4))
     heard = [(*asked[: n + 1], a_message("user", "Place: The Forge.")) for n in range(4)]
     answers = [said("Wo ist der Turm?", messages=one, asker="Ben") for one in heard]
@@ -155,7 +157,7 @@ def test_small_talk_and_questions_are_answered_from_card_and_lore(
     assert said(question, *ADA, **AT_THE_FORGE) == answer
 
 
-def test_a_greeting_is_said_once_and_then_given_back() -> None:
+def test_card_greeting_is_said_once_then_the_greeting_is_returned() -> None:
     heard = (a_message("assistant", "Oh, a customer. Sit down."),)
     assert said("Good morning", *ADA, messages=heard, **AT_THE_FORGE) == "Good morning, Ben."
 
@@ -168,28 +170,28 @@ def test_a_greeting_is_said_once_and_then_given_back() -> None:
         ('"Sit, Ben," she says.', "Sit, Ben."),
     ],
 )
-def test_the_quotes_of_a_greeting_are_sentences(greeting: str, spoken: str) -> None:
+def test_quotes_in_a_greeting_become_sentences(greeting: str, spoken: str) -> None:
     assert said("Hello", a_passage(greeting, kind="greeting"), **AT_THE_FORGE) == spoken
 
 
-def test_the_place_says_farewell_in_its_own_way() -> None:
+def test_farewell_of_the_place_is_used() -> None:
     custom = a_passage("Here we say: cold iron, and never goodbye.")
     assert said("Goodbye!", custom, asker="Ben") == "Here we say: cold iron, and never goodbye."
 
 
-def test_a_price_without_a_sum_and_a_place_without_a_place_are_no_answers() -> None:
+def test_price_answer_needs_a_sum_and_place_answer_a_place() -> None:
     sword = a_passage("A sword is heavy.", keys=("sword",))
     assert said("How much is a sword?", sword) == "I could not name you a price for that."
     assert said("Where is a sword?", sword) == "I could not tell you where."
 
 
-def test_a_key_of_its_author_makes_a_text_answer_that_has_none_of_the_words() -> None:
+def test_text_with_a_matching_key_is_an_answer_without_shared_words() -> None:
     stew = a_passage("Tonight it is eel with barley.", keys=("dinner",))
     assert said("What is there for dinner?", stew) == stew.text
     assert said("What is there for breakfast?", stew) == UNKNOWN
 
 
-def test_what_a_thing_costs_is_not_the_price_of_another() -> None:
+def test_price_of_another_thing_is_no_answer() -> None:
     fare = a_passage("The fare to cross costs two pennies a head.", keys=("fare", "cost", "price"))
     maren = a_passage(
         "Maren runs the chandlery. She sells rope at 4 coppers a fathom.", kind="description"
@@ -209,18 +211,18 @@ def test_what_a_thing_costs_is_not_the_price_of_another() -> None:
     assert where == "I could not tell you where."
 
 
-def test_an_npc_does_not_speak_of_itself_in_the_third_person() -> None:
+def test_npc_never_speaks_of_itself_in_the_third_person() -> None:
     told = a_passage("Some people say that the whistle of Ada is cursed.")
     assert said("Tell me of the whistle", told, speaker="Ada") == UNKNOWN
 
 
-def test_what_another_has_just_said_is_left_to_them() -> None:
+def test_words_just_said_by_another_person_are_not_repeated() -> None:
     heard = (a_message("user", f"Cato: {LIGHT.text}"),)
     told = said("Is the lighthouse dark?", LIGHT, messages=heard, company=("Cato",))
     assert told == "I could not say for sure."
 
 
-def test_what_a_description_calls_a_secret_is_not_said() -> None:
+def test_secret_in_a_description_is_not_said() -> None:
     kept = a_passage("She secretly owns the mill.", kind="description")
     assert "mill" not in said("Who owns the mill?", kept, speaker="Ada")
 
@@ -243,23 +245,23 @@ def test_what_a_description_calls_a_secret_is_not_said() -> None:
         ("<START>\nThe  ferry\tis red.", "The ferry is red."),
     ],
 )
-def test_markup_is_not_said(text: str, answer: str) -> None:
+def test_markup_is_not_said_offline(text: str, answer: str) -> None:
     assert said("Which ferry?", a_passage(text), speaker="Oren") == answer
 
 
-def test_a_long_sentence_is_cut_at_a_word() -> None:
+def test_long_sentence_is_cut_at_a_word() -> None:
     answer = said("ferry", a_passage("The ferry " + "rocks " * 200 + "gently."))
     assert len(answer) <= ANSWER_CHARACTERS
     assert answer.endswith("rocks…")
 
 
-def test_the_same_sentence_in_two_passages_is_said_once() -> None:
+def test_sentence_in_two_passages_is_said_once() -> None:
     assert said("lighthouse", LIGHT, LIGHT) == LIGHT.text
 
 
 @settings(deadline=None)
 @given(st.text(max_size=80), st.lists(st.text(max_size=400), max_size=4))
-def test_an_answer_is_never_empty_nor_too_long_and_always_the_same(
+def test_offline_answer_is_never_empty_nor_too_long_and_deterministic(
     question: str, texts: list[str]
 ) -> None:
     passages = tuple(map(a_passage, texts))
@@ -269,6 +271,6 @@ def test_an_answer_is_never_empty_nor_too_long_and_always_the_same(
 
 
 @pytest.mark.parametrize("unit", ["[", "{{", "<a ", ". ", "ferry ", "ferry. ", "*", "船"])
-def test_hostile_passages_cost_no_more_than_their_length(unit: str) -> None:
+def test_hostile_passages_cost_linear_time(unit: str) -> None:
     with little_work():
         said("ferry 船船", a_passage(unit * 50_000))
