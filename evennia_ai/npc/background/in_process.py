@@ -1,7 +1,7 @@
-"""Jobs done by the game itself, with the same functions as in workers.
+"""Runs jobs in the game's own process, with the same functions as in workers.
 
-Nothing of a job is in the database until it is applied. A reload forgets running jobs, and their
-callers request them again.
+Nothing of a job is in the database until its result is applied. A reload forgets running jobs.
+Their callers request them again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +31,15 @@ Commit = Callable[[SentRequest], ModelRequest]
 
 
 class GameTools:
-    """What a job's function may use in the game. `recorded` are the requests it committed."""
+    """What a job's function may use in the game.
+
+    `recorded` lists the requests that it committed.
+    """
 
     def __init__(
         self, calls: ModelCalls, in_thread: InThread, *, commit: Commit | None = None
     ) -> None:
-        """Prepare the tools. `commit` commits a request before it is sent."""
+        """Prepare the tools. `commit` commits a request before it is sent; None commits nothing."""
         self._calls: Final = calls
         self._in_thread: Final = in_thread
         self._commit: Final = commit
@@ -52,14 +55,17 @@ class GameTools:
         name: str = "",
         prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
-        """Return the model's reply. The row of the call is written at its end."""
+        """Ask a model. Return a Deferred with the reply.
+
+        The row of the call is written at its end.
+        """
         key = CallKey(npc_ref=npc_ref, role=role, name=name)
         return self._calls.asked(access, request, key, prompt=prompt)
 
     def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
-        """Commit the request and return the messages of its records.
+        """Commit the request. Return a Deferred with the messages of its records.
 
-        The Deferred fails if the commit fails, and then no model may be asked.
+        If the commit fails, the Deferred fails, and no model may be asked.
         """
         if self._commit is None:
             return succeed(tuple(one.message for one in request.messages))
@@ -74,16 +80,16 @@ class GameTools:
         """Return the game's sentence model.
 
         Raises:
-            SentenceModelError: There is none.
+            SentenceModelError: The game has none.
         """
         return self._calls.models.sentences()
 
     def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """Return what `work` reads in the writer's thread, after all earlier writes."""
+        """Call `work` in the writer's thread after all earlier writes. Return a Deferred."""
         return self._calls.writer.read(partial(work, *values))
 
     def off(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """Return what `work` computes, in a thread if the server has threads."""
+        """Call `work` in a thread, if the server has threads. Return a Deferred with its result."""
         return self._in_thread(work, *values)
 
     def _recorded(self, asked: ModelRequest) -> tuple[Message, ...]:
@@ -94,8 +100,8 @@ class GameTools:
 async def done_here(kind: GameKind, job: Job, calls: ModelCalls, in_thread: InThread) -> object:
     """Do a job in this process and return what its `apply` returns.
 
-    Fails as the job's function or `apply` does. If another process wrote to the conversation at the
-    same moment, it is applied once more.
+    Errors of the job's function and of `apply` are raised. If another process wrote to the
+    conversation at the same moment, `apply` is called once more.
     """
     commit = None if kind.records is None else partial(kind.records, job)
     tools = GameTools(calls, in_thread, commit=commit)
@@ -108,12 +114,14 @@ async def done_here(kind: GameKind, job: Job, calls: ModelCalls, in_thread: InTh
     try:
         return await calls.writer.write(apply)
     except HistoryConflictError as error:
-        logger.log_err(f"evennia_ai: {job.idempotency} is applied again: {error}")
+        logger.log_err(
+            f"evennia_ai: the result of job {job.idempotency} is applied once more: {error}"
+        )
         return await calls.writer.write(apply)
 
 
 class InProcess:
-    """Does jobs in this process, one at a time for each lock."""
+    """Runs jobs in this process. Jobs with the same lock run one after the other."""
 
     def __init__(
         self,

@@ -287,7 +287,7 @@ def test_why_waits_names_the_reason(clock, errors, works):
     game_is_full = "1 turn is running in the whole game, which is the limit"
     assert scheduler.why_waits("brida") == game_is_full
     works.end("oren")
-    assert scheduler.why_waits("oren") == "it rests for 5.0 s"
+    assert scheduler.why_waits("oren") == "it rests for another 5.0 s"
 
 
 class OneCallAtATime(Clock):

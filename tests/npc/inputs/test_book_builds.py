@@ -125,7 +125,7 @@ def test_turn_uses_the_earlier_revision_while_a_new_one_is_parsed(stage, threads
     assert prompt_contains(stage, FERRY)
     assert not prompt_contains(stage, "was sunk")
     assert reasons_of_book(stage, "second") == [
-        "revision 2 is being read: revision 1 counts until then"
+        "revision 2 is still being parsed; revision 1 is used until then"
     ]
     assert turns.last_turn(stage.npc.ai.ref).manifest.revisions["book:second"] == "1"
 

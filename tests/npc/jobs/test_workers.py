@@ -116,7 +116,7 @@ def test_every_job_ends_once_when_its_worker_dies_at_any_statement(place):
     ends = place.ends(game)
     reasons = dict(place.sql("SELECT idempotency, reason FROM evennia_ai_proposal"))
     others = {reasons[name] for name, ending in ends.items() if ending != "applied"}
-    assert others <= {"3 workers ended over it"}
+    assert others <= {"3 workers died while doing it"}
     assert set(ends) == {job["idempotency"] for job in jobs}
     applied = sorted(name for name, ending in ends.items() if ending == "applied")
     assert len(applied) >= len(jobs) - len(points) // 3

@@ -68,7 +68,7 @@ def test_whisper_is_answered_in_private_after_the_start(stopped):
 def test_words_older_than_a_minute_are_dropped_and_logged(stopped, logged):
     said(stopped, stopped.anna, "Oren, is it late?")
     assert starts(stopped, FRESH_SECONDS + 1) == TakenUp(dropped=1)
-    assert "0 answered now, 1 too old to answer" in logged[-1]
+    assert "0 answered now, 1 dropped because they are too old" in logged[-1]
     assert stopped.model.requests == []
 
 

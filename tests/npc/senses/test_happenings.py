@@ -148,10 +148,10 @@ def an_event(kind, **fields):
     [
         (an_event("arrive"), (), None),
         (an_event("arrive"), ("arrive",), "reacts to arrive"),
-        (an_event("give", to_ref="2", wants_answer=True), (), "meant for it: give"),
+        (an_event("give", to_ref="2", wants_answer=True), (), "the game wants an answer to give"),
         (an_event("give", to_ref="3"), (), None),
         (an_event("give", to_ref="3"), ("give",), "reacts to give"),
-        (an_event("tick", wants_answer=True), (), "meant for it: tick"),
+        (an_event("tick", wants_answer=True), (), "the game wants an answer to tick"),
         (an_event("say", wants_answer=True), ("say",), None),
         (an_event("pose"), ("pose",), None),
     ],

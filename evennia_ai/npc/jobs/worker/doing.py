@@ -1,7 +1,8 @@
-"""One job in a worker: parsed, done, and its result offered.
+"""Does one job in a worker: parses it, runs its function, and offers the result.
 
-A worker writes no data of the game. The result of a job is one row, unique by the job's name. If a
-job is done twice, because its first worker was taken for dead, only the first result is stored.
+A worker writes no data of the game. The result of a job is one row, and the job's name is unique in
+that table. A job may be done twice, if its first worker was wrongly taken for dead. Then only the
+first result is stored.
 """
 
 import asyncio
@@ -29,12 +30,12 @@ from evennia_ai.store.work.proposals import Offer
 
 log: Final = logging.getLogger(__name__)
 OFFER_SECONDS: Final = 60.0
-"""How long a worker tries to offer a result while the database is unreachable."""
+"""How long a worker tries to store a result while the database is unreachable."""
 AGAIN_SECONDS: Final = 1.0
 
 
 class Doer:
-    """Does the jobs of one worker."""
+    """Does the jobs that one worker gets from the queue."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Doer:
         threads: Threads,
         quotas: Quotas,
     ) -> None:
-        """Start without jobs. `models_of` returns the models for a game id."""
+        """Start without jobs. `models_of` returns the models for the id of a game."""
         self.name: Final = name
         self.kinds: Final = kinds
         self.doing: set[str] = set()
@@ -57,15 +58,15 @@ class Doer:
     async def do(self, text: str, *, game_id: str, failures: int) -> None:
         """Do a job, given as JSON, and offer its result.
 
-        A job with an unexpected error is retried a little later, while its lock is held. If it went
-        back to the queue, a newer job with the same lock could wait there, and neither could run.
-        After all attempts it is offered as poisoned.
+        After an unexpected error the job is tried again a little later, while the worker keeps its
+        lock. It does not go back to the queue: a newer job with the same lock could wait there, and
+        then neither could run. After the last attempt it is offered as poisoned.
 
         Args:
-            failures: How many workers have died while doing it.
+            failures: How many workers have died while doing this job.
 
         Raises:
-            JobError: It is not a job for this worker.
+            JobError: The text is not a job, or this worker cannot do it.
         """
         job = job_of(text)
         kind = self.kinds.get(job.kind)
@@ -79,15 +80,18 @@ class Doer:
             self.doing.discard(job.idempotency)
 
     async def set_aside(self, text: str, reason: str) -> None:
-        """Offer a job as one that no worker should try again."""
+        """Offer a job as poisoned, so that no worker tries it again."""
         await self._offered(text, begun_at=time.time(), state=POISONED, reason=reason)
 
     async def lapsed(self, text: str, reason: str) -> None:
-        """Offer a job as one that nobody does any more."""
+        """Offer a job as lapsed, because nobody will do it."""
         await self._offered(text, begun_at=time.time(), state=LAPSED, reason=reason)
 
     async def refused(self, text: str, reason: str) -> None:
-        """Offer a job as one that cannot be done here. The game may request it again."""
+        """Offer a job as failed, because this worker cannot do it.
+
+        The game may request it again.
+        """
         await self._offered(text, begun_at=time.time(), state=FAILED, reason=reason)
 
     async def _done(
@@ -124,7 +128,7 @@ class Doer:
         refuse_stale: Callable[[], None] | None = None,
         **said: Any,
     ) -> None:
-        """Write the result, and retry while the database is unreachable."""
+        """Store the result as a proposal. Try again while the database is unreachable."""
         job = names_of(text)
         offer = Offer(
             idempotency=job.get("idempotency", ""),
@@ -154,7 +158,7 @@ class Doer:
 async def _attempt_job(
     kind: JobKind, job: Job, tools: WorkerTools, *, is_last: bool
 ) -> dict[str, Any] | None:
-    """Return what one attempt offers. None: try again."""
+    """Try a job once. Return the fields of its offer, or None to try again."""
     try:
         body = await _run(kind, job, tools)
     except Exception as error:
@@ -171,7 +175,7 @@ async def _attempt_job(
 
 
 async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]:
-    """Run a function that waits for Deferreds in the asyncio loop."""
+    """Run a job's function, which waits for Deferreds, in the asyncio loop."""
 
     async def run() -> Mapping[str, Any]:
         return await kind.run(job, tools)
@@ -182,7 +186,7 @@ async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]
 
 
 def names_of(text: str) -> dict[str, Any]:
-    """Return the fields of a job, also if it is of another version."""
+    """Return the fields of a job as a dictionary, also of a job of another version."""
     try:
         said = json.loads(text)
     except ValueError:

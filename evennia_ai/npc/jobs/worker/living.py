@@ -1,8 +1,8 @@
-"""The life of a worker: it takes jobs from the queue until it is told to end.
+"""The main loop of a worker: it takes jobs from the queue until it is told to stop.
 
-The queue is procrastinate's. It hands out jobs, one at a time for each lock, and wakes the worker
-for a new one. This module adds a heartbeat that the game shows, hands out again the jobs of workers
-without a heartbeat, and reconnects after a lost connection.
+The queue is procrastinate's. It gives out jobs, one at a time for each lock, and wakes the worker
+for a new one. This module adds a heartbeat, which the game shows. It gives out jobs again whose
+workers have no heartbeat, and it reconnects after a lost connection.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from evennia_ai.store.work.workers import SeenWorker
 
 log: Final = logging.getLogger(__name__)
 ANEW_SECONDS: Final = 2.0
-"""The pause before another attempt to reach the database."""
+"""The pause before the worker tries to reach the database again."""
 POLL_SECONDS: Final = 2.0
-"""How often the worker looks at the queue without being woken."""
+"""How often the worker looks for jobs, in case it was not woken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +44,13 @@ class WorkerOptions:
 
     name: str
     at_once: int = 4
-    """How many jobs it does at one time."""
+    """The most jobs that the worker does at the same time."""
     ends_when_idle: bool = False
-    """True if it ends when the queue is empty."""
+    """True if the worker stops when the queue is empty."""
 
 
 async def run_worker(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
-    """Do jobs of these kinds until SIGTERM or SIGINT; then end the ones under way, and return."""
+    """Do jobs of these kinds until SIGTERM or SIGINT, then finish the running ones and return."""
     loop = asyncio.get_running_loop()
     threads = Threads(options.at_once + 1)
     models = _Models(loop)
@@ -66,7 +66,7 @@ async def run_worker(kinds: Mapping[str, JobKind], options: WorkerOptions) -> No
 
 
 class _Models:
-    """The models of this worker, for each game with jobs."""
+    """Creates and keeps the models of this worker, for each game whose jobs it does."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._clock: Final = LoopClock(loop)
@@ -86,7 +86,7 @@ class _Models:
 
 
 class _Life:
-    """A worker's loop around procrastinate's."""
+    """Runs procrastinate's worker, with heartbeats and reconnection."""
 
     def __init__(self, doer: Doer, threads: Threads, options: WorkerOptions) -> None:
         self._doer: Final = doer
@@ -102,7 +102,7 @@ class _Life:
         self._told: set[str] = set()
 
     def end(self) -> None:
-        """Take no more jobs. `run_worker` returns when the running ones have ended."""
+        """Take no more jobs. `run_worker` returns once the running jobs have ended."""
         if not self._is_ending:
             log.info("%s ends after %d jobs under way", self._doer.name, len(self._doer.doing))
         self._is_ending = True
@@ -121,7 +121,7 @@ class _Life:
                 break
             if not self._is_ending:
                 await asyncio.sleep(ANEW_SECONDS)
-        with contextlib.suppress(Exception):  # the database may be gone, and nobody is left to tell
+        with contextlib.suppress(Exception):  # the database may be unreachable
             await self._threads.run(self._leave)
 
     def _app(self) -> App:
@@ -140,7 +140,7 @@ class _Life:
             await self._doer.refused(text, str(error))
 
     async def _worked(self, app: App) -> None:
-        """Work until the end, or until the connection is lost."""
+        """Do jobs until the worker is told to stop or loses the connection."""
         self._working = asyncio.create_task(
             app.run_worker_async(
                 queues=self._queues,
@@ -166,10 +166,11 @@ class _Life:
             await asyncio.gather(beating, return_exceptions=True)
 
     async def _beat(self, app: App) -> None:
-        """Send heartbeats and hand out the jobs of dead workers again, while the worker runs.
+        """Send heartbeats and give out the jobs of dead workers again, while the worker runs.
 
-        Cancelling it only makes the end faster. Before Python 3.12, `asyncio.wait_for` in the
-        connection pool may lose a cancellation that arrives as its wait ends.
+        The loop also ends by itself. Cancelling it is only faster, and not reliable: before Python
+        3.12, `asyncio.wait_for` in the connection pool may lose a cancellation that arrives as its
+        wait ends.
         """
         while self._working is not None:
             try:
@@ -177,12 +178,12 @@ class _Life:
                 await self._tell_of_other_versions()
                 await self._end_what_was_offered(app)
                 await self._hand_out_again(app)
-            except Exception as error:  # the next heartbeat follows in a moment
+            except Exception as error:  # the next heartbeat tries again
                 log.warning("the heartbeat failed: %s", error)
             await asyncio.sleep(self._stalled_seconds / 6)
 
     def _show(self, worker: SeenWorker) -> None:
-        """Write the heartbeat. The lock makes sure that none is written after `_leave`."""
+        """Write the heartbeat. The lock prevents writing one after `_leave`."""
         with self._showing:
             if not self._is_gone:
                 workers.store_worker(worker)
@@ -203,7 +204,7 @@ class _Life:
         )
 
     async def _tell_of_other_versions(self) -> None:
-        """Log once which jobs wait for workers of another version."""
+        """Log, once for each kind, that jobs wait for workers of another version."""
         for stands in await self._threads.run(queue.queue_status):
             if stands.version != VERSION and stands.kind not in self._told:
                 self._told.add(stands.kind)
@@ -217,10 +218,10 @@ class _Life:
                 )
 
     async def _end_what_was_offered(self, app: App) -> None:
-        """End jobs whose worker lost its connection before it could mark them as done.
+        """Mark jobs as done whose worker lost its connection after it offered the result.
 
-        That worker lives and has forgotten them, so nobody else would end them or release their
-        locks.
+        That worker still has a heartbeat but no longer works on them. Without this, they would keep
+        their locks for ever.
         """
         jobs = app.job_manager
         taken = await jobs.list_jobs_async(task=queue.TASK, status=Status.DOING.value)
@@ -235,12 +236,13 @@ class _Life:
             if held[job.id] not in ended:
                 continue
             log.warning(
-                "job %s was offered long ago and never marked as done; ending it", held[job.id]
+                "the result of job %s is stored, but the job was not marked as done; marking it",
+                held[job.id],
             )
             try:
                 await jobs.finish_job(job, status=Status.SUCCEEDED, delete_job=True)
             except ConnectorException as error:  # another worker was faster
-                log.info("job %s is left: %s", held[job.id], error)
+                log.info("job %s was already marked as done: %s", held[job.id], error)
 
     async def _hand_out_again(self, app: App) -> None:
         jobs = app.job_manager
@@ -256,12 +258,13 @@ class _Life:
                     )
                     await jobs.retry_job(job)
                     continue
-                await self._doer.set_aside(text, f"{MOST_TRIES} workers ended over it")
+                await self._doer.set_aside(text, f"{MOST_TRIES} workers died while doing it")
                 await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
             except UniqueViolation:
-                # A newer job with its queueing lock waits, and waits for this job's lock.
-                log.warning("job %s lapses: a newer one waits for it to end", name)
-                await self._doer.lapsed(text, "its worker gave no sign, and a newer one waits")
+                # A newer job with the same queueing lock is in the queue, so this one cannot go
+                # back. The newer one waits for this job's lock.
+                log.warning("job %s lapses, because a newer one waits for its lock", name)
+                await self._doer.lapsed(text, "its worker has no heartbeat, and a newer job waits")
                 await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
             except ConnectorException as error:  # another worker was faster
-                log.info("job %s is left: %s", name, error)
+                log.info("another worker already took care of job %s: %s", name, error)
