@@ -34,7 +34,7 @@ ENDINGS: Final[Mapping[str, Ending]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handled:
-    """The outcome of handling one proposal."""
+    """How the game handled one proposal: its job, and how the job ended."""
 
     name: str
     job: Job | None

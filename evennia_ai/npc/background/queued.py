@@ -34,9 +34,9 @@ from evennia_ai.store.work.workers import SeenWorker
 
 LOOK_SECONDS: Final = 1.0
 STATUS_LOOKS: Final = 5
-"""Only each fifth look also reads the status of the queue."""
+"""Every fifth look for results also reads the status of the queue."""
 SELDOM_LOOKS: Final = 15
-"""While no job is queued or running, only each fifteenth look is made."""
+"""While no job is queued or running, only every fifteenth look for results is made."""
 SILENT_SECONDS: Final = 60.0
 """A worker whose last heartbeat is older is reported. Workers send one every few seconds."""
 MOST_UNSENT: Final = 100
@@ -290,7 +290,7 @@ class Queued:
             self._noticed(failure)
             return
         failures = self._failures[number] = self._failures.get(number, 0) + 1
-        logger.log_err(f"evennia_ai: proposal {number} failed\n{failure.getTraceback()}")
+        logger.log_err(f"evennia_ai: applying proposal {number} failed\n{failure.getTraceback()}")
         if failures >= MOST_TRIES:
             del self._failures[number]
             reason = f"{failure.type.__name__}: {failure.getErrorMessage()}"

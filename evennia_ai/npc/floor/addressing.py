@@ -91,7 +91,7 @@ class Listener:
 # The decisions of the response modes, for events that no other rule decides.
 _BY_MODE: Final[Mapping[str, Address]] = {
     "always": Address(claim=Addressed.WILLING, why="answers everybody"),
-    "decide": Address(claim=Addressed.UNDECIDED, why="the decider says so"),
+    "decide": Address(claim=Addressed.UNDECIDED, why="its decider is asked"),
 }
 
 
@@ -168,7 +168,7 @@ def _of_words(event: Event, listener: Listener) -> Address:
 
 
 def _of_nobody(event: Event, listener: Listener) -> Address:
-    """Return the address of words that name nobody and continue no conversation."""
+    """Return the address of words when no other rule applies: only a greeting may be answered."""
     if listener.is_among_npcs and classify_line(event.text, of="").kind is Kind.GREETING:
         return Address(claim=Addressed.WILLING, why="a greeting to everybody")
     return _none("not named")

@@ -242,6 +242,6 @@ class _AskedDeciders:
 
     def _failed(self, failure: Failure, bidder: Bidder) -> None:
         if not failure.check(CancelledError):
-            logger.log_err(f"evennia_ai: a decider failed: {failure.getErrorMessage()}")
+            logger.log_err(f"evennia_ai: asking a decider failed: {failure.getErrorMessage()}")
         why = YES_OF_ANOTHER if self._is_taken else failure.getErrorMessage()
         bidder.keep_silent(why)

@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 
 NOWHERE: Final = Place("", "", 1000)
-"""The place of work that needs no model."""
+"""The place of work that needs no model, so that only the limit of the whole game applies."""
 
 
 class Crowd(NamedTuple):
@@ -114,11 +114,11 @@ class _Queue:
 
 
 class Scheduler:
-    """Starts work of many keys (NPCs), in order for each key and fairly among the keys.
+    """Starts turns of many keys (NPCs), in order for each key and fairly among the keys.
 
     `offer` itself starts nothing, so a line reaches all NPCs before one of them answers. Each call
-    from the reactor starts only one work, so that other work of the server can run between two
-    starts.
+    from the reactor starts only one turn, so that the server can do other things between two
+    starts. A turn is a function, called `work` here.
     """
 
     def __init__(
@@ -150,9 +150,9 @@ class Scheduler:
         # A heap of (end of the rest, key). An entry is stale if the key's queue has another end.
         self._resting: list[tuple[float, str]] = []
         self.running = 0
-        """How many works are running in the whole game."""
+        """How many turns are running in the whole game."""
         self.waiting_in_all = 0
-        """How many works wait in the whole game."""
+        """How many turns wait in the whole game."""
         self._is_stopped = False
         self._wake: DelayedCall | None = None
 
@@ -272,7 +272,10 @@ class Scheduler:
         self._plan()
 
     def withdraw(self, key: str, works: Collection[Work]) -> int:
-        """Remove these works of a key, as far as they still wait. Return how many were removed."""
+        """Remove this work of a key, as far as it still waits.
+
+        Return how many turns were removed.
+        """
         line = self._lines.get(key)
         if line is None:
             return 0
@@ -286,7 +289,7 @@ class Scheduler:
         return gone
 
     def waiting(self, key: str) -> int:
-        """Return how many works of this key wait."""
+        """Return how many turns of this key wait."""
         return len(self._lines.get(key, ()))
 
     def in_flight(self, key: str) -> bool:

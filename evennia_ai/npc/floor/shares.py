@@ -79,14 +79,14 @@ class Shares:
         self._now_serving = None
 
     def forget(self, works: Collection[Work]) -> None:
-        """Remove these works, as far as they still wait."""
+        """Remove this work, as far as it still waits."""
         self._again = without_works(self._again, works)
         kept = {owner: without_works(waiting, works) for owner, waiting in self._of.items()}
         self._of = {owner: waiting for owner, waiting in kept.items() if waiting}
         self._count = len(self._again) + sum(map(len, self._of.values()))
 
     def of_owner(self, owner: str) -> int:
-        """Return how many works of this owner wait."""
+        """Return how many turns of this owner wait."""
         return len(self._of.get(owner, ()))
 
     def oldest_of(self, owner: str) -> Work | None:

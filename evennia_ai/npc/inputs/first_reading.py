@@ -123,12 +123,12 @@ class _Reading:
         """Parse the card and its book, unless they are long, when `BookBuilds` parses them."""
         card = card_of(self.npc_ref)
         if card is not None and len(card.source) < LONG:
-            with suppress(FormatError):  # making the view reports this error
+            with suppress(FormatError):  # the error is reported when the view is made
                 read_ahead(card)
 
     def _read_preset(self) -> None:
         """Parse the preset that applies to the NPC."""
         preset = preset_for(self.scopes)
         if preset is not None:
-            with suppress(FormatError):  # making the view reports this error
+            with suppress(FormatError):  # the error is reported when the view is made
                 parsed_preset(preset)

@@ -180,7 +180,7 @@ class MeaningBackend(OwnBackend):
         self._not_read(failure.value)
 
     def _not_read(self, why: object) -> None:
-        log.error("the pages of knowledge base %s were not all read: %s", self.key, why)
+        log.error("the model did not read all pages of knowledge base %s: %s", self.key, why)
 
     def _done(self, _: object) -> None:
         self._is_reading = False

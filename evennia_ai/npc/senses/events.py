@@ -183,7 +183,7 @@ class Lines:
         line = event.line
         if line is None or line.calls < self._most_calls:
             return ""
-        return f"one line has caused {line.calls} calls of models already (EVENNIA_AI_LINE_CALLS)"
+        return f"this line has caused {line.calls} calls of models already (EVENNIA_AI_LINE_CALLS)"
 
     def why_silent(self, event: Event, *, npc_ref: str) -> str:
         """Return why this NPC may not answer the event's line.
@@ -194,7 +194,7 @@ class Lines:
         if line is None:
             return ""
         if npc_ref not in line.npcs and len(line.npcs) >= self._most_npcs:
-            return f"{len(line.npcs)} NPCs answer one line already (EVENNIA_AI_LINE_NPCS)"
+            return f"{len(line.npcs)} NPCs answer this line already (EVENNIA_AI_LINE_NPCS)"
         spent = self.why_spent(event)
         if not spent:
             line.npcs.add(npc_ref)

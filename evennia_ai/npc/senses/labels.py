@@ -195,12 +195,15 @@ def _stored_numbers(npc: NPC, fold: str) -> Mapping[str, int]:
     try:
         return memories.names_known_by(str(npc.id)).get(fold, {})
     except StoreError as error:
-        logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
+        logger.log_err(f"evennia_ai: NPC {npc.id}: stored labels cannot be read: {error}")
         return {}
 
 
 def _numbers(npc: NPC, person: Any, bearer: Bearer, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the stored numbers `known`, and provisional ones up to that of `bearer`."""
+    """Return the numbers of all bearers of a name: the stored ones, then provisional ones.
+
+    `known` has the stored ones.
+    """
     if bearer.ref in known:
         return known
     foreseen = npc.ai.foreseen_names.get(bearer.folded, {})
@@ -266,7 +269,7 @@ def _older_called(people: Mapping[Bearer, Any]) -> OlderCalled:
     try:
         return _objects_of(older_ids(people))
     except DatabaseError as error:
-        logger.log_err(f"evennia_ai: older names cannot be read: {error}")
+        logger.log_err(f"evennia_ai: older characters of a name cannot be read: {error}")
         return {}
 
 

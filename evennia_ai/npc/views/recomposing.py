@@ -268,7 +268,7 @@ def _component(scope: Scope, key: str, number: int) -> PromptComponent:
         return _STATIC[key]
     revision = COMPONENTS.revision(key, number, scope=scope)
     if not revision.is_in_force:
-        raise NotReadBackError(f"revision {number} of component '{key}' removed it")
+        raise NotReadBackError(f"component '{key}' was removed by its revision {number}")
     return revision.value
 
 
@@ -308,7 +308,7 @@ def _book(name: str, attach: str, number: int) -> StoredBook:
     """Return this revision of a book, attached to a scope of this kind."""
     revision = LOREBOOKS.revision(name, number)
     if not revision.is_in_force:
-        raise NotReadBackError(f"revision {number} of lorebook '{name}' removed it")
+        raise NotReadBackError(f"lorebook '{name}' was removed by its revision {number}")
     scope = Scope(kind=attach) if attach != "global" else None  # type: ignore[arg-type]
     return replace(LOREBOOKS.whole(revision.value), scope=scope)
 

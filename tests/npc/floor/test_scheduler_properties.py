@@ -39,7 +39,7 @@ class Schedulings(RuleBasedStateMachine):
         self.waits = {(key, chatter): [] for key in KEYS for chatter in (False, True)}
         self.running = {}
         self.rests_until = dict.fromkeys(KEYS, 0.0)
-        # By waiting key: how often each other key started an answer to a person meanwhile.
+        # For each waiting key: how often each other key started an answer while this one waited.
         self.passed = {key: defaultdict(int) for key in KEYS}
 
     def work(self, key, chatter):

@@ -34,11 +34,11 @@ def test_owners_take_turns():
     assert [one.owner for one in all_next(shares_of(*"aaabbbccc"))] == list("abcabcabc")
 
 
-def test_owner_with_one_work_comes_before_owners_with_two():
+def test_owner_with_one_waiting_turn_comes_before_owners_with_two():
     assert all_next(shares_of(*"aabbc"))[0].owner == "c"
 
 
-def test_owner_counts_as_pressing_when_adding_work_during_their_own():
+def test_owner_counts_as_pressing_when_adding_work_during_their_own_turn():
     shares = shares_of("a")
     shares.next(now=0)
     shares.add(One("a", 1), now=0)
@@ -57,7 +57,7 @@ def test_owner_no_longer_counts_as_pressing_after_a_while():
     assert shares.next(now=PRESSING_SECONDS).owner == "a"
 
 
-def test_owner_with_two_waiting_works_counts_as_pressing_after_any_time():
+def test_owner_with_two_waiting_turns_counts_as_pressing_after_any_time():
     shares = shares_of("a", "a", "b")
     assert shares.next(now=10 * PRESSING_SECONDS).owner == "b"
 

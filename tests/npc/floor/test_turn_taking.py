@@ -77,7 +77,7 @@ def test_roll_depends_only_on_the_seed_and_spreads_from_0_to_1():
         unique_by=lambda bid: bid.npc_ref,
     )
 )
-def test_decision_lists_each_bid_once_and_lets_at_most_one_unmeant_npc_speak(bids):
+def test_decision_lists_each_bid_once_and_lets_one_npc_speak_if_none_is_meant(bids):
     decision = decision_on(bids)
     told = [*decision.speak, *decision.ask, *decision.silent]
     assert sorted(told) == sorted(bid.npc_ref for bid in bids)

@@ -131,7 +131,7 @@ def test_block_is_in_the_user_message_before_the_current_line(stage):
 
 
 @pytest.mark.req("S0-14", "S1-03")
-def test_manifest_keeps_the_block_as_kb_meta_prompt(stage):
+def test_manifest_has_the_block_with_the_key_kb_meta_prompt(stage):
     a_base("world", GAME)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")

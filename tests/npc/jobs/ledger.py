@@ -78,7 +78,7 @@ class Ledger:
 
         if job.given.get("stale"):
             Memory.objects.create(npc_ref="half", text="", created_at=0, recalled_at=0, author="")
-            raise StaleError("the head is no ancestor")
+            raise StaleError("the conversation has a newer segment")
         if job.given.get("fails") == "in apply":
             raise KeyError("what nobody foresaw")
         text = f"{job.idempotency}: {body['said']}"

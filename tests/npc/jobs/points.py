@@ -62,7 +62,7 @@ def _of_commit(connection):
 
 
 class _Passed:
-    """Counts the points, and ends the process or the connection at the wanted one."""
+    """Counts the points of a process. At the wanted point it ends the process or its connection."""
 
     def __init__(self, point, end):
         self._point, self._end, self._at, self._has_ended = point, end, 0, False

@@ -258,7 +258,7 @@ def test_worker_ends_when_the_connection_pool_loses_a_cancellation(place):
 def test_worker_of_another_version_leaves_jobs_in_the_queue_or_refuses_them(place):
     game = place.game(jobs=[a_job(1)], seconds=SECONDS)
     other = place.worker("old", version=0)
-    until(lambda: "leaves jobs ledger of version 1 alone" in other.err.read_text())
+    until(lambda: "skips jobs of kind ledger and version 1" in other.err.read_text())
     assert place.queued() == 1
     assert place.proposals() == {}
     other.kill()

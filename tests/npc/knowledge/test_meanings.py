@@ -200,7 +200,7 @@ def test_other_pages_are_found_when_the_model_fails_on_one(backend, caplog):
     backend._model = lambda: failing
 
     assert found(backend, "vessel") == []
-    assert "were not all read: too grey" in caplog.text
+    assert "did not read all pages of knowledge base harbour: too grey" in caplog.text
     assert found(backend, "vessel") == ["Ferry"]
 
 

@@ -62,7 +62,7 @@ class TestABreaker:
         asks(resting, 5)
         assert runtime().limits.refused(resting.npc.ai.ref) == 0
 
-    def test_call_refused_by_the_breaker_makes_a_row_as_unsent(self, resting: Any) -> None:
+    def test_call_refused_by_the_breaker_is_recorded_as_unsent(self, resting: Any) -> None:
         asks(resting, 1)
         assert outcomes(resting) == ["failed:unavailable", "unsent:unavailable"]
 

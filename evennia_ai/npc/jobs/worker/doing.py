@@ -72,7 +72,10 @@ class Doer:
         kind = self.kinds.get(job.kind)
         if kind is None:
             known = ", ".join(self.kinds)
-            raise JobError(f"job {job.idempotency!r}: {self.name} does {known}, not {job.kind}")
+            raise JobError(
+                f"job {job.idempotency!r} is of kind {job.kind}, and worker {self.name} does only"
+                f" {known}"
+            )
         self.doing.add(job.idempotency)
         try:
             await self._done(kind, job, text, game_id=game_id, failures=failures)
@@ -149,7 +152,9 @@ class Doer:
             except DatabaseError as error:
                 if time.monotonic() > until:
                     raise
-                log.warning("job %s cannot be offered yet: %s", offer.idempotency, error)
+                log.warning(
+                    "the result of job %s cannot be stored yet: %s", offer.idempotency, error
+                )
                 await asyncio.sleep(AGAIN_SECONDS)
         told = said.get("state", OFFERED) if is_first else "was offered before"
         log.info("job %s: %s %s", offer.idempotency, told, said.get("reason", ""))
@@ -169,7 +174,7 @@ async def _attempt_job(
         if not is_last:
             log.warning("job %s failed and is tried again: %s", job.idempotency, reason)
             return None
-        log.exception("job %s is set aside", job.idempotency)
+        log.exception("job %s is set aside after its last attempt", job.idempotency)
         return {"state": POISONED, "reason": reason}
     return {"body": json.dumps(body, separators=(",", ":"))}
 

@@ -104,7 +104,11 @@ class _Life:
     def end(self) -> None:
         """Take no more jobs. `run_worker` returns once the running jobs have ended."""
         if not self._is_ending:
-            log.info("%s ends after %d jobs under way", self._doer.name, len(self._doer.doing))
+            log.info(
+                "%s stops once its %d running jobs have ended",
+                self._doer.name,
+                len(self._doer.doing),
+            )
         self._is_ending = True
         if self._working is not None:
             self._working.cancel()
@@ -116,7 +120,7 @@ class _Life:
                 async with self._app().open_async() as app:
                     await self._worked(app)
             except (ConnectorException, OSError) as error:
-                log.warning("the database is away, another try follows: %s", error)
+                log.warning("the database cannot be reached; trying again: %s", error)
             if self._options.ends_when_idle:
                 break
             if not self._is_ending:
@@ -209,7 +213,7 @@ class _Life:
             if stands.version != VERSION and stands.kind not in self._told:
                 self._told.add(stands.kind)
                 log.error(
-                    "%s is of version %d and leaves jobs %s of version %d alone: update %s",
+                    "%s has version %d and skips jobs of kind %s and version %d: update %s",
                     self._doer.name,
                     VERSION,
                     stands.kind,
@@ -254,7 +258,8 @@ class _Life:
             try:
                 if job.attempts + 1 < MOST_TRIES:
                     log.warning(
-                        "the worker of job %s has no heartbeat; handing the job out again", name
+                        "the worker of job %s has no heartbeat; the job goes back to the queue",
+                        name,
                     )
                     await jobs.retry_job(job)
                     continue

@@ -112,7 +112,7 @@ class HiddenKnowledge:
         for search in self._hidden:
             if self._recorded(search) == record.body:
                 return self._why_hidden(search)
-        return withheld_mark("what a knowledge base told, of which page is not known")
+        return withheld_mark("a result of a knowledge base, from an unknown page")
 
     def _search_of(self, record: Record) -> StoredSearch | None:
         """Return the visible search to which this result belongs, None if there is none."""
