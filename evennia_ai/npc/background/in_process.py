@@ -70,7 +70,7 @@ class GameTools:
         if self._commit is None:
             return succeed(tuple(one.message for one in request.messages))
         written = self._calls.writer.write(partial(self._commit, request))
-        return written.addCallback(self._recorded)
+        return written.addCallback(self._note_recorded)
 
     def models(self, role: str) -> tuple[Access, ...]:
         """Return the models of a role, without the offline responder. Each is a fallback."""
@@ -92,7 +92,7 @@ class GameTools:
         """Call `work` in a thread, if the server has threads. Return a Deferred with its result."""
         return self._in_thread(work, *values)
 
-    def _recorded(self, asked: ModelRequest) -> tuple[Message, ...]:
+    def _note_recorded(self, asked: ModelRequest) -> tuple[Message, ...]:
         self.recorded.append(asked)
         return asked.messages
 
@@ -152,7 +152,7 @@ class InProcess:
             done.callback(("over", f"{self.waiting(job.kind)} of {job.kind} wait"))
         else:
             self._waiting[job.idempotency] = (job, done)
-            self._begin_what_may()
+            self._start_unlocked_jobs()
         return done
 
     def waiting(self, kind: str) -> int:
@@ -168,22 +168,22 @@ class InProcess:
         locks = (one.queueing_lock for one, _ in self._waiting.values())
         return bool(job.queueing_lock) and job.queueing_lock in locks
 
-    def _begin_what_may(self) -> None:
+    def _start_unlocked_jobs(self) -> None:
         for name, (job, done) in tuple(self._waiting.items()):
             held = {one.lock for one in self._doing.values() if one.lock}
             if name in self._waiting and job.lock not in held:
                 del self._waiting[name]
                 self._doing[name] = job
-                Deferred.fromCoroutine(self._ended(job)).addCallback(self._tell, job, done)
+                Deferred.fromCoroutine(self._run_job(job)).addCallback(self._tell, job, done)
 
     def _tell(
         self, ending: tuple[Ending, str], job: Job, done: "Deferred[tuple[Ending, str]]"
     ) -> None:
         del self._doing[job.idempotency]
         done.callback(ending)
-        self._begin_what_may()
+        self._start_unlocked_jobs()
 
-    async def _ended(self, job: Job) -> tuple[Ending, str]:
+    async def _run_job(self, job: Job) -> tuple[Ending, str]:
         clock = self._calls.clock
         if job.deadline and clock.seconds() > job.deadline:
             return "lapsed", "nobody started it in time"

@@ -126,14 +126,16 @@ class Queued:
         The Deferred fires with how it ended, unless the server stops before that.
         """
         if job.idempotency in self._asked:
-            return _now("waiting", f"{job.idempotency} was requested already")
+            return _ended_at_once("waiting", f"{job.idempotency} was requested already")
         done = self._asked[job.idempotency] = Deferred()
         self._put(job)
         return done
 
     def _put(self, job: Job) -> None:
         put = self._calls.writer.write(partial(self._put_in, job, self._game_id()))
-        put.addCallbacks(self._is_in, self._is_not_in, callbackArgs=(job,), errbackArgs=(job,))
+        put.addCallbacks(
+            self._job_queued, self._job_not_queued, callbackArgs=(job,), errbackArgs=(job,)
+        )
 
     def _put_in(self, job: Job, game_id: str) -> End | None:
         """Put a job into the queue. Return None if a worker will do it, else how it ended.
@@ -158,7 +160,7 @@ class Queued:
             None if queue.put_job(new) else ("waiting", f"one of {job.queueing_lock} waits already")
         )
 
-    def _is_in(self, ended: End | None, job: Job) -> None:
+    def _job_queued(self, ended: End | None, job: Job) -> None:
         self._unsent.pop(job.idempotency, None)
         if ended is None:
             self._looks = 0  # a job is queued, so look every second
@@ -171,20 +173,20 @@ class Queued:
                 )
         self._end(job.idempotency, ended)
 
-    def _is_not_in(self, failure: Failure, job: Job) -> None:
+    def _job_not_queued(self, failure: Failure, job: Job) -> None:
         name = job.idempotency
         if not failure.check(*_AWAY):
             logger.log_err(f"evennia_ai: job {name} was not queued: {failure.getTraceback()}")
             self._unsent.pop(name, None)
             self._end(name, ("failed", failure.getErrorMessage()))
             return
-        self._noticed(failure)
+        self._log_reachability(failure)
         if name in self._unsent or len(self._unsent) < MOST_UNSENT:
             self._unsent[name] = job
         else:
             self._end(name, ("unavailable", failure.getErrorMessage()))
 
-    def _noticed(self, failure: Failure | None) -> None:
+    def _log_reachability(self, failure: Failure | None) -> None:
         """Log once that the queue is unreachable, and once that it is reachable again."""
         if failure is not None and not self.status.is_away:
             told = failure.getErrorMessage().strip()
@@ -216,7 +218,9 @@ class Queued:
         with_status = looks % STATUS_LOOKS == 0
 
         found = self._calls.writer.write(partial(_look, minute, used, with_status=with_status))
-        return found.addCallback(self._found).addErrback(self._is_away).addBoth(self._looked)
+        return (
+            found.addCallback(self._take_results).addErrback(self._is_away).addBoth(self._end_look)
+        )
 
     def _used_of(self, ref: str) -> Taken:
         """Return what this process has used in this minute for an NPC, or for the whole game."""
@@ -224,17 +228,17 @@ class Queued:
         read = limits.reading("game") if ref == GAME_REF else limits.reading("npc", ref)
         return Taken(tokens=read.tokens_per_minute, calls=read.calls_per_minute)
 
-    def _looked(self, _: object) -> None:
+    def _end_look(self, _: object) -> None:
         self._is_looking = False
 
     def _is_away(self, failure: Failure) -> None:
         if failure.check(*_AWAY):
-            self._noticed(failure)
+            self._log_reachability(failure)
         else:
             logger.log_err(f"evennia_ai: looking for proposals failed: {failure.getTraceback()}")
 
-    def _found(self, look: _Look) -> None:
-        self._noticed(None)
+    def _take_results(self, look: _Look) -> None:
+        self._log_reachability(None)
         self._served = frozenset(look.taken)
         self._calls.limits.workers_took(
             {
@@ -250,10 +254,12 @@ class Queued:
         for job in tuple(self._unsent.values()):
             self._put(job)
         for number in look.numbers:
-            handled = Deferred.fromCoroutine(self._applied(number))
-            handled.addCallbacks(self._handled, self._not_handled, errbackArgs=(number,))
+            handled = Deferred.fromCoroutine(self._apply_proposal(number))
+            handled.addCallbacks(
+                self._report_handled, self._handle_apply_error, errbackArgs=(number,)
+            )
 
-    async def _applied(self, number: int) -> Handled | None:
+    async def _apply_proposal(self, number: int) -> Handled | None:
         """Apply a proposal. Before that, its kind may prepare the body with objects of the game."""
         prepared: Mapping[str, Any] | None = None
         offered = await self._calls.writer.read(partial(proposed.read_offer, number))
@@ -265,7 +271,7 @@ class Queued:
         apply = partial(proposed.apply_proposal, number, self._kinds, prepared)
         return await self._calls.writer.write(apply)
 
-    def _handled(self, handled: Handled | None) -> None:
+    def _report_handled(self, handled: Handled | None) -> None:
         if handled is None:
             return
         for call in handled.calls:
@@ -279,7 +285,7 @@ class Queued:
             kind.applies.ended(handled.job, handled.ending, handled.reason)
         self._end(handled.name, (handled.ending, handled.reason))
 
-    def _not_handled(self, failure: Failure, number: int) -> None:
+    def _handle_apply_error(self, failure: Failure, number: int) -> None:
         """Handle an error of applying a proposal, which the next look tries again.
 
         After three unexpected errors the proposal is set aside.
@@ -287,7 +293,7 @@ class Queued:
         if failure.check(HistoryConflictError):
             return  # another process wrote to the conversation; the next look tries again
         if failure.check(*_AWAY):
-            self._noticed(failure)
+            self._log_reachability(failure)
             return
         failures = self._failures[number] = self._failures.get(number, 0) + 1
         logger.log_err(f"evennia_ai: applying proposal {number} failed\n{failure.getTraceback()}")
@@ -295,7 +301,7 @@ class Queued:
             del self._failures[number]
             reason = f"{failure.type.__name__}: {failure.getErrorMessage()}"
             aside = self._calls.writer.write(partial(proposed.set_aside, number, reason))
-            aside.addCallbacks(self._handled, self._is_away)
+            aside.addCallbacks(self._report_handled, self._is_away)
 
     def _end(self, name: str, ended: End) -> None:
         done = self._asked.pop(name, None)
@@ -318,7 +324,7 @@ def _look(minute: int, used: Mapping[str, Taken], *, with_status: bool) -> _Look
     )
 
 
-def _now(ending: Ending, reason: str) -> "Deferred[End]":
+def _ended_at_once(ending: Ending, reason: str) -> "Deferred[End]":
     done: Deferred[End] = Deferred()
     done.callback((ending, reason))
     return done

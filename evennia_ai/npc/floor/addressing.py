@@ -201,12 +201,12 @@ def called_at(text: str, names: Iterable[str]) -> int | None:
     """
     for pattern in _any_of(tuple(names)):
         for found in pattern.finditer(text):
-            if _calls(text, *found.span()):
+            if _is_call(text, *found.span()):
                 return found.start()
     return None
 
 
-def _calls(text: str, start: int, end: int) -> bool:
+def _is_call(text: str, start: int, end: int) -> bool:
     before, after = text[:start], text[end:]
     sentence = _SENTENCE.split(before)[-1].strip(" \"'“”‘’(*-–—")
     rest = _SENTENCE.split(after)[0]

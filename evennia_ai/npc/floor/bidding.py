@@ -179,9 +179,9 @@ class Floors:
         floors = [*self._full, *self._open.values()]
         self._open, self._full = {}, []
         for floor in floors:
-            self._given(floor)
+            self._give_floor(floor)
 
-    def _given(self, floor: dict[str, tuple[Bid, Bidder]]) -> None:
+    def _give_floor(self, floor: dict[str, tuple[Bid, Bidder]]) -> None:
         bidders = {ref: bidder for ref, (_, bidder) in floor.items()}
         decision = decision_on([bid for bid, _ in floor.values()])
         for ref, why in decision.silent.items():

@@ -98,7 +98,7 @@ class Shares:
         return max(self._of, key=self.of_owner, default="")
 
     def _next_owner(self, now: float) -> str:
-        pressing = [owner for owner in self._of if self._presses(owner, now)]
+        pressing = [owner for owner in self._of if self._is_pressing(owner, now)]
         quiet = [owner for owner in self._of if owner not in pressing]
         if quiet and not (pressing and self._since_pressing >= PRESSING_SHARE - 1):
             self._since_pressing += bool(pressing)
@@ -108,7 +108,7 @@ class Shares:
             owners = pressing
         return min(owners, key=lambda owner: self._served.get(owner, 0))
 
-    def _presses(self, owner: str, now: float) -> bool:
+    def _is_pressing(self, owner: str, now: float) -> bool:
         if self._pressing_until.get(owner, now) <= now:
             self._pressing_until.pop(owner, None)
         return owner in self._pressing_until or (bool(owner) and self.of_owner(owner) > 1)

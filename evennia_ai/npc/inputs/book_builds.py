@@ -88,7 +88,7 @@ class BookBuilds:
         return {
             one.name: reading.stand_in(one.scope.kind if one.scope else "global")
             for one in books
-            if (reading := self._begun(one))
+            if (reading := self._parsing_of(one))
         }
 
     async def waited_for(self, npc: NPC, event: Event) -> frozenset[str]:
@@ -101,9 +101,9 @@ class BookBuilds:
         """
         player, scopes = event.known_ref, scopes_of(npc)
         theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
-        begun = {one.name: self._begun(one) for one in books_for(scopes)}
+        begun = {one.name: self._parsing_of(one) for one in books_for(scopes)}
         first = {name: reading for name, reading in begun.items() if reading and reading.is_first}
-        own = {one.name: reading for one in theirs if (reading := self._begun(one))}
+        own = {one.name: reading for one in theirs if (reading := self._parsing_of(one))}
         readings = {**first, **own}
         waiting: list[Deferred[None]] = []
         for reading in readings.values():
@@ -125,7 +125,7 @@ class BookBuilds:
 
         Errors are reported where the book is used.
         """
-        reading = self._begun(stored)
+        reading = self._parsing_of(stored)
         if reading is None:
             return None
         reading.waiting.append(Deferred())
@@ -138,7 +138,7 @@ class BookBuilds:
         """
         if is_card_read(card) or not is_long_to_read(card.source, characters=LONG):
             return None
-        return self._file_begun(card, lambda: make_card_ready(card, self._rules))
+        return self._parse_file(card, lambda: make_card_ready(card, self._rules))
 
     def _read_preset_first(self, preset: StoredPreset) -> "Deferred[str] | None":
         """Return a Deferred that fires with "" when the preset is parsed. None: no need to wait."""
@@ -149,32 +149,32 @@ class BookBuilds:
 
         if is_preset_read(preset) or not is_long_to_read(preset.source, characters=LONG):
             return None
-        return self._file_begun(preset, read)
+        return self._parse_file(preset, read)
 
-    def _file_begun(
+    def _parse_file(
         self, file: StoredCard | StoredPreset, read: Callable[[], str]
     ) -> "Deferred[str] | None":
         """Call `read` in a thread. Return a Deferred with its result, None if it failed before."""
-        if _known_as(file) in self._unreadable:
+        if _file_key(file) in self._unreadable:
             return None
         done: Deferred[str] = Deferred()
         if file in self._files:
             self._files[file].append(done)
         else:
             self._files[file] = [done]
-            self._in_thread(read).addBoth(self._file_read, file)
+            self._in_thread(read).addBoth(self._file_parsed, file)
         return done
 
-    def _file_read(self, ended: Any, file: StoredCard | StoredPreset) -> None:
+    def _file_parsed(self, ended: Any, file: StoredCard | StoredPreset) -> None:
         """Fire the Deferreds of all who wait for a card or a preset."""
         if isinstance(ended, Failure):
-            self._refuse(_known_as(file))
+            self._refuse(_file_key(file))
         for one in self._files.pop(file):
             one.callback("" if isinstance(ended, Failure) else ended)
         if isinstance(ended, Failure):
             ended.trap(FormatError)
 
-    def _begun(self, stored: StoredBook) -> _Reading | None:
+    def _parsing_of(self, stored: StoredBook) -> _Reading | None:
         """Return the running parsing of a book. Start it if needed.
 
         None if the book need not be parsed.
@@ -193,10 +193,10 @@ class BookBuilds:
             know_read(stored, last)  # the cache had dropped it
             return None
         self._reading[key] = _Reading(stored, last)
-        self._in_thread(make_ready, stored, self._rules).addBoth(self._read, stored)
+        self._in_thread(make_ready, stored, self._rules).addBoth(self._book_parsed, stored)
         return self._reading.get(key)
 
-    def _read(self, ended: Any, stored: StoredBook) -> None:
+    def _book_parsed(self, ended: Any, stored: StoredBook) -> None:
         """Fire the Deferreds of all who wait for a book.
 
         Errors are reported where the book is used.
@@ -215,6 +215,6 @@ class BookBuilds:
         self._unreadable.add(digest)
 
 
-def _known_as(file: StoredCard | StoredPreset) -> str:
+def _file_key(file: StoredCard | StoredPreset) -> str:
     kind = "card" if isinstance(file, StoredCard) else "preset"
     return f"{kind} {file.name} {file.revision}"

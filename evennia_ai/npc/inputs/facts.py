@@ -98,18 +98,18 @@ def _tags(thing: Any) -> tuple[str, ...]:
 
 def _told_by_game(npc: NPC, event: Event | None, paths: tuple[str, ...]) -> dict[str, Fact]:
     facts: dict[str, Fact] = {}
-    for path, function in _functions(paths):
+    for path, function in _import_functions(paths):
         try:
             told = function(npc, event)
         except Exception as error:  # the game's own code may raise anything
             _log(path, f"raised {type(error).__name__}: {error}")
             continue
-        facts.update(_accepted(path, told))
+        facts.update(_valid_facts(path, told))
     return facts
 
 
 @lru_cache(maxsize=8)
-def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], ...]:
+def _import_functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], ...]:
     """Return the functions at these dotted paths. Log and skip those that cannot be imported."""
     found = []
     for path in paths:
@@ -125,7 +125,7 @@ def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], 
     return tuple(found)
 
 
-def _accepted(path: str, told: Any) -> Facts:
+def _valid_facts(path: str, told: Any) -> Facts:
     """Return the valid facts that a function of the game returned, and log the others."""
     if not isinstance(told, Mapping):
         _log(path, f"returned {type(told).__name__} instead of a dictionary")

@@ -59,7 +59,7 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
     of_speaker = (Scope(kind="player", ref=speaker),) if speaker else ()
     reading = _Reading(
         npc_ref=mind.ref,
-        beside=_unread_beside(mind),
+        beside=_unread_neighbours(mind),
         scopes=scopes_of(mind.npc) + of_speaker,
         conversation=heard.conversation.id,
         speaker=speaker,
@@ -70,7 +70,7 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
     foresee_names(mind.npc, older)
 
 
-def _unread_beside(mind: Mind) -> tuple[str, ...]:
+def _unread_neighbours(mind: Mind) -> tuple[str, ...]:
     """Return the references of a few other NPCs in the room that have had no turn yet."""
     minds = (vars(one).get(MIND) for one in bystanders(mind.npc) if is_npc(one))
     unread = (one.ref for one in minds if one is not None and one.lately.read is None)

@@ -203,7 +203,7 @@ def gather_turn(
     if heard.hint:
         made = replace(made, blocks=(*made.blocks, _hint_block(heard.hint)))
     request = execution_request(
-        _telling_of(replace(made, near=near) if near else made, waited_for),
+        _mark_waited_books(replace(made, near=near) if near else made, waited_for),
         npc_ref=mind.ref,
         conversation=heard.conversation.id,
         event=heard.record.id,
@@ -217,7 +217,7 @@ def _hint_block(hint: str) -> DynamicBlock:
     return DynamicBlock(key="hint", text=f"How you answer this time (the game master): {hint}")
 
 
-def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:
+def _mark_waited_books(made: Inputs, waited_for: Collection[str]) -> Inputs:
     """Return the inputs with a note on each book for which the turn waited."""
     if not waited_for:
         return made

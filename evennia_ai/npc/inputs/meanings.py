@@ -44,19 +44,19 @@ class Meanings:
         if not said.strip() or not memories:
             return ()
         try:
-            (asked,) = await self._in_thread(self._read, (said,))
+            (asked,) = await self._in_thread(self._vectors_of_texts, (said,))
         except SentenceModelError as error:
             log.warning("memories are recalled by their words only: %s", error)
             return ()
         known = [(memory.id, self._vectors.get(memory.text)) for memory in memories]
-        self._read_on([memory.text for memory in memories])
+        self._compute_missing([memory.text for memory in memories])
         return tuple(
             (memory_id, round(float(vector @ asked), DIGITS))
             for memory_id, vector in known
             if vector is not None
         )
 
-    def _read(self, texts: Sequence[str]) -> list[Any]:
+    def _vectors_of_texts(self, texts: Sequence[str]) -> list[Any]:
         """Return the vectors of some texts. Runs in a thread.
 
         Raises:
@@ -67,7 +67,7 @@ class Meanings:
 
         return [np.frombuffer(vector, "<f4") for vector in vectors]
 
-    def _read_on(self, texts: Sequence[str]) -> None:
+    def _compute_missing(self, texts: Sequence[str]) -> None:
         """Compute missing vectors in the background, and mark the others as recently used."""
         for text in texts:
             if text in self._vectors:
@@ -76,13 +76,13 @@ class Meanings:
                 self._unread[text] = None
         if self._unread and not self._is_reading:
             self._is_reading = True
-            Deferred.fromCoroutine(self._read_all()).addErrback(self._stopped)
+            Deferred.fromCoroutine(self._compute_all()).addErrback(self._stopped)
 
-    async def _read_all(self) -> None:
+    async def _compute_all(self) -> None:
         try:
             while self._unread:
                 texts = [*self._unread][:READ_AT_ONCE]
-                vectors = await self._in_thread(self._read, texts)
+                vectors = await self._in_thread(self._vectors_of_texts, texts)
                 for text, vector in zip(texts, vectors, strict=True):
                     self._vectors[text] = vector
                     self._unread.pop(text, None)

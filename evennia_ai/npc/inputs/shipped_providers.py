@@ -66,7 +66,7 @@ MOST_PEOPLE: Final = 20
 
 
 def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return the relations of `npc` to the speaker and to the others present, one per line."""
+    """Return what the speaker, and then each other character present, is to `npc`, one per line."""
     relations = npc.attributes.get(RELATIONS)
     if not relations:
         return ""

@@ -112,13 +112,13 @@ class MeaningBackend(OwnBackend):
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> "Deferred[tuple[Hit, ...]]":
         """Return a Deferred with the pages that match `query` by words or meaning, best first."""
-        return Deferred.fromCoroutine(self._searched(query, namespaces, limit))
+        return Deferred.fromCoroutine(self._search_both(query, namespaces, limit))
 
-    async def _searched(
+    async def _search_both(
         self, query: str, namespaces: Collection[Namespace], limit: int
     ) -> tuple[Hit, ...]:
         what = f"in knowledge base '{self.key}'"
-        near_to = partial(self._near, query, namespaces)
+        near_to = partial(self._nearest_to, query, namespaces)
         meant = self.threads.within(f"the search by meaning {what}", near_to)
         try:
             model, near = await meant
@@ -127,18 +127,18 @@ class MeaningBackend(OwnBackend):
             return await super().search(query, namespaces=namespaces, limit=limit)
         by_both = partial(self._by_both, query, namespaces, limit, near)
         hits = await self.threads.within(f"the search {what}", partial(_read, by_both))
-        self._read_on(model)
+        self._embed_missing_pages(model)
         return hits
 
-    def _near(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
+    def _nearest_to(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
         """Return the id of the model, and the pages closest in meaning. Runs in a thread."""
-        model, vectors = self._asked((query,))
+        model, vectors = self._vectors_of((query,))
         look = partial(
             nearest_pages, self.key, model, vectors[0], namespaces=namespaces, most=MERGED
         )
         return model, _read(look, limit_seconds=_READING_SECONDS)
 
-    def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
+    def _vectors_of(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
         """Return the id of the model, and its vectors of these texts. Runs in a thread."""
         model = self._model()
         return model.id, model.vectors(texts)
@@ -159,7 +159,7 @@ class MeaningBackend(OwnBackend):
         hits = self.hits(replace(found, names=tuple(merged[:limit])))
         return tuple(_with_part(hit, places.get(hit.page.name)) for hit in hits)
 
-    def _read_on(self, model: str) -> None:
+    def _embed_missing_pages(self, model: str) -> None:
         """Let the model read pages without vectors, unless it is doing that already."""
         if not self._is_reading:
             self._is_reading = True

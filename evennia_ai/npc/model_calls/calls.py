@@ -178,9 +178,9 @@ class CountedCall:
         else:
             calls.watch.asked(call, request, prompt)
         heard = None if listener is None else self._timed(listener, started.started_at)
-        self._asking = maybeDeferred(self._asked, request, heard)
+        self._asking = maybeDeferred(self._complete_unless_halted, request, heard)
         calls.under_way.add(self)
-        return self._asking.addBoth(self._ended, call, started, request)
+        return self._asking.addBoth(self._end_call, call, started, request)
 
     def give_up(self, why: str) -> None:
         """Cancel the call if it is running. Its Deferred then fails with ModelStopped."""
@@ -188,7 +188,9 @@ class CountedCall:
             self._given_up = why
             self._asking.cancel()
 
-    def _asked(self, request: ChatRequest, listener: Listener | None) -> Deferred[ChatReply]:
+    def _complete_unless_halted(
+        self, request: ChatRequest, listener: Listener | None
+    ) -> Deferred[ChatReply]:
         if why := why_halted(self._key.npc_ref):
             raise ModelStopped(self._access.name, why)
         return self._access.model.complete(request, listener=listener)
@@ -204,7 +206,7 @@ class CountedCall:
 
         return heard
 
-    def _ended(
+    def _end_call(
         self,
         outcome: ChatReply | Failure,
         call: WatchedCall,

@@ -269,11 +269,11 @@ class Limits:
         for scope, by_ref in found:
             for ref, used in by_ref.items():
                 if ref:
-                    self._restored(now, (scope, ref), used)
+                    self._restore_meter(now, (scope, ref), used)
         for used in npcs.values():
-            self._restored(now, ("game", ""), used)
+            self._restore_meter(now, ("game", ""), used)
 
-    def _restored(self, now: float, key: tuple[LimitScope, str], used: Used) -> None:
+    def _restore_meter(self, now: float, key: tuple[LimitScope, str], used: Used) -> None:
         meter = self._meters.setdefault(key, Meter())
         meter.restored(now, calls=used.calls, tokens=used.tokens)
 
@@ -344,17 +344,17 @@ def is_stopped() -> str:
 
 def is_paused(npc: NPC) -> bool:
     """True if this NPC is paused. A stop of the whole game does not count."""
-    return str(npc.id) in _in_force()
+    return str(npc.id) in _current_halts()
 
 
 def why_halted(npc_ref: str) -> str:
     """Return why this NPC may ask no model, such as "stopped by Mira: ...". "" if it may."""
-    known = _in_force()
+    known = _current_halts()
     halt = known.get(GAME_REF) or known.get(npc_ref)
     return str(halt) if halt is not None else ""
 
 
-def _in_force() -> Mapping[str, Halt]:
+def _current_halts() -> Mapping[str, Halt]:
     """Return the halts by NPC.
 
     If the database cannot be read, return none, so that NPCs can speak.

@@ -142,7 +142,7 @@ class Hearing:
         """Queue an event to be committed, now or when the database can be reached again."""
         self._recorder = recorder
         if len(self.unrecorded) >= recorder.queue_limit:
-            given_up = self._made_room(event)
+            given_up = self._drop_newest_of_greediest(event)
             self._lost += 1
             lost = given_up or event
             self._lost_of[lost.speaker_ref] = lost
@@ -151,7 +151,7 @@ class Hearing:
         self.unrecorded.append(event)
         recorder.then(self)
 
-    def _made_room(self, event: Event) -> Event | None:
+    def _drop_newest_of_greediest(self, event: Event) -> Event | None:
         """Drop the newest event of the speaker with the most events, and return it.
 
         Return None if no speaker has at least two more events than the speaker of `event`. The
@@ -276,9 +276,9 @@ class Hearing:
             kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
         )
         write = partial(conversations.append_records, conversation, [note])
-        self._recorder.writer.write(write).addErrback(self._not_recorded)
+        self._recorder.writer.write(write).addErrback(self._log_unrecorded_note)
 
-    def _not_recorded(self, failure: Failure) -> None:
+    def _log_unrecorded_note(self, failure: Failure) -> None:
         why = failure.getErrorMessage()
         logger.log_err(
             f"evennia_ai: NPC {self._npc_ref}: the note on dropped events was not recorded: {why}"

@@ -75,7 +75,7 @@ class _Job(Generic[T]):
             self._outcome = self._write()
         except Exception as error:  # the job's Deferred reports every error
             self._fail_with(error)
-            self.has_failed_by_itself = not _was_refused(error)
+            self.has_failed_by_itself = not _is_database_refusal(error)
             return False
         return True
 
@@ -139,7 +139,7 @@ class Writer:
         if self._thread is None and _is_read_while_written() and self._has_threads:
             self._is_given_up = False
             _begin_with_the_lock()
-            self._thread = Thread(target=self._live, name="evennia-ai-writer", daemon=True)
+            self._thread = Thread(target=self._run_thread, name="evennia-ai-writer", daemon=True)
             self._thread.start()
             mark_game_thread()
 
@@ -221,7 +221,7 @@ class Writer:
 
     # These methods run in the writer's thread.
 
-    def _live(self) -> None:
+    def _run_thread(self) -> None:
         """Run jobs until the end. The main function of the thread."""
         notice_locks()
         _begin_with_the_lock()
@@ -322,7 +322,7 @@ def _is_read_while_written() -> bool:
         return bool(cursor.fetchone()[0] == "wal")
 
 
-def _was_refused(error: BaseException | None) -> bool:
+def _is_database_refusal(error: BaseException | None) -> bool:
     """True if this error, or one that led to it, is an error of the database.
 
     The job may also have caught the database's error and continued in the lost transaction. A

@@ -67,6 +67,7 @@ class Event:
     """True if the speaker is a thing or scripted character: no player plays it and it has no
     mind."""
     language: str = ""
+    """The language of the words, as the game names it. "" if the game named none."""
     volume: str = ""
     """How loud it was said, in a word of the game. "" if the game named none."""
     item: str = ""

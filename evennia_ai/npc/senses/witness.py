@@ -116,7 +116,7 @@ class Witness:
         """Note that a character arrived. If the game announced that, it did so before this call."""
         known = self._moves.get(str(mover.id))
         if known is not None and known.is_announced:
-            self._notes(replace(known, kind="arrive"))
+            self._collect_move(replace(known, kind="arrive"))
         else:
             place = f" from {_place(self._npc, source)}" if _is_a_place(source) else ""
             self._sees_move("arrive", "{actor} comes in" + place + ".", mover)
@@ -177,14 +177,14 @@ class Witness:
 
     def _sees_move(self, kind: str, text: str, mover: Any) -> None:
         event = event_for(self._npc, Happening(kind=kind, text=text, actor=mover))
-        self._notes(_Move(mover, event, room_ref_of(self._npc), kind))
+        self._collect_move(_Move(mover, event, room_ref_of(self._npc), kind))
 
     def _hears_of_move(self, mover: Any, line: str) -> None:
         event = event_for(self._npc, Happening(kind="move", text="", actor=mover))
         told = replace(event, text=self._with_label(mover, line, event)) if event else None
         known = self._moves.get(str(mover.id))
         kind = known.kind if known is not None else ""
-        self._notes(_Move(mover, told, room_ref_of(self._npc), kind, is_announced=True))
+        self._collect_move(_Move(mover, told, room_ref_of(self._npc), kind, is_announced=True))
 
     def _with_label(self, mover: Any, line: str, event: Event) -> str:
         """Return the game's line with the NPC's label in place of the mover's name."""
@@ -192,7 +192,7 @@ class Witness:
         label = quote_name(event.speaker_name)
         return line if not shown or label == shown else line.replace(shown, label)
 
-    def _notes(self, move: _Move) -> None:
+    def _collect_move(self, move: _Move) -> None:
         """Collect a move until its last report. A move of another character ends the collection."""
         ref = str(move.mover.id)
         if self._gifts or any(other != ref for other in self._moves):

@@ -178,7 +178,7 @@ class ProposedEdit:
         kept = {book.label for book in books}
         edited = {book.label: book for book in self.books}
         here = [
-            self._hung_like(book, edited[book.label]) if book.label in edited else book
+            self._attached_like(book, edited[book.label]) if book.label in edited else book
             for book in books
         ]
         return (*here, *(book for book in self.books if book.label not in kept))
@@ -186,7 +186,7 @@ class ProposedEdit:
     def _own_book(self, past: PastInputs) -> Lorebook | None:
         return character_book(self.card, grants=self._grants(past)) if self.card else None
 
-    def _hung_like(self, book: Lorebook, edited: Lorebook) -> Lorebook:
+    def _attached_like(self, book: Lorebook, edited: Lorebook) -> Lorebook:
         """Return the edited book with the attachment of the original one, and an empty cache."""
         place = (book.label, book.attach)
         if place not in self._hung:

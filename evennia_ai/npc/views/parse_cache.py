@@ -174,7 +174,7 @@ def own_book(stored: StoredCard) -> Lorebook | None:
 
 def _own_book(stored: StoredCard) -> Lorebook | None:
     book = _texts_of_cards(_CardText(stored.source))
-    return book and _as(book, revision=stored.revision, grants=stored.grants)
+    return book and _copy_attached(book, revision=stored.revision, grants=stored.grants)
 
 
 _own_books: Final = Parsed[StoredCard, Lorebook | None](_own_book, most=MOST_PARSED)
@@ -194,7 +194,7 @@ def attached_book(stored: StoredBook) -> Lorebook:
 
 def _attached_book(stored: StoredBook) -> Lorebook:
     attach = stored.scope.kind if stored.scope else "global"
-    return _as(_texts(_text_of(stored)), revision=stored.revision, attach=attach)
+    return _copy_attached(_texts(_text_of(stored)), revision=stored.revision, attach=attach)
 
 
 _attached_books: Final = Parsed[StoredBook, Lorebook](_attached_book, most=MOST_PARSED)
@@ -244,7 +244,7 @@ def _text_of(stored: StoredBook) -> _BookText:
     return _BookText(stored.name, stored.sha256, stored.source)
 
 
-def _as(book: Lorebook, **how: Any) -> Lorebook:
+def _copy_attached(book: Lorebook, **how: Any) -> Lorebook:
     """Return a copy of the book with this attachment. Both share the entries and their caches."""
     return replace(book, memo=Memo(), **how)
 

@@ -126,10 +126,12 @@ class PastReader:
         key = (ref, canonical_json([told, policy, depth, assembly]))
         then = replace(conf(), post_history_depth=depth, assembly=assembly)
         return _get_or_make(
-            self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then)
+            self._views, key, lambda: _view_from_revisions(ref, **told, policy=policy, then=then)
         )
 
-    def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
+    def _attached_books(
+        self, made_of: Mapping[str, Any], card: StoredCard | None
+    ) -> Iterator[Lorebook]:
         """Yield the books of the turn in order, each with the attachment that it had."""
         for label, attach, number in made_of["books"]:
             if attach == CHARACTER:
@@ -163,7 +165,7 @@ class PastReader:
             ),
             tools=tuple(self._tool_message(where, told, one) for one in told["tools"]),
             notes=view.notes,
-            books=tuple(self._hung(made_of, view.sources.card)),
+            books=tuple(self._attached_books(made_of, view.sources.card)),
             blocks=tuple(_blocks(told)),
             values=told["values"],
             cut=told["cut"],
@@ -272,7 +274,7 @@ def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     return revision.value
 
 
-def _made_view(
+def _view_from_revisions(
     npc_ref: str,
     *,
     scopes: Sequence[Sequence[Any]],

@@ -46,7 +46,7 @@ no_function = 7
 
 @pytest.fixture(autouse=True)
 def _imported_anew():
-    facts._functions.cache_clear()
+    facts._import_functions.cache_clear()
 
 
 def facts_with(*names, npc=None, event=SAID):

@@ -174,9 +174,9 @@ class _Making:
     async def made(self) -> CompactMade:
         """Return the summary, or the list of failed attempts without one."""
         given, plan = self.task.given, self.task.plan
-        summary = await self._by_models()
+        summary = await self._ask_models()
         if not summary and (given.is_pressing or not self.tries):
-            summary = await self._by_extract()
+            summary = await self._extract_summary()
         last = record_of(plan.summarised[-1])
         assert last is not None  # every summarised message has a record
         return CompactMade(
@@ -190,13 +190,13 @@ class _Making:
             kept=len(plan.tail),
         )
 
-    async def _by_models(self) -> str:
+    async def _ask_models(self) -> str:
         """Return the summary of the first model that replies, "" for none."""
         given = self.task.given
         accesses = self.tools.models(SUMMARISER) if given.by_model else ()
         for number, access in enumerate(accesses, start=1):
             try:
-                return await self._by_model(access)
+                return await self._ask_model(access)
             # The transcript is too long for any model, so another one could not help.
             except TranscriptTooLongError as error:
                 self.warnings.append(str(error))
@@ -204,12 +204,12 @@ class _Making:
             except ModelError as error:
                 is_asked_elsewhere = error.fault is not None and error.fault.is_asked_elsewhere
                 if number == len(accesses) or not is_asked_elsewhere:
-                    self._failed(error)
+                    self._add_failed_try(error)
                     return ""
                 self.warnings.append(f"summarising: {error}")
         return ""
 
-    async def _by_model(self, access: Any) -> str:
+    async def _ask_model(self, access: Any) -> str:
         """Ask this model. Return its summary, "" if the checks refuse its reply."""
         task, tools = self.task, self.tools
         request = await tools.off(_request, task, access)
@@ -239,7 +239,7 @@ class _Making:
         self.tries.append(said)
         return summary
 
-    async def _by_extract(self) -> str:
+    async def _extract_summary(self) -> str:
         """Return an extract of the history as summary, "" if the checks refuse it."""
         try:
             summary: str = await self.tools.off(_make_extract, self.task)
@@ -249,7 +249,7 @@ class _Making:
         self.tries.append(SummaryTry(by="extract"))
         return summary
 
-    def _failed(self, error: ModelError) -> None:
+    def _add_failed_try(self, error: ModelError) -> None:
         self.tries.append(SummaryTry(by="model", result="failed", reason=str(error)))
 
 

@@ -164,9 +164,9 @@ class _Asking:
     def _ask(
         self, schema: AnswerSchema | None, messages: tuple[ChatMessage, ...]
     ) -> "Deferred[ChatReply]":
-        return Deferred.fromCoroutine(self._asked(schema, messages))
+        return Deferred.fromCoroutine(self._record_and_ask(schema, messages))
 
-    async def _asked(
+    async def _record_and_ask(
         self, schema: AnswerSchema | None, messages: tuple[ChatMessage, ...]
     ) -> ChatReply:
         access = self.access

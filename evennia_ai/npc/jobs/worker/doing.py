@@ -78,32 +78,32 @@ class Doer:
             )
         self.doing.add(job.idempotency)
         try:
-            await self._done(kind, job, text, game_id=game_id, failures=failures)
+            await self._attempt_until_done(kind, job, text, game_id=game_id, failures=failures)
         finally:
             self.doing.discard(job.idempotency)
 
     async def set_aside(self, text: str, reason: str) -> None:
         """Offer a job as poisoned, so that no worker tries it again."""
-        await self._offered(text, begun_at=time.time(), state=POISONED, reason=reason)
+        await self._store_offer(text, begun_at=time.time(), state=POISONED, reason=reason)
 
     async def lapsed(self, text: str, reason: str) -> None:
         """Offer a job as lapsed, because nobody will do it."""
-        await self._offered(text, begun_at=time.time(), state=LAPSED, reason=reason)
+        await self._store_offer(text, begun_at=time.time(), state=LAPSED, reason=reason)
 
     async def refused(self, text: str, reason: str) -> None:
         """Offer a job as failed, because this worker cannot do it.
 
         The game may request it again.
         """
-        await self._offered(text, begun_at=time.time(), state=FAILED, reason=reason)
+        await self._store_offer(text, begun_at=time.time(), state=FAILED, reason=reason)
 
-    async def _done(
+    async def _attempt_until_done(
         self, kind: JobKind, job: Job, text: str, *, game_id: str, failures: int
     ) -> None:
         begun_at = time.time()
         if job.deadline and begun_at > job.deadline:
             reason = "nobody started it in time"
-            await self._offered(text, begun_at=begun_at, state=LAPSED, reason=reason)
+            await self._store_offer(text, begun_at=begun_at, state=LAPSED, reason=reason)
             return
         tools = WorkerTools(self._models_of(game_id), self._threads, self._quotas_of(job))
         while (
@@ -112,7 +112,7 @@ class Doer:
             await asyncio.sleep(2.0**failures)
             failures += 1
         refuse_stale = partial(kind.refuse_stale, job) if "body" in said else None
-        await self._offered(
+        await self._store_offer(
             text,
             begun_at=begun_at,
             refuse_stale=refuse_stale,
@@ -123,7 +123,7 @@ class Doer:
     def _quotas_of(self, job: Job) -> Quotas:
         return replace(self._quotas, npc=self._quotas.npc.narrowed(job.limits))
 
-    async def _offered(
+    async def _store_offer(
         self,
         text: str,
         *,

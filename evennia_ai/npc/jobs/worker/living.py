@@ -118,7 +118,7 @@ class _Life:
         while not self._is_ending:
             try:
                 async with self._app().open_async() as app:
-                    await self._worked(app)
+                    await self._run_until_disconnected(app)
             except (ConnectorException, OSError) as error:
                 log.warning("the database cannot be reached; trying again: %s", error)
             if self._options.ends_when_idle:
@@ -126,7 +126,7 @@ class _Life:
             if not self._is_ending:
                 await asyncio.sleep(ANEW_SECONDS)
         with contextlib.suppress(Exception):  # the database may be unreachable
-            await self._threads.run(self._leave)
+            await self._threads.run(self._remove_heartbeat)
 
     def _app(self) -> App:
         app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
@@ -143,7 +143,7 @@ class _Life:
         except JobError as error:
             await self._doer.refused(text, str(error))
 
-    async def _worked(self, app: App) -> None:
+    async def _run_until_disconnected(self, app: App) -> None:
         """Do jobs until the worker is told to stop or loses the connection."""
         self._working = asyncio.create_task(
             app.run_worker_async(
@@ -158,7 +158,7 @@ class _Life:
                 install_signal_handlers=False,
             )
         )
-        beating = asyncio.create_task(self._beat(app))
+        beating = asyncio.create_task(self._send_heartbeats(app))
         try:
             await self._working
         except asyncio.CancelledError:
@@ -169,7 +169,7 @@ class _Life:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
 
-    async def _beat(self, app: App) -> None:
+    async def _send_heartbeats(self, app: App) -> None:
         """Send heartbeats and give out the jobs of dead workers again, while the worker runs.
 
         The loop also ends by itself. Cancelling it is only faster, and not reliable: before Python
@@ -178,26 +178,26 @@ class _Life:
         """
         while self._working is not None:
             try:
-                await self._threads.run(self._show, self._seen())
+                await self._threads.run(self._store_heartbeat, self._heartbeat_row())
                 await self._tell_of_other_versions()
-                await self._end_what_was_offered(app)
+                await self._finish_offered_jobs(app)
                 await self._hand_out_again(app)
             except Exception as error:  # the next heartbeat tries again
                 log.warning("the heartbeat failed: %s", error)
             await asyncio.sleep(self._stalled_seconds / 6)
 
-    def _show(self, worker: SeenWorker) -> None:
-        """Write the heartbeat. The lock prevents writing one after `_leave`."""
+    def _store_heartbeat(self, worker: SeenWorker) -> None:
+        """Write the heartbeat. The lock prevents writing one after `_remove_heartbeat`."""
         with self._showing:
             if not self._is_gone:
                 workers.store_worker(worker)
 
-    def _leave(self) -> None:
+    def _remove_heartbeat(self) -> None:
         with self._showing:
             self._is_gone = True
             workers.remove_worker(self._doer.name)
 
-    def _seen(self) -> SeenWorker:
+    def _heartbeat_row(self) -> SeenWorker:
         return SeenWorker(
             name=self._doer.name,
             version=VERSION,
@@ -221,7 +221,7 @@ class _Life:
                     "this worker" if stands.version > VERSION else "the game",
                 )
 
-    async def _end_what_was_offered(self, app: App) -> None:
+    async def _finish_offered_jobs(self, app: App) -> None:
         """Mark jobs as done whose worker lost its connection after it offered the result.
 
         That worker still has a heartbeat but no longer works on them. Without this, they would keep

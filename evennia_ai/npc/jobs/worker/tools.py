@@ -136,14 +136,16 @@ class WorkerTools:
         prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
         """Ask a model. `name` and `prompt` are for watchers, and workers have none."""
-        return Deferred.fromCoroutine(self._asked(access, request, role=role, npc_ref=npc_ref))
+        return Deferred.fromCoroutine(
+            self._ask_counted(access, request, role=role, npc_ref=npc_ref)
+        )
 
-    async def _asked(
+    async def _ask_counted(
         self, access: Access, request: ChatRequest, *, role: str, npc_ref: str
     ) -> ChatReply:
         prompt_tokens = sum(ESTIMATE.of_message(one.content) for one in request.messages)
         if not access.model.offline:
-            await self._may_ask(access, npc_ref, prompt_tokens + request.max_tokens)
+            await self._wait_for_limits(access, npc_ref, prompt_tokens + request.max_tokens)
         started_at = time.time()
         outcome: ChatReply | Failure
         try:
@@ -176,7 +178,7 @@ class WorkerTools:
             outcome.raiseException()
         return cast(ChatReply, outcome)
 
-    async def _may_ask(self, access: Access, npc_ref: str, tokens: int) -> None:
+    async def _wait_for_limits(self, access: Access, npc_ref: str, tokens: int) -> None:
         """Wait until the limits allow the call.
 
         Raises:

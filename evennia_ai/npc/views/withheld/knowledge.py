@@ -199,10 +199,10 @@ def _sources(search: StoredSearch) -> Iterator[tuple[str, str]]:
     for source in search.sources:
         yield str(source["base"]), "" if search.restricted else str(source["title"])
     if search.restricted:
-        yield from _external(search.result)
+        yield from _open_base_pages(search.result)
 
 
-def _external(result: str) -> Iterator[tuple[str, str]]:
+def _open_base_pages(result: str) -> Iterator[tuple[str, str]]:
     """Yield the base and title of pages of open bases that are listed next to a safe summary."""
     try:
         told = json.loads(result or "{}")

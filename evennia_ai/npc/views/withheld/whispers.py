@@ -56,7 +56,7 @@ class HiddenWhispers:
         """True if the record is private and the viewer may not read it."""
         return self.are_hidden and self._is_private(record)
 
-    def _read(self, what: str) -> None:
+    def _log_reading(self, what: str) -> None:
         """Write to the security log that the viewer read something, once for each `what`."""
         if what not in self._noted:
             self._noted.add(what)
@@ -70,7 +70,7 @@ class HiddenWhispers:
         if not self.are_some or record.kind in _NOT_SAID or not self._is_private(record):
             return record
         if not self._hides:
-            self._read(f"conversation {record.conversation}")
+            self._log_reading(f"conversation {record.conversation}")
             return record
         calls = [{**call, "arguments": WHISPERED} for call in record.meta.get("tool_calls", ())]
         meta = {**record.meta, "tool_calls": calls} if calls else record.meta
@@ -88,7 +88,7 @@ class HiddenWhispers:
         if memory.learnt != "private":
             return ""
         if not self._hides:
-            self._read("memories")
+            self._log_reading("memories")
             return ""
         return WHISPERED
 
@@ -97,6 +97,6 @@ class HiddenWhispers:
         if search.conversation.kind != "private":
             return ""
         if not self._hides:
-            self._read(f"conversation {search.conversation.id}")
+            self._log_reading(f"conversation {search.conversation.id}")
             return ""
         return WHISPERED
