@@ -66,7 +66,7 @@ def job_of(text: str) -> Job:
     except ValueError as error:
         raise JobError(f"a job is not JSON ({error}): {text[:80]!r}") from error
     if not isinstance(said, dict):
-        raise JobError(f"a job must be an object of JSON, not {text[:80]!r}")
+        raise JobError(f"a job must be a JSON object, not {text[:80]!r}")
     name = str(said.get("idempotency", "without a name"))
     if said.get("version") != VERSION:
         raise OtherVersionError(name, said.get("version"))

@@ -53,7 +53,7 @@ def test_job_of_another_version_is_refused_with_its_name(version, who):
     ("text", "told"),
     [
         ("{", "not JSON"),
-        ("[]", "must be an object"),
+        ("[]", "must be a JSON object"),
         ("{}", "'without a name' is of version None"),
         ('{"version":1,"kind":"compact"}', r"\.idempotency: is missing"),
         ('{"version":1,"idempotency":"j"}', r"\.kind: is missing"),

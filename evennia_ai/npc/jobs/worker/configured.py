@@ -76,7 +76,7 @@ def read_file(text: str, *, where: str) -> WorkerFile:
     for name in said.get("settings", {}):
         if not name.startswith(_PREFIX):
             raise WorkerSettingsError(
-                f"{where}: {name!r} is not a setting of evennia_ai, which begin with {_PREFIX}"
+                f"{where}: {name!r} is not a setting of evennia_ai; these begin with {_PREFIX}"
             )
     given = said.get("database", {})
     database = _database_at(given, where=where) if isinstance(given, str) else given
