@@ -27,7 +27,7 @@ GOES_ON: list[Act] = [
 ]
 OTHER_ASKS: list[Act] = [["says", "Ben", "Oren, and me?"], ["passes", 12]]
 TRIED_AGAIN = (
-    "not recorded, kept",
+    "events are not recorded yet",
     "no model is asked",
     "nothing more is said",
     "another process has locked the database; we wait",

@@ -1,1 +1,1 @@
-"""Background work as the game sees it: requested here, done here or by workers, applied here."""
+"""The game's side of background jobs: requests them, runs them or queues them, applies results."""

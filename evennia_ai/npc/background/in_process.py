@@ -1,7 +1,7 @@
-"""Jobs done by the game itself, with the same functions as in workers.
+"""Runs jobs in the game's own process, with the same functions as in workers.
 
-Nothing of a job is in the database until it is applied. A reload forgets running jobs, and their
-callers request them again.
+Nothing of a job is in the database until its result is applied. A reload forgets running jobs.
+Their callers request them again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +31,15 @@ Commit = Callable[[SentRequest], ModelRequest]
 
 
 class GameTools:
-    """What a job's function may use in the game. `recorded` are the requests it committed."""
+    """What a job's function may use in the game.
+
+    `recorded` lists the requests that it committed.
+    """
 
     def __init__(
         self, calls: ModelCalls, in_thread: InThread, *, commit: Commit | None = None
     ) -> None:
-        """Prepare the tools. `commit` commits a request before it is sent."""
+        """Prepare the tools. `commit` commits a request before it is sent; None commits nothing."""
         self._calls: Final = calls
         self._in_thread: Final = in_thread
         self._commit: Final = commit
@@ -52,19 +55,22 @@ class GameTools:
         name: str = "",
         prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
-        """Return the model's reply. The row of the call is written at its end."""
+        """Ask a model. Return a Deferred with the reply.
+
+        The row of the call is written at its end.
+        """
         key = CallKey(npc_ref=npc_ref, role=role, name=name)
         return self._calls.asked(access, request, key, prompt=prompt)
 
     def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
-        """Commit the request and return the messages of its records.
+        """Commit the request. Return a Deferred with the messages of its records.
 
-        The Deferred fails if the commit fails, and then no model may be asked.
+        If the commit fails, the Deferred fails, and no model may be asked.
         """
         if self._commit is None:
             return succeed(tuple(one.message for one in request.messages))
         written = self._calls.writer.write(partial(self._commit, request))
-        return written.addCallback(self._recorded)
+        return written.addCallback(self._note_recorded)
 
     def models(self, role: str) -> tuple[Access, ...]:
         """Return the models of a role, without the offline responder. Each is a fallback."""
@@ -74,19 +80,19 @@ class GameTools:
         """Return the game's sentence model.
 
         Raises:
-            SentenceModelError: There is none.
+            SentenceModelError: The game has none.
         """
         return self._calls.models.sentences()
 
     def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """Return what `work` reads in the writer's thread, after all earlier writes."""
+        """Call `work` in the writer's thread after all earlier writes. Return a Deferred."""
         return self._calls.writer.read(partial(work, *values))
 
     def off(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """Return what `work` computes, in a thread if the server has threads."""
+        """Call `work` in a thread, if the server has threads. Return a Deferred with its result."""
         return self._in_thread(work, *values)
 
-    def _recorded(self, asked: ModelRequest) -> tuple[Message, ...]:
+    def _note_recorded(self, asked: ModelRequest) -> tuple[Message, ...]:
         self.recorded.append(asked)
         return asked.messages
 
@@ -94,8 +100,8 @@ class GameTools:
 async def done_here(kind: GameKind, job: Job, calls: ModelCalls, in_thread: InThread) -> object:
     """Do a job in this process and return what its `apply` returns.
 
-    Fails as the job's function or `apply` does. If another process wrote to the conversation at the
-    same moment, it is applied once more.
+    Errors of the job's function and of `apply` are raised. If another process wrote to the
+    conversation at the same moment, `apply` is called once more.
     """
     commit = None if kind.records is None else partial(kind.records, job)
     tools = GameTools(calls, in_thread, commit=commit)
@@ -108,12 +114,14 @@ async def done_here(kind: GameKind, job: Job, calls: ModelCalls, in_thread: InTh
     try:
         return await calls.writer.write(apply)
     except HistoryConflictError as error:
-        logger.log_err(f"evennia_ai: {job.idempotency} is applied again: {error}")
+        logger.log_err(
+            f"evennia_ai: the result of job {job.idempotency} is applied once more: {error}"
+        )
         return await calls.writer.write(apply)
 
 
 class InProcess:
-    """Does jobs in this process, one at a time for each lock."""
+    """Runs jobs in this process. Jobs with the same lock run one after the other."""
 
     def __init__(
         self,
@@ -144,7 +152,7 @@ class InProcess:
             done.callback(("over", f"{self.waiting(job.kind)} of {job.kind} wait"))
         else:
             self._waiting[job.idempotency] = (job, done)
-            self._begin_what_may()
+            self._start_unlocked_jobs()
         return done
 
     def waiting(self, kind: str) -> int:
@@ -160,22 +168,22 @@ class InProcess:
         locks = (one.queueing_lock for one, _ in self._waiting.values())
         return bool(job.queueing_lock) and job.queueing_lock in locks
 
-    def _begin_what_may(self) -> None:
+    def _start_unlocked_jobs(self) -> None:
         for name, (job, done) in tuple(self._waiting.items()):
             held = {one.lock for one in self._doing.values() if one.lock}
             if name in self._waiting and job.lock not in held:
                 del self._waiting[name]
                 self._doing[name] = job
-                Deferred.fromCoroutine(self._ended(job)).addCallback(self._tell, job, done)
+                Deferred.fromCoroutine(self._run_job(job)).addCallback(self._tell, job, done)
 
     def _tell(
         self, ending: tuple[Ending, str], job: Job, done: "Deferred[tuple[Ending, str]]"
     ) -> None:
         del self._doing[job.idempotency]
         done.callback(ending)
-        self._begin_what_may()
+        self._start_unlocked_jobs()
 
-    async def _ended(self, job: Job) -> tuple[Ending, str]:
+    async def _run_job(self, job: Job) -> tuple[Ending, str]:
         clock = self._calls.clock
         if job.deadline and clock.seconds() > job.deadline:
             return "lapsed", "nobody started it in time"

@@ -1,7 +1,8 @@
-"""Proposals: results that workers offer, each applied exactly once.
+"""Proposals: results that workers offer. Each is applied exactly once.
 
-Runs in the writer's thread. One transaction locks, checks, writes and marks a proposal. A game that
-dies at any point therefore applies it after its next start, and never twice.
+All functions run in the writer's thread. One transaction locks, checks, applies and marks a
+proposal. If the game dies at any point, the proposal is applied after its next start, and never
+twice.
 """
 
 import json
@@ -28,16 +29,16 @@ ENDINGS: Final[Mapping[str, Ending]] = {
     LAPSED: "lapsed",
     POISONED: "poisoned",
 }
-"""How a job ended, by the state of its handled proposal."""
+"""How the job of a handled proposal ended, by the proposal's state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handled:
-    """The result of handling one proposal."""
+    """How the game handled one proposal: its job, and how the job ended."""
 
     name: str
     job: Job | None
-    """None if it cannot be read."""
+    """The job of the proposal, None if it cannot be read."""
     ending: Ending
     reason: str
     calls: tuple[NewCall, ...] = ()
@@ -45,23 +46,23 @@ class Handled:
 
 
 def read_offer(number: int) -> tuple[Job, Mapping[str, Any]] | None:
-    """Return job and body of a proposal to apply, None if there is nothing to apply."""
+    """Return the job and the body of a proposal, None if there is nothing to apply."""
     offer = proposals.proposal_or_none(number)
     if offer is None or offer.state != OFFERED:
         return None
     try:
         return job_of(offer.job), json.loads(offer.body)
     except JobError:
-        return None  # `apply_proposal` reports what is wrong with it
+        return None  # `apply_proposal` reports the error
 
 
 def apply_proposal(
     number: int, kinds: Mapping[str, GameKind], prepared: Mapping[str, Any] | None = None
 ) -> Handled | None:
-    """Apply a proposal in the current transaction. None: it was handled before.
+    """Apply a proposal in the current transaction. Return None if it was handled before.
 
     Args:
-        prepared: The body as its kind prepared it, None to apply it unchanged.
+        prepared: The body after the kind's `prepares`, None to apply the body as it is.
     """
     offer = proposals.lock_proposal(number)
     if offer is None:
@@ -88,7 +89,7 @@ def apply_proposal(
 
 
 def set_aside(number: int, reason: str) -> Handled | None:
-    """Mark a proposal that cannot be applied, for a person to look at."""
+    """Mark a proposal that cannot be applied as poisoned, so that a person looks at it."""
     offer = proposals.lock_proposal(number)
     if offer is None:
         return None
@@ -106,7 +107,7 @@ def _apply_offer(
     if kind is None:
         return FAILED, f"this game has no kind of work {job.kind!r}"
     try:
-        with transaction.atomic():  # undo what a stale one has written
+        with transaction.atomic():  # roll back what a stale job has written
             kind.applies.apply(job, json.loads(offer.body) if prepared is None else prepared)
     except StaleError as error:
         return STALE, str(error)

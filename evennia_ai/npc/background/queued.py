@@ -1,8 +1,8 @@
-"""Jobs done by workers: puts them into the queue, and applies the results that they offer.
+"""Gives jobs to workers: puts them into the queue, and applies the results that workers offer.
 
-Nothing is in memory only: after a reload the tables show what waits. While jobs are out, one
-indexed query per second in the writer's thread looks for results. A job that cannot be queued,
-because the database is unreachable, is queued later.
+Everything is in the tables, so after a reload it is known what waits. While jobs are queued or
+running, one indexed query per second in the writer's thread looks for results. If a job cannot be
+queued because the database is unreachable, it is queued later.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,13 +34,13 @@ from evennia_ai.store.work.workers import SeenWorker
 
 LOOK_SECONDS: Final = 1.0
 STATUS_LOOKS: Final = 5
-"""The status of the queue is read at one of so many looks."""
+"""Every fifth look for results also reads the status of the queue."""
 SELDOM_LOOKS: Final = 15
-"""With no job out, only one of so many looks is made."""
+"""While no job is queued or running, only every fifteenth look for results is made."""
 SILENT_SECONDS: Final = 60.0
-"""A worker without a heartbeat for so long is reported. It sends one every few seconds."""
+"""A worker whose last heartbeat is older is reported. Workers send one every few seconds."""
 MOST_UNSENT: Final = 100
-"""The most jobs kept while the queue is unreachable. Others are dropped and requested again."""
+"""The most jobs that are kept while the queue is unreachable. Others are dropped."""
 
 _AWAY: Final = (DatabaseError, StoreError, ConnectionError)
 End = tuple[Ending, str]
@@ -53,19 +53,19 @@ class WorkStatus:
     queues: tuple[QueueStatus, ...] = ()
     workers: tuple[SeenWorker, ...] = ()
     poisoned: tuple[tuple[str, str], ...] = ()
-    """The jobs that were set aside, with their reasons."""
+    """The jobs that were set aside, each with the reason."""
     unsent: int = 0
-    """How many jobs wait for the queue to be reachable again."""
+    """How many jobs wait until the queue can be reached again."""
     is_away: bool = False
     over: Mapping[str, int] = field(default_factory=dict)
     """How many jobs were dropped because too many waited, by kind."""
 
     def silent(self, now: float) -> tuple[SeenWorker, ...]:
-        """Return the workers without a recent heartbeat, which probably died."""
+        """Return the workers without a recent heartbeat, which have probably died."""
         return tuple(one for one in self.workers if now - one.seen_at > SILENT_SECONDS)
 
     def lag_seconds(self, now: float) -> float:
-        """Return how long the oldest job has waited."""
+        """Return how long the oldest waiting job has waited."""
         since = [one.waits_since for one in self.queues if one.waits_since is not None]
         return max(0.0, now - min(since)) if since else 0.0
 
@@ -82,7 +82,7 @@ class _Look:
 
 
 class Queued:
-    """Puts jobs into the queue and applies what workers offer."""
+    """Puts jobs into the queue, and applies the results that workers offer."""
 
     def __init__(
         self,
@@ -96,46 +96,52 @@ class Queued:
         self._calls: Final = calls
         self._kinds: Final = kinds
         self._game_id: Final = game_id
-        self._asked: dict[
-            str, Deferred[End]
-        ] = {}  # by job: the Deferred of a caller in this process
+        # By name of the job: the Deferred of its caller in this process.
+        self._asked: dict[str, Deferred[End]] = {}
         self._unsent: dict[str, Job] = {}
         self._failures: dict[int, int] = {}
         self._is_looking = False
         self._looks = 0
-        self._served: frozenset[str] = (
-            frozenset()
-        )  # NPCs for which workers used tokens in this minute
+        # The NPCs for which workers have used tokens in this minute.
+        self._served: frozenset[str] = frozenset()
         self._timer: LoopingCall | None = None
         self._over: dict[str, int] = {}
         self.status = WorkStatus()
 
     def begin(self) -> None:
-        """Start to look for results regularly."""
+        """Start to look for results every second."""
         self._timer = LoopingCall(self.look)
         self._timer.clock = self._calls.clock
         self._timer.start(LOOK_SECONDS, now=True)
 
     def close(self) -> None:
-        """Stop looking. What is in the tables stays there."""
+        """Stop looking for results. The jobs and results stay in the tables."""
         if self._timer is not None and self._timer.running:
             self._timer.stop()
         self._timer = None
 
     def submit(self, job: Job) -> "Deferred[End]":
-        """Queue a job. The Deferred fires with how it ended, if this process lives that long."""
+        """Queue a job.
+
+        The Deferred fires with how it ended, unless the server stops before that.
+        """
         if job.idempotency in self._asked:
-            return _now("waiting", f"{job.idempotency} is asked for already")
+            return _ended_at_once("waiting", f"{job.idempotency} was requested already")
         done = self._asked[job.idempotency] = Deferred()
         self._put(job)
         return done
 
     def _put(self, job: Job) -> None:
         put = self._calls.writer.write(partial(self._put_in, job, self._game_id()))
-        put.addCallbacks(self._is_in, self._is_not_in, callbackArgs=(job,), errbackArgs=(job,))
+        put.addCallbacks(
+            self._job_queued, self._job_not_queued, callbackArgs=(job,), errbackArgs=(job,)
+        )
 
     def _put_in(self, job: Job, game_id: str) -> End | None:
-        """Put a job into the queue, in the writer's thread. None: a worker will do it."""
+        """Put a job into the queue. Return None if a worker will do it, else how it ended.
+
+        Runs in the writer's thread.
+        """
         known = proposals.state_of_job(job.idempotency)
         if known:
             return None if known == OFFERED else (proposed.ENDINGS[known], "it is done already")
@@ -154,10 +160,10 @@ class Queued:
             None if queue.put_job(new) else ("waiting", f"one of {job.queueing_lock} waits already")
         )
 
-    def _is_in(self, ended: End | None, job: Job) -> None:
+    def _job_queued(self, ended: End | None, job: Job) -> None:
         self._unsent.pop(job.idempotency, None)
         if ended is None:
-            self._looks = 0  # a job is out, so look often
+            self._looks = 0  # a job is queued, so look every second
             return
         if ended[0] == "over":
             self._over[job.kind] = self._over.get(job.kind, 0) + 1
@@ -167,21 +173,21 @@ class Queued:
                 )
         self._end(job.idempotency, ended)
 
-    def _is_not_in(self, failure: Failure, job: Job) -> None:
+    def _job_not_queued(self, failure: Failure, job: Job) -> None:
         name = job.idempotency
         if not failure.check(*_AWAY):
             logger.log_err(f"evennia_ai: job {name} was not queued: {failure.getTraceback()}")
             self._unsent.pop(name, None)
             self._end(name, ("failed", failure.getErrorMessage()))
             return
-        self._noticed(failure)
+        self._log_reachability(failure)
         if name in self._unsent or len(self._unsent) < MOST_UNSENT:
             self._unsent[name] = job
         else:
             self._end(name, ("unavailable", failure.getErrorMessage()))
 
-    def _noticed(self, failure: Failure | None) -> None:
-        """Log once that the queue is unreachable, and once that it is back."""
+    def _log_reachability(self, failure: Failure | None) -> None:
+        """Log once that the queue is unreachable, and once that it is reachable again."""
         if failure is not None and not self.status.is_away:
             told = failure.getErrorMessage().strip()
             logger.log_err(f"evennia_ai: the queue of workers is unreachable: {told}")
@@ -194,15 +200,15 @@ class Queued:
             self.status, unsent=len(self._unsent), over=dict(self._over), **changed
         )
 
-    # Looking
+    # Looks for results
 
     @property
     def is_something_out(self) -> bool:
-        """True if jobs are queued or running."""
+        """True if jobs are queued or running, as far as this process knows."""
         return bool(self._asked or self._unsent or any(self.status.queues))
 
     def look(self) -> "Deferred[None] | None":
-        """Look for results and apply them. None: this look is skipped."""
+        """Look for results and apply them. Return None if this look is skipped."""
         looks, self._looks = self._looks, self._looks + 1
         if self._is_looking or (not self.is_something_out and looks % SELDOM_LOOKS):
             return None
@@ -212,25 +218,27 @@ class Queued:
         with_status = looks % STATUS_LOOKS == 0
 
         found = self._calls.writer.write(partial(_look, minute, used, with_status=with_status))
-        return found.addCallback(self._found).addErrback(self._is_away).addBoth(self._looked)
+        return (
+            found.addCallback(self._take_results).addErrback(self._is_away).addBoth(self._end_look)
+        )
 
     def _used_of(self, ref: str) -> Taken:
-        """Return what this process used in this minute for an NPC, or for the game."""
+        """Return what this process has used in this minute for an NPC, or for the whole game."""
         limits = self._calls.limits
         read = limits.reading("game") if ref == GAME_REF else limits.reading("npc", ref)
         return Taken(tokens=read.tokens_per_minute, calls=read.calls_per_minute)
 
-    def _looked(self, _: object) -> None:
+    def _end_look(self, _: object) -> None:
         self._is_looking = False
 
     def _is_away(self, failure: Failure) -> None:
         if failure.check(*_AWAY):
-            self._noticed(failure)
+            self._log_reachability(failure)
         else:
             logger.log_err(f"evennia_ai: looking for proposals failed: {failure.getTraceback()}")
 
-    def _found(self, look: _Look) -> None:
-        self._noticed(None)
+    def _take_results(self, look: _Look) -> None:
+        self._log_reachability(None)
         self._served = frozenset(look.taken)
         self._calls.limits.workers_took(
             {
@@ -246,11 +254,13 @@ class Queued:
         for job in tuple(self._unsent.values()):
             self._put(job)
         for number in look.numbers:
-            handled = Deferred.fromCoroutine(self._applied(number))
-            handled.addCallbacks(self._handled, self._not_handled, errbackArgs=(number,))
+            handled = Deferred.fromCoroutine(self._apply_proposal(number))
+            handled.addCallbacks(
+                self._report_handled, self._handle_apply_error, errbackArgs=(number,)
+            )
 
-    async def _applied(self, number: int) -> Handled | None:
-        """Apply a proposal, after its kind has prepared it with objects of the game."""
+    async def _apply_proposal(self, number: int) -> Handled | None:
+        """Apply a proposal. Before that, its kind may prepare the body with objects of the game."""
         prepared: Mapping[str, Any] | None = None
         offered = await self._calls.writer.read(partial(proposed.read_offer, number))
         if offered is not None:
@@ -261,7 +271,7 @@ class Queued:
         apply = partial(proposed.apply_proposal, number, self._kinds, prepared)
         return await self._calls.writer.write(apply)
 
-    def _handled(self, handled: Handled | None) -> None:
+    def _report_handled(self, handled: Handled | None) -> None:
         if handled is None:
             return
         for call in handled.calls:
@@ -275,20 +285,23 @@ class Queued:
             kind.applies.ended(handled.job, handled.ending, handled.reason)
         self._end(handled.name, (handled.ending, handled.reason))
 
-    def _not_handled(self, failure: Failure, number: int) -> None:
-        """Handle an error of applying: retry database errors, and others three times."""
+    def _handle_apply_error(self, failure: Failure, number: int) -> None:
+        """Handle an error of applying a proposal, which the next look tries again.
+
+        After three unexpected errors the proposal is set aside.
+        """
         if failure.check(HistoryConflictError):
-            return  # another process wrote to the conversation then; the next look retries
+            return  # another process wrote to the conversation; the next look tries again
         if failure.check(*_AWAY):
-            self._noticed(failure)
+            self._log_reachability(failure)
             return
         failures = self._failures[number] = self._failures.get(number, 0) + 1
-        logger.log_err(f"evennia_ai: proposal {number} failed\n{failure.getTraceback()}")
+        logger.log_err(f"evennia_ai: applying proposal {number} failed\n{failure.getTraceback()}")
         if failures >= MOST_TRIES:
             del self._failures[number]
             reason = f"{failure.type.__name__}: {failure.getErrorMessage()}"
             aside = self._calls.writer.write(partial(proposed.set_aside, number, reason))
-            aside.addCallbacks(self._handled, self._is_away)
+            aside.addCallbacks(self._report_handled, self._is_away)
 
     def _end(self, name: str, ended: End) -> None:
         done = self._asked.pop(name, None)
@@ -297,7 +310,7 @@ class Queued:
 
 
 def _look(minute: int, used: Mapping[str, Taken], *, with_status: bool) -> _Look:
-    """Read the tables, in the writer's thread."""
+    """Read the tables. Runs in the writer's thread."""
     taken = taking.report_game_use(minute, used)
     numbers = proposals.unhandled_proposals()
     if not with_status:
@@ -311,7 +324,7 @@ def _look(minute: int, used: Mapping[str, Taken], *, with_status: bool) -> _Look
     )
 
 
-def _now(ending: Ending, reason: str) -> "Deferred[End]":
+def _ended_at_once(ending: Ending, reason: str) -> "Deferred[End]":
     done: Deferred[End] = Deferred()
     done.callback((ending, reason))
     return done

@@ -1,7 +1,7 @@
-"""The background work of one process: the kinds, and where jobs run according to the settings.
+"""The background jobs of one process: their kinds, and where they run according to the settings.
 
 Callers only need `submit`. The kind's `apply` writes the result, wherever the job ran. The Deferred
-tells callers that wait how it ended.
+of `submit` fires when the job has ended.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from evennia_ai.services.settings.workers import WorkerSettings
 
 
 class Work:
-    """Runs jobs in this process or in workers."""
+    """Runs jobs in this process, or gives them to workers."""
 
     def __init__(
         self,
@@ -35,29 +35,29 @@ class Work:
         )
 
     def add(self, kind: GameKind) -> None:
-        """Add a kind of work."""
+        """Add a kind of job."""
         self.kinds[kind.does.name] = kind
 
     @property
     def in_workers(self) -> bool:
-        """True if workers do the jobs that nobody waits for."""
+        """True if workers do the jobs for which nobody waits."""
         return self._queued is not None
 
     def begin(self) -> None:
-        """Start to apply what workers offer. Called when the server starts."""
+        """Start to apply results of workers. Called when the server starts."""
         if self._queued is not None:
             self._queued.begin()
 
     def close(self) -> None:
-        """Stop applying results."""
+        """Stop applying results of workers."""
         if self._queued is not None:
             self._queued.close()
 
     def submit(self, job: Job) -> "Deferred[tuple[Ending, str]]":
         """Start a job. The Deferred fires with how it ended, and the reason.
 
-        It fires at once if the job is not accepted. A job runs once for its name; a repeated one
-        gets the earlier ending.
+        It fires at once if the job is not accepted. A job that has run before under the same name
+        may not run again; the Deferred then fires with the earlier ending.
         """
         if job.kind not in self.kinds:
             raise KeyError(f"no kind of work {job.kind!r} was added; known are {list(self.kinds)}")
@@ -67,7 +67,7 @@ class Work:
 
     @property
     def status(self) -> WorkStatus | None:
-        """Return the state of workers, None if the game does the jobs itself."""
+        """Return the state of the queue and its workers, None if the game runs all jobs itself."""
         return None if self._queued is None else self._queued.status
 
     def _ended_here(self, ended: tuple[Ending, str], job: Job) -> tuple[Ending, str]:

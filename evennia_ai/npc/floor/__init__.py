@@ -1,1 +1,1 @@
-"""Who answers and when: addressing, bids of several NPCs, the queue of turns, ticks."""
+"""Which NPCs answer, and when: addressing, bids of several NPCs, the queue of turns, ticks."""

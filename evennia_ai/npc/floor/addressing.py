@@ -1,12 +1,11 @@
 """Addressing: decides if an event is meant for an NPC, how surely, and why.
 
-Pure. A person is answered if they name the NPC, speak to it alone or continue a conversation.
-Otherwise the NPC's mode decides. A person alone among NPCs gets one answer to a greeting to nobody.
-A pose is meant for those whom it names.
+The functions are pure. A person is answered if they name the NPC, speak only to it, or continue a
+conversation with it (`Engagement`). Otherwise the NPC's response mode decides. If the only person
+among NPCs greets nobody in particular, one NPC answers. A pose is meant for those whom it names.
 
-Another NPC is answered only if it names this NPC or speaks to it directly, for a limited time, and
-never for words that no model chose. `bidding` decides which of several NPCs answers. An NPC in
-conversation (`Engagement`) needs no name.
+Another NPC is answered only if it names this NPC or speaks to it directly, only for a limited time,
+and never if no model chose its words. `bidding` decides which of several NPCs answers.
 """
 
 import re
@@ -25,10 +24,11 @@ from evennia_ai.services.settings.npc import Mode
 
 
 class Addressed(StrEnum):
-    """How surely an NPC is to answer.
+    """How surely an NPC should answer.
 
-    Every MEANT NPC answers. Of the others at most one does: those ENGAGED in conversation with the
-    speaker come first, then those WILLING to answer anybody, then those UNDECIDED.
+    Every MEANT NPC answers. Of the others at most one does: first one that is ENGAGED in
+    conversation with the speaker, then one that is WILLING to answer anybody, then one that is
+    UNDECIDED.
     """
 
     MEANT = "meant"
@@ -40,9 +40,9 @@ class Addressed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """The decision if an event is meant for an NPC, with its reason.
+    """The decision if an event is meant for an NPC, and its reason.
 
-    `named_at` is the index of the NPC's name in the text, 0 if the reason is not its name.
+    `named_at` is the index of the NPC's name in the text. It is 0 if the reason is not the name.
     """
 
     claim: Addressed
@@ -52,7 +52,10 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardVerdict:
-    """What was decided about one event, and why; `heard_at` is the clock's time."""
+    """A decision about one event and its reason, for builders.
+
+    `heard_at` is the time of the clock.
+    """
 
     heard_at: float
     record: Record
@@ -66,11 +69,12 @@ class HeardVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """An NPC that hears an event, as far as addressing needs it.
+    """What addressing needs to know of an NPC that hears an event.
 
     `names_another` returns True if a text names another character in the room, except the speaker.
-    `is_chain_over`: NPCs have answered each other long enough. `react_to`: kinds of happenings that
-    it answers. `is_among_npcs`: the speaker is the only person.
+    `is_chain_over` is true if NPCs have answered each other for the allowed time. `react_to` has
+    the kinds of happenings that the NPC answers. `is_among_npcs` is true if the speaker is the only
+    person.
     """
 
     ref: str
@@ -84,15 +88,15 @@ class Listener:
     is_among_npcs: bool = False
 
 
-# How an NPC's mode decides if no other rule does.
+# The decisions of the response modes, for events that no other rule decides.
 _BY_MODE: Final[Mapping[str, Address]] = {
     "always": Address(claim=Addressed.WILLING, why="answers everybody"),
-    "decide": Address(claim=Addressed.UNDECIDED, why="the decider says so"),
+    "decide": Address(claim=Addressed.UNDECIDED, why="its decider is asked"),
 }
 
 
 def address_of(event: Event, listener: Listener) -> Address:
-    """Return how surely the event is meant for `listener`."""
+    """Return how surely an event is meant for `listener`, and why."""
     why_not = _why_never(event, listener)
     if why_not:
         return _none(why_not)
@@ -116,11 +120,11 @@ def _why_never(event: Event, listener: Listener) -> str:
 
 
 def _why_no_npc(event: Event, listener: Listener) -> str:
-    """Why what no person says or does gets no answer, "" where it may."""
+    """Return why the event gets no answer if it is not from a person; "" if it may get one."""
     if event.hops > listener.hop_limit:
         return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
     if event.by_rote:
-        return "said by an NPC that no model spoke for"
+        return "said by an NPC without a model"
     if event.is_without_person and listener.is_chain_over:
         return "NPCs have talked long enough without a person"
     return ""
@@ -137,11 +141,11 @@ def _of_happening(event: Event, listener: Listener) -> Address:
 
 
 def _of_pose(event: Event, listener: Listener) -> Address:
-    """Return the address of a pose. A possessive such as "Oren's hat" names nobody."""
+    """Return the address of a pose. A possessive such as "Oren's hat" does not name Oren."""
     named_at = place_of(_OF_SOMEBODY.sub("", event.text), listener.names)
     if event.hops or named_at is None:
         return _none("a pose")
-    return Address(claim=Addressed.MEANT, why="a pose at it", named_at=named_at)
+    return Address(claim=Addressed.MEANT, why="named in a pose", named_at=named_at)
 
 
 _OF_SOMEBODY: Final = re.compile(r"\w+['’]s\b")
@@ -153,7 +157,7 @@ def _of_words(event: Event, listener: Listener) -> Address:
     if named_at is not None:
         return Address(claim=Addressed.MEANT, why="called by name", named_at=named_at)
     if event.hops:
-        return _none("said by an NPC that names it not")
+        return _none("said by an NPC that does not name it")
     if listener.names_another(event.text):
         return _none("somebody else is named")
     if listener.is_engaged:
@@ -164,13 +168,13 @@ def _of_words(event: Event, listener: Listener) -> Address:
 
 
 def _of_nobody(event: Event, listener: Listener) -> Address:
-    """The same for words that nothing says are meant for anybody."""
+    """Return the address of words when no other rule applies: only a greeting may be answered."""
     if listener.is_among_npcs and classify_line(event.text, of="").kind is Kind.GREETING:
-        return Address(claim=Addressed.WILLING, why="a greeting to all of them")
+        return Address(claim=Addressed.WILLING, why="a greeting to everybody")
     return _none("not named")
 
 
-# Words that may come right before a name by which somebody is called.
+# Words that may come right before the name of the one who is called: "hey Oren", "thanks Oren".
 _LEADS: Final = frozenset(
     {
         *("hey", "hi", "hello", "hallo", "hullo", "ho", "yo", "oh", "ah"),
@@ -180,7 +184,7 @@ _LEADS: Final = frozenset(
         *("welcome", "farewell", "goodbye", "bye", "sorry", "listen", "look", "friend", "ask"),
     }
 )
-# Words after a name at the start of a sentence that is only about its bearer.
+# After a name at the start of a sentence, these words make it a statement about that character.
 _TELLS: Final = re.compile(
     r"\s+(?:is|was|isn['’]t|wasn['’]t|has|had|says|said|went|goes|looks|seems)\b[^?]*\Z",
     re.IGNORECASE,
@@ -189,20 +193,20 @@ _SENTENCE: Final = re.compile(r"[.!?…;:]+[\s\"'”’)]*|\n+")
 
 
 def called_at(text: str, names: Iterable[str]) -> int | None:
-    """Return the index in `text` where a name calls somebody. None if none does.
+    """Return the index in `text` where one of `names` calls somebody. None if none does.
 
     "I met Fig yesterday" and "Is this Clo's hat?" call nobody: the name is between other words, or
-    is a possessive. A name calls at the start or end of a sentence, next to a comma, and after
-    words such as "hey". A name before a final full stop, as in "I met Fig.", calls nobody.
+    is a possessive. A name calls somebody at the start or end of a sentence, next to a comma, and
+    after words such as "hey". A name right before a full stop, as in "I met Fig.", calls nobody.
     """
     for pattern in _any_of(tuple(names)):
         for found in pattern.finditer(text):
-            if _calls(text, *found.span()):
+            if _is_call(text, *found.span()):
                 return found.start()
     return None
 
 
-def _calls(text: str, start: int, end: int) -> bool:
+def _is_call(text: str, start: int, end: int) -> bool:
     before, after = text[:start], text[end:]
     sentence = _SENTENCE.split(before)[-1].strip(" \"'“”‘’(*-–—")
     rest = _SENTENCE.split(after)[0]
@@ -226,9 +230,9 @@ def mentions(text: str, names: Iterable[str]) -> bool:
 def place_of(text: str, names: Iterable[str]) -> int | None:
     """Return the index in `text` of the first of `names`, None if none occurs.
 
-    A name must be a whole word; case does not matter. A name that is also a common word ("the",
-    "will") counts only if it is written as a name: by itself or with a comma at the start or end,
-    or with a capital inside a sentence.
+    A name matches whole words in any case. A name that is also a common word ("the", "will") counts
+    only if it is written as a name: by itself or with a comma at the start or end, or with a
+    capital letter inside a sentence.
     """
     patterns = (pattern.search(text) for pattern in _any_of(tuple(names)))
     return min((found.start() for found in patterns if found), default=None)
@@ -272,28 +276,34 @@ class _Engaged:
 
 
 class Engagement:
-    """The conversations of one NPC. Each ends after a silence, or when a partner leaves."""
+    """The persons with whom one NPC is in conversation.
+
+    A conversation ends after a silence, or when the person or the NPC leaves.
+    """
 
     def __init__(self) -> None:
         self._with: dict[str, _Engaged] = {}
 
     def begin(self, event: Event, *, now: float, lasts_seconds: float) -> None:
-        """Begin or renew the conversation with the person who said this. NPCs do not count."""
+        """Begin or renew the conversation with the person who said this. Do nothing for an NPC."""
         self._with = {ref: one for ref, one in self._with.items() if one.until > now}
         if event.speaker_ref and not event.hops:
             self._with[event.known_ref] = _Engaged(event.room_ref, now, now + lasts_seconds)
 
     def since(self, event: Event, *, now: float) -> float | None:
-        """Return when the speaker was last addressed or answered here. None: no conversation."""
+        """Return when the speaker was last addressed or answered here.
+
+        None without a conversation.
+        """
         known = self._with.get(event.known_ref)
         if known is None or known.room_ref != event.room_ref or now >= known.until:
             return None
         return known.since
 
     def end(self, speaker_ref: str) -> None:
-        """End the conversation with a speaker who left."""
+        """End the conversation with a speaker who left, also in a guise."""
         self._with = {ref: one for ref, one in self._with.items() if wearer_of(ref) != speaker_ref}
 
     def clear(self) -> None:
-        """End all conversations, because the NPC left."""
+        """End all conversations, because the NPC itself left."""
         self._with.clear()

@@ -1,10 +1,10 @@
-"""Bidding: NPCs that may answer the same utterance bid for the floor.
+"""Bidding: NPCs that may answer the same utterance bid for the floor, which is the right to answer.
 
-All listeners bid when their events are committed; the decision follows. Those who are meant all
-answer, in the order in which they are named. Each waits until the one before has ended, and has
-heard it. Of the others at most one answers: the NPC last in conversation with the speaker, else one
-that answers everybody (talkative ones first), else one whose decider wants to. `decision_on` is
-pure.
+All listeners bid when their events are committed. Then the decision follows. All NPCs who are meant
+answer, in the order in which they are named. Each waits until the one before has finished, so that
+it has heard that answer. Of the others at most one answers: the NPC that was last in conversation
+with the speaker, else one that answers everybody (talkative ones first), else one whose decider
+agrees. `decision_on` is a pure function.
 """
 
 import hashlib
@@ -30,10 +30,10 @@ _OTHERS_ASKED: Final = "others were asked whether they answer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
-    """The bid of one NPC that may answer.
+    """The bid of one NPC that may answer an utterance.
 
-    `engaged_at` is when the speaker last addressed it, `spoke_at` when it last said anything, both
-    in seconds of one clock. `roll` is from 0 to 1.
+    `engaged_at` is when the speaker last addressed the NPC, `spoke_at` when the NPC last said
+    anything, both in seconds of the same clock. `roll` is a random number from 0 to 1.
     """
 
     npc_ref: str
@@ -47,7 +47,7 @@ class Bid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloorDecision:
-    """Which NPCs answer in turn, whose deciders are asked, and who is silent and why.
+    """Which NPCs answer, in order; whose deciders are asked; and which are silent, with the reason.
 
     Each bid is in exactly one of the three.
     """
@@ -58,7 +58,7 @@ class FloorDecision:
 
 
 def decision_on(bids: Sequence[Bid]) -> FloorDecision:
-    """Decide which of the bidders answer."""
+    """Decide which of the bidding NPCs answer. The order of the bids does not matter."""
     meant = [bid for bid in bids if bid.claim is Addressed.MEANT]
     if meant:
         return _decide_speakers(sorted(meant, key=lambda bid: (bid.named_at, bid.npc_ref)), bids)
@@ -75,10 +75,10 @@ def decision_on(bids: Sequence[Bid]) -> FloorDecision:
 
 
 def sort_by_preference(bids: Iterable[Bid]) -> list[Bid]:
-    """Sort bids by who should rather talk.
+    """Sort bids so that the NPC that should most likely answer comes first.
 
-    First those whose talkativeness exceeds their roll, by how much. Then the others, the longest
-    silent first. Last those whose talkativeness is 0.
+    First come those whose talkativeness exceeds their roll, the largest difference first. Then come
+    the others, those who have been silent longest first. Those with talkativeness 0 come last.
     """
     return sorted(bids, key=_preference)
 
@@ -108,32 +108,32 @@ def _decide_asked(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecisio
 
 
 PATIENCE_SECONDS: Final = 30.0
-"""How long the next NPC to answer waits for the one before."""
+"""How long the next NPC waits at most for the answer of the one before."""
 
-YES_OF_ANOTHER: Final = "somebody else decided sooner to answer"
+YES_OF_ANOTHER: Final = "somebody else decided to answer first"
 
 
 class Bidder(Protocol):
     """An NPC that may answer one utterance.
 
-    Exactly one of `speak` and `keep_silent` is called, in some cases after `decide`.
+    Either `speak` or `keep_silent` is called, exactly once. Before that, `decide` may be called.
     """
 
     def speak(self, *, ended: Callable[[], None] | None = None) -> None:
-        """Answer now. Call `ended` when the answer has ended or will never come."""
+        """Answer now. Call `ended` once the answer has ended or cannot come any longer."""
 
     def keep_silent(self, why: str) -> None:
-        """Do not answer."""
+        """Do not answer. `why` is the reason."""
 
     def decide(self) -> "Deferred[str]":
-        """Return why it does not want to answer, "" if it does.
+        """Ask the NPC's decider. Return a Deferred with the reason not to answer, "" to answer.
 
-        The Deferred is cancelled if the answer no longer matters.
+        The Deferred is cancelled if another NPC answers.
         """
 
 
 class Floors:
-    """The utterances of this moment, with the bids for each."""
+    """The utterances of this moment, each with the bids of its listeners."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Floors:
         """Start without bids.
 
         Args:
-            when_committed: Calls a function when everything heard so far is committed.
+            when_committed: Calls a function once everything that was heard so far is committed.
         """
         self._clock: Final = clock
         self._when_committed: Final = when_committed
@@ -155,7 +155,10 @@ class Floors:
         self._is_planned = False
 
     def bid(self, event: Event, bid: Bid, bidder: Bidder) -> None:
-        """Add a bid for the utterance of `event`. A second bid of an NPC opens a new floor."""
+        """Add a bid for the utterance of `event`.
+
+        A second bid of the same NPC means that the words were said again, so it opens a new floor.
+        """
         key = utterance_key(event)
         floor = self._open.setdefault(key, {})
         if bid.npc_ref in floor:
@@ -176,9 +179,9 @@ class Floors:
         floors = [*self._full, *self._open.values()]
         self._open, self._full = {}, []
         for floor in floors:
-            self._given(floor)
+            self._give_floor(floor)
 
-    def _given(self, floor: dict[str, tuple[Bid, Bidder]]) -> None:
+    def _give_floor(self, floor: dict[str, tuple[Bid, Bidder]]) -> None:
         bidders = {ref: bidder for ref, (_, bidder) in floor.items()}
         decision = decision_on([bid for bid, _ in floor.values()])
         for ref, why in decision.silent.items():
@@ -188,7 +191,7 @@ class Floors:
         self._speak_in_turn([bidders[ref] for ref in decision.speak])
 
     def _speak_in_turn(self, bidders: Sequence[Bidder]) -> None:
-        """Let the first answer, and the next when it has ended or took too long."""
+        """Let the first NPC answer, and the next when that answer has ended or takes too long."""
         if not bidders:
             return
         first, *others = bidders
@@ -207,7 +210,10 @@ class Floors:
 
 
 class _AskedDeciders:
-    """The deciders asked about one utterance. The first that says yes answers."""
+    """The deciders that were asked about one utterance.
+
+    The first that agrees lets its NPC answer.
+    """
 
     def __init__(self, bidders: Sequence[Bidder]) -> None:
         self._bidders: Final = bidders
@@ -236,6 +242,6 @@ class _AskedDeciders:
 
     def _failed(self, failure: Failure, bidder: Bidder) -> None:
         if not failure.check(CancelledError):
-            logger.log_err(f"evennia_ai: a decider failed: {failure.getErrorMessage()}")
+            logger.log_err(f"evennia_ai: asking a decider failed: {failure.getErrorMessage()}")
         why = YES_OF_ANOTHER if self._is_taken else failure.getErrorMessage()
         bidder.keep_silent(why)

@@ -1,8 +1,8 @@
-"""Company: the characters in a room, their names, and whom of them a line names.
+"""Company: the characters in a room, their names, and which of them a line names.
 
-All listeners of a line ask the same questions. The answers are kept for one turn of the reactor, in
-which nobody comes, goes or is renamed. If each of thirty NPCs asked for itself, one line would cost
-a thousand name look-ups.
+All listeners of a line ask the same questions. The answers are cached for one iteration of the
+reactor, in which nobody comes, goes or is renamed. Without the cache, one line to thirty NPCs would
+cost a thousand look-ups of names.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from evennia_ai.services.llm.resilience import Clock
 
 
 class Somebody(NamedTuple):
-    """A character in a room."""
+    """A character in a room, as far as lines can name it."""
 
     ref: str
     names: tuple[str, ...]
-    """The name, the aliases and the short description."""
+    """The key, the aliases, and the names in the short description."""
     is_npc: bool
 
 
 class Company:
-    """The characters in one room, in order of arrival."""
+    """The characters in one room, in order of arrival, with a cache of which texts name them."""
 
     def __init__(self, there: Sequence[Any]) -> None:
         refs, names, ours = [str(who.id) for who in there], map(names_of, there), map(is_npc, there)
@@ -42,7 +42,7 @@ class Company:
 
 
 class Companies:
-    """The company of each room, kept for the current turn of the reactor."""
+    """Caches the company of each room for the current iteration of the reactor."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock: Final = clock

@@ -1,10 +1,11 @@
 """The scheduler: decides when each NPC's turn runs.
 
-An NPC has at most one turn in flight. The turns in flight are bounded for each model and for the
-whole game, so a slow model delays only the NPCs that use it. NPCs start in rotation, models too,
-and an NPC rests a moment between two starts. Answers to people go before chatter (talk among NPCs
-and acts of their own), but chatter gets a share. The queue is bounded for each NPC and for each
-speaker to it (`floor.shares`). No step examines more than one NPC, however many there are.
+An NPC has at most one running turn. The running turns are limited for each model and for the whole
+game, so a slow model delays only the NPCs that use it. Models and NPCs take turns to start, and an
+NPC rests a moment between two starts. Answers to persons come before chatter (words among NPCs, and
+acts of their own), but chatter gets a share. The queue is limited for each NPC, and for each
+speaker to an NPC (`floor.shares`). No step looks at more than one NPC, so its cost does not grow
+with their number.
 """
 
 from collections import OrderedDict, deque
@@ -20,15 +21,16 @@ from evennia_ai.npc.floor.shares import Shares, Waiting, Work, without_works
 from evennia_ai.services.llm.resilience import Clock
 
 CHATTER_SHARE: Final = 5
-"""One of so many starts is chatter, if any waits."""
+"""If chatter waits, one of so many starts is for it."""
 
 OnError = Callable[[str, Failure], None]
 
 
 class Place(NamedTuple):
-    """The model that a turn waits for.
+    """The model for which a turn waits, and how many turns it may run.
 
-    `where` identifies it, `name` is for people. At most `most` turns run on it at one time.
+    `where` identifies the model, `name` is its name for people. At most `most` turns run on it at
+    the same time.
     """
 
     where: Hashable
@@ -37,11 +39,11 @@ class Place(NamedTuple):
 
 
 NOWHERE: Final = Place("", "", 1000)
-"""The place of work that asks no model."""
+"""The place of work that needs no model, so that only the limit of the whole game applies."""
 
 
 class Crowd(NamedTuple):
-    """A model without a free place, and the keys that wait for one."""
+    """A model that runs as many turns as it may, and the keys that wait for it."""
 
     model: str
     running: int
@@ -49,13 +51,13 @@ class Crowd(NamedTuple):
 
 
 class _Model:
-    """The turns of one model: how many run, and the keys that may start next."""
+    """The turns of one model: how many are running, and which keys may start next."""
 
     def __init__(self) -> None:
         self.name = ""
         self.most = 0
         self.running = 0
-        # Keys that may start now, in order. Each key is in one of the two.
+        # The keys that may start now, in order. Each is in only one of the two dictionaries.
         self._people: OrderedDict[str, None] = OrderedDict()
         self._chatter: OrderedDict[str, None] = OrderedDict()
         self._since_chatter = 0
@@ -66,7 +68,7 @@ class _Model:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the keys that would start if there were places."""
+        """Return the keys that could start if the model were free."""
         return (*self._people, *self._chatter)
 
     @property
@@ -74,7 +76,7 @@ class _Model:
         return bool(self._people or self._chatter)
 
     def add(self, key: str, *, answers_person: bool) -> None:
-        """Put the key at the end of those that may start, unless it is there already."""
+        """Put the key at the end of those that may start, unless it is among them already."""
         if answers_person:
             self._chatter.pop(key, None)
             self._people.setdefault(key)
@@ -112,10 +114,11 @@ class _Queue:
 
 
 class Scheduler:
-    """Starts work of many keys (NPCs), in order within a key and fairly among keys.
+    """Starts turns of many keys (NPCs), in order for each key and fairly among the keys.
 
-    Nothing starts inside `offer`, so a line reaches everybody before anybody answers. Each call
-    from the reactor starts one piece of work, so other work of the server runs between two starts.
+    `offer` itself starts nothing, so a line reaches all NPCs before one of them answers. Each call
+    from the reactor starts only one turn, so that the server can do other things between two
+    starts. A turn is a function, called `work` here.
     """
 
     def __init__(
@@ -128,10 +131,11 @@ class Scheduler:
         on_error: OnError,
         speaker_limit: int | None = None,
     ) -> None:
-        """Start with nothing queued.
+        """Start with an empty queue.
 
         Args:
-            speaker_limit: The most work of one owner that waits for one key; None: the whole queue.
+            speaker_limit: The most work of one owner that may wait for one key. None: the limit of
+                the queue.
         """
         self._clock: Final = clock
         self._max_running: Final = max_running
@@ -141,36 +145,39 @@ class Scheduler:
         self._on_error: Final = on_error
         self._lines: dict[str, _Queue] = {}
         self._models: dict[Hashable, _Model] = {}
-        # Models with a free place and a key that may start, in the order of their starts.
+        # The models that are not full and have a key that may start, in the order of their turns.
         self._open: OrderedDict[Hashable, None] = OrderedDict()
-        # (end of the rest, key). An entry is stale if the key's queue has another end.
+        # A heap of (end of the rest, key). An entry is stale if the key's queue has another end.
         self._resting: list[tuple[float, str]] = []
         self.running = 0
-        """How many works are in flight in the whole game."""
+        """How many turns are running in the whole game."""
         self.waiting_in_all = 0
-        """How many works wait in the whole game."""
+        """How many turns wait in the whole game."""
         self._is_stopped = False
         self._wake: DelayedCall | None = None
 
     @property
     def busy_keys(self) -> tuple[str, ...]:
-        """Return the keys with work that waits or is in flight."""
+        """Return the keys whose work waits or is running."""
         return tuple(key for key, line in self._lines.items() if len(line) or line.is_running)
 
     def rest_seconds(self, key: str) -> float:
-        """Return how long this key still rests, 0 if it may start."""
+        """Return how long this key must still rest, 0 if it need not."""
         line = self._lines.get(key)
         return 0.0 if line is None else max(0.0, line.rests_until - self._clock.seconds())
 
     def why_waits(self, key: str) -> str:
-        """Return why the key's next turn has not started. "" if none waits, or it starts now."""
+        """Return why the key's next turn has not started.
+
+        "" if none waits, or if it starts at once.
+        """
         line = self._lines.get(key)
         if line is None or not len(line):
             return ""
         if line.is_running:
             return "its previous turn is still running"
         if rests := self.rest_seconds(key):
-            return f"it rests for {rests:.1f} s"
+            return f"it rests for another {rests:.1f} s"
         model = self._models.get(line.place.where)
         if model is not None and model.is_full:
             return f"{_turns(model.running)} for {model.name}, which is the limit"
@@ -179,7 +186,7 @@ class Scheduler:
         return ""
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Return the models whose places are all taken while keys wait for one."""
+        """Return the models that run as many turns as they may while keys wait for them."""
         return tuple(
             Crowd(model.name, model.running, model.keys)
             for model in self._models.values()
@@ -196,13 +203,13 @@ class Scheduler:
         chatter: bool = False,
         cooldown_seconds: float | None = None,
     ) -> bool:
-        """Queue `work`. Return False if too much of this key or owner waits already.
+        """Queue `work`. Return False if too much work of this key or owner waits already.
 
         Args:
             place: The model. A key waits for the model of its last offer.
             owner: The person who waits for the answer.
-            chatter: The work answers no person. Chatter may fill half of the key's queue.
-            cooldown_seconds: The rest after the start; None: the game's setting.
+            chatter: True if no person waits for the answer. Chatter may fill half of the queue.
+            cooldown_seconds: How long the key rests after the start; None for the game's setting.
         """
         line = self._lines.setdefault(key, _Queue())
         is_full = len(line) >= self._queue_limit
@@ -224,10 +231,13 @@ class Scheduler:
         return True
 
     def room_for(self, key: str, *, owner: str) -> Work | None:
-        """Return the work to drop so that one more of `owner` can wait. None if none must or can.
+        """Return the work to drop so that one more work of `owner` can wait.
 
-        If the owner's share is full, it is their own oldest. If the queue is full, it is the oldest
-        of an owner who has more waiting than they would have, else their own.
+        None if none has to go.
+
+        If the owner's share is full, it is the owner's oldest work. If the queue is full, it is the
+        oldest work of the owner with the most waiting work, provided that they have at least two
+        more than `owner`. Otherwise it is the oldest work of `owner`.
         """
         line = self._lines.get(key)
         if line is None or not owner:
@@ -250,7 +260,7 @@ class Scheduler:
         chatter: bool = False,
         cooldown_seconds: float | None = None,
     ) -> None:
-        """Queue `work` again before all others of its kind, to start after the delay."""
+        """Queue `work` again, before all others of its kind, to start after the delay."""
         line = self._lines.setdefault(key, _Queue())
         made = Waiting(work, cooldown_seconds, owner)
         if chatter:
@@ -262,7 +272,10 @@ class Scheduler:
         self._plan()
 
     def withdraw(self, key: str, works: Collection[Work]) -> int:
-        """Remove these works of a key if they still wait. Return how many were removed."""
+        """Remove this work of a key, as far as it still waits.
+
+        Return how many turns were removed.
+        """
         line = self._lines.get(key)
         if line is None:
             return 0
@@ -276,16 +289,16 @@ class Scheduler:
         return gone
 
     def waiting(self, key: str) -> int:
-        """Return how many works of this key wait."""
+        """Return how many turns of this key wait."""
         return len(self._lines.get(key, ()))
 
     def in_flight(self, key: str) -> bool:
-        """True if work of this key has started and not ended."""
+        """True if work of this key is running."""
         line = self._lines.get(key)
         return line is not None and line.is_running
 
     def stop(self) -> None:
-        """Drop everything that waits, and start nothing more."""
+        """Drop everything that waits, and start nothing any longer."""
         self._is_stopped = True
         self._lines.clear()
         self._models.clear()
@@ -294,10 +307,10 @@ class Scheduler:
         if self._wake is not None and self._wake.active():
             self._wake.cancel()
 
-    # The state of a key
+    # Which keys may start
 
     def _make_ready(self, key: str, line: _Queue) -> None:
-        """Put the key at the end of those that may start, if it may."""
+        """If the key may start, put it at the end of those that may."""
         if line.is_running or not len(line) or line.rests_until > self._clock.seconds():
             return
         where, name, most = line.place
@@ -313,7 +326,7 @@ class Scheduler:
             self._settle_model(where)
 
     def _settle_model(self, where: Hashable) -> None:
-        """Open a model with keys and a free place. Forget one with neither keys nor turns."""
+        """Update whether a model can start a turn, and forget it if it has no keys and no turns."""
         model = self._models[where]
         if model.has_keys and not model.is_full:
             self._open.setdefault(where)
@@ -328,7 +341,7 @@ class Scheduler:
         heappush(self._resting, (until, key))
 
     def _settle(self, key: str, line: _Queue) -> None:
-        """Make the key ready if it may start, and forget it if it is idle."""
+        """If the key may start, put it among those that may. If it is idle, forget it."""
         self._make_ready(key, line)
         is_idle = not line.is_running and not len(line)
         if is_idle and line.rests_until <= self._clock.seconds():
@@ -342,7 +355,7 @@ class Scheduler:
             if line is not None and line.rests_until == until:
                 self._settle(key, line)
 
-    # Starting
+    # Starts work
 
     def _start_one(self) -> None:
         self._wake_rested()
@@ -378,7 +391,7 @@ class Scheduler:
             self._plan()
 
     def _plan(self) -> None:
-        """Schedule the next start, unless something has to end first."""
+        """Schedule the next start, unless a running work has to end first."""
         if self._is_stopped or self.running >= self._max_running:
             return
         if self._open:
@@ -387,7 +400,7 @@ class Scheduler:
             self._wake_in(max(0.0, self._resting[0][0] - self._clock.seconds()))
 
     def _wake_in(self, seconds: float) -> None:
-        """Try to start after `seconds`, or earlier if that is already planned."""
+        """Schedule a start after `seconds`, unless an earlier one is scheduled."""
         if self._wake is not None and self._wake.active():
             if self._wake.getTime() <= self._clock.seconds() + seconds:
                 return

@@ -1,8 +1,8 @@
-"""Shares: whose words an NPC answers next if several people speak to it.
+"""Shares: whose words an NPC answers next, if several people speak to it.
 
-Speakers take turns: the one who was answered longest ago is next. A speaker who talks on before the
-NPC has answered them is pressing. For a while, pressing speakers come after the others. They still
-get one of every few turns, so they never wait for ever.
+Speakers take turns: next comes the one who was answered longest ago. A speaker who says more before
+the NPC has answered counts as pressing. For a while, pressing speakers come after the others. One
+of every few turns is still for them, so they never wait for ever.
 """
 
 from collections import OrderedDict, deque
@@ -12,19 +12,19 @@ from typing import Final, NamedTuple
 from twisted.internet.defer import Deferred
 
 PRESSING_SECONDS: Final = 30.0
-"""How long a speaker counts as pressing after they last pressed."""
+"""How long a speaker counts as pressing after they last spoke too soon."""
 
 PRESSING_SHARE: Final = 4
-"""One of so many turns goes to a pressing speaker, if others wait too."""
+"""If others wait too, one of so many turns is for a pressing speaker."""
 
 MOST_SERVED: Final = 256
-"""How many owners are remembered with their last turn."""
+"""The most owners whose last turn is remembered."""
 
 Work = Callable[[], "Deferred[None] | None"]
 
 
 class Waiting(NamedTuple):
-    """Work that waits, and its owner; "" for nobody in particular."""
+    """Work that waits. `owner` is the person who waits for the answer, "" for nobody."""
 
     work: Work
     cooldown_seconds: float | None
@@ -32,14 +32,14 @@ class Waiting(NamedTuple):
 
 
 class Shares:
-    """The work that waits for one NPC, in order for each owner (the speaker)."""
+    """The work that waits for one NPC, in order for each owner (a speaker)."""
 
     def __init__(self) -> None:
         self._of: dict[str, deque[Waiting]] = {}
         self._again: deque[Waiting] = deque()
         self._count = 0
         self._now_serving: str | None = None
-        # The turn in which each owner was last served, the latest last.
+        # By owner: the number of the turn in which their work last started, latest owner last.
         self._served: OrderedDict[str, int] = OrderedDict()
         self._turns = 0
         self._pressing_until: dict[str, float] = {}
@@ -49,7 +49,7 @@ class Shares:
         return self._count
 
     def add(self, one: Waiting, *, now: float) -> None:
-        """Queue work after what its owner has waiting."""
+        """Queue work after the work of the same owner."""
         owner = one.owner
         if owner and (owner in self._of or owner == self._now_serving):
             self._pressing_until[owner] = now + PRESSING_SECONDS
@@ -57,12 +57,12 @@ class Shares:
         self._count += 1
 
     def put_back(self, one: Waiting) -> None:
-        """Queue work before everything else."""
+        """Queue work before everything else that waits."""
         self._again.appendleft(one)
         self._count += 1
 
     def next(self, *, now: float) -> Waiting:
-        """Remove and return the next work. Call `ended` when it is done."""
+        """Remove and return the work that comes next. Call `ended` when it is done."""
         self._count -= 1
         if self._again:
             one = self._again.popleft()
@@ -75,22 +75,22 @@ class Shares:
         return one
 
     def ended(self) -> None:
-        """Note that the work removed last is done."""
+        """Note that the work that `next` returned last is done."""
         self._now_serving = None
 
     def forget(self, works: Collection[Work]) -> None:
-        """Remove these works if they still wait."""
+        """Remove this work, as far as it still waits."""
         self._again = without_works(self._again, works)
         kept = {owner: without_works(waiting, works) for owner, waiting in self._of.items()}
         self._of = {owner: waiting for owner, waiting in kept.items() if waiting}
         self._count = len(self._again) + sum(map(len, self._of.values()))
 
     def of_owner(self, owner: str) -> int:
-        """Return how many works of one owner wait."""
+        """Return how many turns of this owner wait."""
         return len(self._of.get(owner, ()))
 
     def oldest_of(self, owner: str) -> Work | None:
-        """Return the owner's work that waits longest, None if they have none."""
+        """Return the owner's work that has waited longest, None if the owner has none."""
         return self._of[owner][0].work if owner in self._of else None
 
     def greediest(self) -> str:
@@ -98,7 +98,7 @@ class Shares:
         return max(self._of, key=self.of_owner, default="")
 
     def _next_owner(self, now: float) -> str:
-        pressing = [owner for owner in self._of if self._presses(owner, now)]
+        pressing = [owner for owner in self._of if self._is_pressing(owner, now)]
         quiet = [owner for owner in self._of if owner not in pressing]
         if quiet and not (pressing and self._since_pressing >= PRESSING_SHARE - 1):
             self._since_pressing += bool(pressing)
@@ -108,7 +108,7 @@ class Shares:
             owners = pressing
         return min(owners, key=lambda owner: self._served.get(owner, 0))
 
-    def _presses(self, owner: str, now: float) -> bool:
+    def _is_pressing(self, owner: str, now: float) -> bool:
         if self._pressing_until.get(owner, now) <= now:
             self._pressing_until.pop(owner, None)
         return owner in self._pressing_until or (bool(owner) and self.of_owner(owner) > 1)

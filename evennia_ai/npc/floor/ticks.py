@@ -1,9 +1,9 @@
-"""Ticks: an NPC with `tick_seconds` regularly hears that time passes, and may act on its own.
+"""Ticks: events after which an NPC may act on its own, at the interval `tick_seconds` of the NPC.
 
-One timer serves the whole game. It learns of NPCs once at the start and when something reaches
-them; it never searches for them. Ticks are never simultaneous, and NPCs with equal intervals are
-spread over the interval. An NPC does not tick if it could not act, is busy, or no player would see
-it.
+One timer serves the whole game. The intervals are read once at the start, and again for an NPC when
+something reaches it. Nothing searches for NPCs later. Two ticks are never at the same time, and
+those of NPCs with equal intervals are spread over the interval. An NPC does not tick if it cannot
+act, if it is busy, or if no player would see what it does.
 """
 
 import heapq
@@ -25,13 +25,13 @@ from evennia_ai.services.llm.resilience import Clock
 QUIET: Final = "Time passes; nobody spoke to you."
 STIRRED: Final = "Time passes."
 GAP_SECONDS: Final = 0.1
-"""The least time between two ticks of the game."""
+"""The least time between two ticks in the game."""
 
 
 class Ticker:
-    """Sends each NPC its ticks at its own interval.
+    """Sends ticks to each NPC at the NPC's interval.
 
-    `ticks_alone`: NPCs also tick where no player is present.
+    With `ticks_alone`, NPCs also tick where no player is present.
     """
 
     def __init__(self, clock: Clock, *, ticks_alone: bool = False) -> None:
@@ -39,22 +39,27 @@ class Ticker:
         self._ticks_alone: Final = ticks_alone
         self._seconds: dict[int, float] = {}
         self._due: dict[int, float] = {}
-        self._queue: list[tuple[float, int]] = []  # entries may be stale; `_due` is right
+        self._queue: list[
+            tuple[float, int]
+        ] = []  # a heap whose entries may be stale; `_due` is always right
         self._stirred: set[int] = set()
         self._call: DelayedCall | None = None
 
     @property
     def count(self) -> int:
-        """Return how many NPCs tick."""
+        """Return how many NPCs have an interval."""
         return len(self._seconds)
 
     def take_in(self, found: Iterable[tuple[int, float]]) -> None:
-        """Set intervals of NPCs, given as (id, seconds). With 0 seconds an NPC does not tick."""
+        """Set the intervals of NPCs, given as (id, seconds).
+
+        An NPC with 0 seconds does not tick.
+        """
         for npc_id, seconds in found:
             self._set(npc_id, seconds)
 
     def stirs(self, npc: NPC) -> None:
-        """Note that something reached the NPC, and read its interval again."""
+        """Note that something reached the NPC, and read the NPC's interval again."""
         self._set(npc.id, npc.ai.settings.tick_seconds)
         if npc.id in self._seconds:
             self._stirred.add(npc.id)
@@ -70,7 +75,7 @@ class Ticker:
         self._forget(npc_id)
         if seconds:
             self._seconds[npc_id] = seconds
-            # The first delay depends on the id only, so it is the same after every start.
+            # The first delay depends only on the id, so it is the same after each start.
             self._plan(npc_id, seconds * (crc32(str(npc_id).encode()) % 1000 + 1) / 1000)
 
     def _forget(self, npc_id: int) -> None:
@@ -85,7 +90,7 @@ class Ticker:
         self._wake_at(due)
 
     def _wake_at(self, when: float) -> None:
-        """Look for due NPCs then, or earlier if that is already planned."""
+        """Schedule a look for due NPCs, unless an earlier one is scheduled."""
         if self._call is not None and self._call.active():
             if self._call.getTime() <= when:
                 return
@@ -101,7 +106,7 @@ class Ticker:
             self._wake_at(max(self._queue[0][0], self._clock.seconds() + GAP_SECONDS))
 
     def _next_due(self) -> int | None:
-        """Remove and return a due NPC from the queue, None if none is due."""
+        """Remove an NPC whose tick is due from the queue and return its id. None if none is due."""
         while self._queue and self._queue[0][0] <= self._clock.seconds():
             due, npc_id = heapq.heappop(self._queue)
             if self._due.get(npc_id) == due:
@@ -116,7 +121,9 @@ class Ticker:
             else:
                 self._forget(npc_id)
         except DatabaseError as error:
-            logger.log_err(f"evennia_ai: NPC {npc_id}: no tick, nothing can be read: {error}")
+            logger.log_err(
+                f"evennia_ai: NPC {npc_id} missed a tick, the database is unreadable: {error}"
+            )
 
     def _tick_npc(self, npc: NPC) -> None:
         self._set(npc.id, npc.ai.settings.tick_seconds)
@@ -133,7 +140,7 @@ class Ticker:
 
 
 def tick_of(npc: NPC, text: str) -> Event:
-    """Return the event that tells `npc` that time passes."""
+    """Return a tick event for `npc` with this text, which wants an answer."""
     return Event(
         kind=TICK,
         speaker_ref="",
@@ -146,7 +153,7 @@ def tick_of(npc: NPC, text: str) -> Event:
 
 
 def stored_ticks() -> list[tuple[int, float]]:
-    """Return id and interval of all NPCs that tick. One query.
+    """Return id and interval of all NPCs that have an interval. Makes one query.
 
     Raises:
         DatabaseError: The database cannot be read.

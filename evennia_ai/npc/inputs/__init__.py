@@ -1,1 +1,1 @@
-"""Gathers once what a prompt is made from, with the facts of the moment."""
+"""Gathers what a prompt is made from, once for each turn. Also makes the facts of the moment."""

@@ -1,9 +1,10 @@
 """Parses long books, cards and presets in another thread, so that the reactor never waits.
 
-A book of ten thousand entries takes a good part of a second. Until a new revision is parsed, the
-earlier one applies, and the trace of the turn says so. Without an earlier one (the first use after
-a start, or the book in a card) the turn waits and its NPC shows that it heard. A builder's command
-waits too. The thread works on plain values: no object of the game, no database.
+Parsing a book of ten thousand entries takes a good part of a second. Until a new revision is
+parsed, turns use the earlier one, and their traces say so. If there is no earlier one (at the first
+use after a start, or for the book in a card), the turn waits, and its NPC shows that it heard. A
+builder's command waits too. The thread uses only plain values, no object of the game and no
+database.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,29 +35,30 @@ from evennia_ai.store.authored.lorebooks import StoredBook, books_for
 from evennia_ai.store.authored.presets import StoredPreset, preset_for
 
 LONG: Final = 100_000
-"""From this many characters on, a file is parsed in another thread (some milliseconds)."""
+"""A file with at least so many characters is parsed in another thread, because it takes
+milliseconds."""
 _MOST_UNREADABLE: Final = 256
 
 InThread = Callable[..., "Deferred[Any]"]
 
 
 class _Reading:
-    """A book that is being parsed, its replacement until then, and who waits for it."""
+    """A book that is being parsed: what replaces it until then, and who waits for it."""
 
     def __init__(self, stored: StoredBook, before: Lorebook | None) -> None:
-        new = f"revision {stored.revision} is being read"
+        new = f"revision {stored.revision} is still being parsed"
         self.is_first = before is None
         self.waiting: list[Deferred[None]] = []
         self._told = (
-            f"{new}: nothing of it counts yet"
+            f"{new}; the book has no entries until then"
             if before is None
-            else f"{new}: revision {before.revision} counts until then"
+            else f"{new}; revision {before.revision} is used until then"
         )
         self._before = before or Lorebook(label=stored.name)
         self._by_attachment: dict[str, Lorebook] = {}
 
     def stand_in(self, attach: str) -> Lorebook:
-        """Return what applies meanwhile, with this attachment. The same object each time."""
+        """Return the book to use until then, with this attachment. Always the same object."""
         known = self._by_attachment.get(attach)
         if known is None:
             known = replace(self._before, attach=attach, told=self._told)
@@ -65,39 +67,43 @@ class _Reading:
 
 
 class BookBuilds:
-    """The books, cards and presets that are being parsed in another thread."""
+    """Starts and keeps track of the parsing of books, cards and presets in another thread."""
 
     def __init__(self, rules: ActivationRules, *, in_thread: InThread) -> None:
         self._rules = rules
         self._in_thread = in_thread
-        self._reading: dict[tuple[str, str], _Reading] = {}  # by name and hash
+        # By name and hash of the book.
+        self._reading: dict[tuple[str, str], _Reading] = {}
         self._unreadable: set[str] = set()
-        self._last: dict[
-            str, tuple[str, Lorebook]
-        ] = {}  # by name: hash and value of the last one used
-        # The Deferreds of those who wait for a card's book or a preset.
+        # By name of a book: the hash and the value of the revision that was last used.
+        self._last: dict[str, tuple[str, Lorebook]] = {}
+        # By file: the Deferreds of callers that wait for a card's book or a preset.
         self._files: dict[StoredCard | StoredPreset, list[Deferred[str]]] = {}
 
     def stand_ins(self, books: Iterable[StoredBook]) -> Mapping[str, Lorebook]:
-        """Start to parse long books. Return what applies meanwhile, by name."""
+        """Start to parse long books that are not parsed yet.
+
+        Return the books to use meanwhile, by name.
+        """
         return {
             one.name: reading.stand_in(one.scope.kind if one.scope else "global")
             for one in books
-            if (reading := self._begun(one))
+            if (reading := self._parsing_of(one))
         }
 
     async def waited_for(self, npc: NPC, event: Event) -> frozenset[str]:
-        """Wait until a turn that answers `event` may begin. Return the names of books it waited
-        for.
+        """Wait until a turn that answers `event` may begin.
 
-        It waits for books without a replacement: new names, the player's book and the card's book.
-        It also waits for the card and the preset.
+        Return the names of the books it waited for.
+
+        The turn waits for books that have no earlier revision in use, for the player's books, and
+        for the card and its book. It also waits for the preset.
         """
         player, scopes = event.known_ref, scopes_of(npc)
         theirs = books_for([Scope(kind="player", ref=player)]) if player else ()
-        begun = {one.name: self._begun(one) for one in books_for(scopes)}
+        begun = {one.name: self._parsing_of(one) for one in books_for(scopes)}
         first = {name: reading for name, reading in begun.items() if reading and reading.is_first}
-        own = {one.name: reading for one in theirs if (reading := self._begun(one))}
+        own = {one.name: reading for one in theirs if (reading := self._parsing_of(one))}
         readings = {**first, **own}
         waiting: list[Deferred[None]] = []
         for reading in readings.values():
@@ -115,24 +121,27 @@ class BookBuilds:
         return frozenset((*readings, of_card) if of_card else readings)
 
     def read_first(self, stored: StoredBook) -> "Deferred[None] | None":
-        """Return a Deferred that fires once a book is parsed; None if there is no need to wait.
+        """Return a Deferred that fires when the book is parsed. None if that is the case already.
 
-        Parse errors are reported where the book is used.
+        Errors are reported where the book is used.
         """
-        reading = self._begun(stored)
+        reading = self._parsing_of(stored)
         if reading is None:
             return None
         reading.waiting.append(Deferred())
         return reading.waiting[-1]
 
     def read_card_first(self, card: StoredCard) -> "Deferred[str] | None":
-        """Return a Deferred that fires with the card's book label. None: no need to wait."""
+        """Return a Deferred with the label of the card's book, which fires when the card is parsed.
+
+        Return None if the caller need not wait.
+        """
         if is_card_read(card) or not is_long_to_read(card.source, characters=LONG):
             return None
-        return self._file_begun(card, lambda: make_card_ready(card, self._rules))
+        return self._parse_file(card, lambda: make_card_ready(card, self._rules))
 
     def _read_preset_first(self, preset: StoredPreset) -> "Deferred[str] | None":
-        """Return a Deferred that fires with "" once the preset is parsed. None: no need to wait."""
+        """Return a Deferred that fires with "" when the preset is parsed. None: no need to wait."""
 
         def read() -> str:
             parsed_preset(preset)
@@ -140,33 +149,36 @@ class BookBuilds:
 
         if is_preset_read(preset) or not is_long_to_read(preset.source, characters=LONG):
             return None
-        return self._file_begun(preset, read)
+        return self._parse_file(preset, read)
 
-    def _file_begun(
+    def _parse_file(
         self, file: StoredCard | StoredPreset, read: Callable[[], str]
     ) -> "Deferred[str] | None":
-        """Return a Deferred that fires with the result of `read`; None: it failed before."""
-        if _known_as(file) in self._unreadable:
+        """Call `read` in a thread. Return a Deferred with its result, None if it failed before."""
+        if _file_key(file) in self._unreadable:
             return None
         done: Deferred[str] = Deferred()
         if file in self._files:
             self._files[file].append(done)
         else:
             self._files[file] = [done]
-            self._in_thread(read).addBoth(self._file_read, file)
+            self._in_thread(read).addBoth(self._file_parsed, file)
         return done
 
-    def _file_read(self, ended: Any, file: StoredCard | StoredPreset) -> None:
-        """Fire the Deferreds of those who wait for a card or a preset."""
+    def _file_parsed(self, ended: Any, file: StoredCard | StoredPreset) -> None:
+        """Fire the Deferreds of all who wait for a card or a preset."""
         if isinstance(ended, Failure):
-            self._refuse(_known_as(file))
+            self._refuse(_file_key(file))
         for one in self._files.pop(file):
             one.callback("" if isinstance(ended, Failure) else ended)
         if isinstance(ended, Failure):
             ended.trap(FormatError)
 
-    def _begun(self, stored: StoredBook) -> _Reading | None:
-        """Return the parsing of a book, started if needed. None if there is nothing to parse."""
+    def _parsing_of(self, stored: StoredBook) -> _Reading | None:
+        """Return the running parsing of a book. Start it if needed.
+
+        None if the book need not be parsed.
+        """
         if len(stored.source) < LONG or stored.sha256 in self._unreadable:
             return None
         key = (stored.name, stored.sha256)
@@ -178,14 +190,17 @@ class BookBuilds:
                 self._last[stored.name] = (stored.sha256, attached_book(stored))
             return None
         if last is not None and last_sha256 == stored.sha256:
-            know_read(stored, last)  # the cache had evicted it
+            know_read(stored, last)  # the cache had dropped it
             return None
         self._reading[key] = _Reading(stored, last)
-        self._in_thread(make_ready, stored, self._rules).addBoth(self._read, stored)
+        self._in_thread(make_ready, stored, self._rules).addBoth(self._book_parsed, stored)
         return self._reading.get(key)
 
-    def _read(self, ended: Any, stored: StoredBook) -> None:
-        """Fire the Deferreds of those who wait. Errors are reported where the book is used."""
+    def _book_parsed(self, ended: Any, stored: StoredBook) -> None:
+        """Fire the Deferreds of all who wait for a book.
+
+        Errors are reported where the book is used.
+        """
         if isinstance(ended, Failure):
             self._refuse(stored.sha256)
         for one in self._reading.pop((stored.name, stored.sha256)).waiting:
@@ -194,12 +209,12 @@ class BookBuilds:
             ended.trap(FormatError)
 
     def _refuse(self, digest: str) -> None:
-        """Remember a text that cannot be parsed, so that it is not tried again."""
+        """Remember a text that cannot be parsed, so that it is not parsed again."""
         if len(self._unreadable) >= _MOST_UNREADABLE:
             self._unreadable.clear()
         self._unreadable.add(digest)
 
 
-def _known_as(file: StoredCard | StoredPreset) -> str:
+def _file_key(file: StoredCard | StoredPreset) -> str:
     kind = "card" if isinstance(file, StoredCard) else "preset"
     return f"{kind} {file.name} {file.revision}"

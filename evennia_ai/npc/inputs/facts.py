@@ -1,8 +1,8 @@
-"""Facts of the moment: about an NPC and its place, the time, and the memories it may recall.
+"""Facts of the moment: about an NPC, its place and the time, and the memories that it may recall.
 
 Standing facts are part of the NPC's view. Passing facts, the time and the memories are read in each
 turn. Only memories about the speaker, about characters that the NPC sees, and about the world are
-candidates. With warm caches nothing here makes a query.
+candidates. Nothing here makes a query once the caches are filled.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,15 +39,15 @@ HOUR: Final = "time.hour"
 PART: Final = "time.part"
 
 
-# The hour at which each part of the day begins.
+# The parts of the day, each with the hour at which it begins.
 _PARTS: Final = ((22, "night"), (18, "evening"), (10, "day"), (6, "morning"), (0, "night"))
 _PLAIN: Final = (str, bool, int, float)
-# Each use of a view asks for these names, which hardly ever change.
+# These names are needed each time a view is used, and rarely change.
 _named: Final = lru_cache(maxsize=1024)(plain_name)
 
 
 def standing_facts(npc: NPC) -> dict[str, Fact]:
-    """Return names, tags and zones of `npc` and its room. No query once cached."""
+    """Return names, tags and zones of `npc` and its room. Makes no query once cached."""
     facts: dict[str, Fact] = {
         GENERATION_KIND: NORMAL,
         NPC_KEY: _named(npc.key),
@@ -66,7 +66,7 @@ def standing_facts(npc: NPC) -> dict[str, Fact]:
 
 
 def passing_facts(npc: NPC, event: Event | None, *, paths: tuple[str, ...]) -> dict[str, Fact]:
-    """Return the facts of this moment. Facts of the game's functions at `paths` win."""
+    """Return the facts of this moment. Those from the game's functions at `paths` have priority."""
     return {**_event_facts(event), **_time_facts(), **_told_by_game(npc, event, paths)}
 
 
@@ -84,7 +84,7 @@ def _event_facts(event: Event | None) -> dict[str, Fact]:
 
 
 def _time_facts() -> dict[str, Fact]:
-    """Return hour and part of the day in game time; nothing for a date outside the calendar."""
+    """Return hour and part of the day in game time. Empty for a date outside the calendar."""
     now = game_time()
     if now is None:
         return {}
@@ -98,24 +98,24 @@ def _tags(thing: Any) -> tuple[str, ...]:
 
 def _told_by_game(npc: NPC, event: Event | None, paths: tuple[str, ...]) -> dict[str, Fact]:
     facts: dict[str, Fact] = {}
-    for path, function in _functions(paths):
+    for path, function in _import_functions(paths):
         try:
             told = function(npc, event)
-        except Exception as error:  # a game's own code may raise anything
+        except Exception as error:  # the game's own code may raise anything
             _log(path, f"raised {type(error).__name__}: {error}")
             continue
-        facts.update(_accepted(path, told))
+        facts.update(_valid_facts(path, told))
     return facts
 
 
 @lru_cache(maxsize=8)
-def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Return the functions at these paths. Log and skip those that cannot be imported."""
+def _import_functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Return the functions at these dotted paths. Log and skip those that cannot be imported."""
     found = []
     for path in paths:
         try:
             function = import_string(path)
-        except Exception as error:  # importing a game's module runs its code
+        except Exception as error:  # importing the game's module runs its code
             _log(path, f"cannot be imported: {error}")
             continue
         if callable(function):
@@ -125,8 +125,8 @@ def _functions(paths: tuple[str, ...]) -> tuple[tuple[str, Callable[..., Any]], 
     return tuple(found)
 
 
-def _accepted(path: str, told: Any) -> Facts:
-    """Return the valid facts in a function's answer, and log the rest."""
+def _valid_facts(path: str, told: Any) -> Facts:
+    """Return the valid facts that a function of the game returned, and log the others."""
     if not isinstance(told, Mapping):
         _log(path, f"returned {type(told).__name__} instead of a dictionary")
         return {}
@@ -157,18 +157,18 @@ _SECONDS: Final = 3600
 
 
 def hours_now() -> float:
-    """Return the game time in hours, the unit of memories."""
+    """Return the game time in hours, which is the unit of memories."""
     return round(gametime.gametime(absolute=True) / _SECONDS, 3)
 
 
 def moment(event: Event | None) -> Moment:
-    """Return the time, and the partner if the event is private."""
+    """Return the game time, and the speaker if the event is private."""
     confidant = event.known_ref if event is not None and event.private else ""
     return Moment(hours=hours_now(), confidant_ref=confidant)
 
 
 def candidates(npc: NPC, event: Event | None) -> tuple[Memory, ...]:
-    """Return the memories that may be recalled in this turn."""
+    """Return the memories of `npc` that this turn may recall."""
     held = memories.held_by(str(npc.id))
     if not held.memories:
         return ()

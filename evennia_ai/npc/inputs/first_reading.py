@@ -1,7 +1,7 @@
-"""Reads what an NPC's first turn needs from the store in the writer's thread.
+"""Reads what the first turn of an NPC needs from the store, in the writer's thread.
 
-From then on it is in memory and follows every write. Data that one query returns for many NPCs is
-read for the NPCs in the same room too, because their first turns are likely to be next.
+Later writes update the caches that this fills. Some queries return data for many NPCs. They include
+other NPCs in the room, because their first turns probably come next.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,19 +36,21 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, windows
 
 COUNTER: Final = ESTIMATE
-"""The token counter of prompts in the game."""
+"""The token counter that all prompts of the game use."""
 
 MOST_BESIDE: Final = 20
-"""The most NPCs of the room that are read together with the one whose turn it is."""
+"""The most other NPCs in the room for which data is read too."""
 
 Fit = Callable[[Sequence[ChatMessage]], object]
-"""Converts messages for a model; each message caches its conversion."""
+"""A function that converts messages for a model. Each message caches its conversion."""
 
 
 async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: Fit) -> None:
-    """Read in the writer's thread, and convert and count the messages of the history.
+    """Read the data in the writer's thread.
 
-    The writer has reported everything it committed before, so nothing read here is older.
+    Count and convert the messages of the history there too.
+
+    The thread has committed all earlier writes before, so the data is up to date.
 
     Raises:
         StoreError: The store cannot be read.
@@ -57,7 +59,7 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
     of_speaker = (Scope(kind="player", ref=speaker),) if speaker else ()
     reading = _Reading(
         npc_ref=mind.ref,
-        beside=_unread_beside(mind),
+        beside=_unread_neighbours(mind),
         scopes=scopes_of(mind.npc) + of_speaker,
         conversation=heard.conversation.id,
         speaker=speaker,
@@ -68,8 +70,8 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
     foresee_names(mind.npc, older)
 
 
-def _unread_beside(mind: Mind) -> tuple[str, ...]:
-    """Return references of a few NPCs in the room that had no turn yet."""
+def _unread_neighbours(mind: Mind) -> tuple[str, ...]:
+    """Return the references of a few other NPCs in the room that have had no turn yet."""
     minds = (vars(one).get(MIND) for one in bystanders(mind.npc) if is_npc(one))
     unread = (one.ref for one in minds if one is not None and one.lately.read is None)
     return tuple(islice(unread, MOST_BESIDE))
@@ -77,11 +79,11 @@ def _unread_beside(mind: Mind) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """The plain values that say what to read."""
+    """What to read, as plain values for the writer's thread."""
 
     npc_ref: str
     beside: tuple[str, ...]
-    """Other NPCs, for data that one query returns for many."""
+    """Other NPCs, for queries that return data for many."""
     scopes: tuple[Scope, ...]
     conversation: int
     speaker: str
@@ -90,7 +92,10 @@ class _Reading:
     fit: Fit
 
     def done(self) -> tuple[tuple[ConversationRef, ...], OlderIds]:
-        """Read it. Return the NPC's recent rooms, and who bore the strangers' names first."""
+        """Fill the caches.
+
+        Return the NPC's recent rooms, and older characters with the strangers' names.
+        """
         rooms = newest_rooms(self.npc_ref)
         for known in (*(room.id for room in rooms), self.conversation):
             windows(known)
@@ -109,21 +114,21 @@ class _Reading:
         return rooms, older_ids(self.strangers)
 
     def _read_messages(self) -> None:
-        """Count and convert the messages of the conversation."""
+        """Count the tokens of the conversation's messages, and convert them for the model."""
         history = tuple(windows(self.conversation).history)
         message_tokens(history, COUNTER)
         self.fit(chat_messages(history))
 
     def _read_card(self) -> None:
-        """Parse the card and its book, unless it is long and `BookBuilds` parses it."""
+        """Parse the card and its book, unless they are long, when `BookBuilds` parses them."""
         card = card_of(self.npc_ref)
         if card is not None and len(card.source) < LONG:
-            with suppress(FormatError):  # reported where the view is made
+            with suppress(FormatError):  # the error is reported when the view is made
                 read_ahead(card)
 
     def _read_preset(self) -> None:
         """Parse the preset that applies to the NPC."""
         preset = preset_for(self.scopes)
         if preset is not None:
-            with suppress(FormatError):  # reported where the view is made
+            with suppress(FormatError):  # the error is reported when the view is made
                 parsed_preset(preset)

@@ -1,6 +1,6 @@
-"""Gather: the only reader of world and store for a turn. A prompt depends on nothing else.
+"""Gather: reads the world and the store for a turn. A prompt depends on nothing else.
 
-With warm caches it makes no query: view, history and company come from memory.
+It makes no query once the caches are filled, because view, history and company are in memory.
 """
 
 import time
@@ -54,30 +54,34 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import GREETING, Window, empty_window, lore_states, windows
 
 VISITOR: Final = "the visitor"
-"""`{{user}}` in a room, where the NPC has no fixed partner."""
+"""The value of `{{user}}` in a room, where the NPC has no fixed partner."""
 
 NAMES: Final = frozenset({"char", "user", "speaker"})
-"""The macros of the game. `make_inputs` sets the first two, composing sets the speaker."""
+"""The macros of the game. `make_inputs` sets the values of the first two; composing sets
+"speaker"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What a turn starts with. It applies until the turn ends, whatever is edited meanwhile."""
+    """Everything that a turn needs.
+
+    It stays the same until the turn ends, also if somebody edits it.
+    """
 
     view: NPCView
     """The components, card, books and notes of the NPC."""
 
     settings: NPCSettings
-    """The NPC's own settings."""
+    """The settings of the NPC."""
 
     context: str
-    """The name of the context, such as "whisper"."""
+    """The name of the turn's context, such as "whisper"."""
 
     request: ExecutionRequest
-    """The inputs to compose and the tools to offer."""
+    """The inputs of the prompt, and the tools to offer."""
 
     def after(self, messages: Sequence[Message]) -> "Gathered":
-        """Return a copy for the next round, after calls of tools and their results."""
+        """Return a copy for the next round, with tool calls and their results added."""
         return replace(self, request=self.request.after(messages))
 
     def within(self, limit_tokens: int) -> "Gathered":
@@ -89,7 +93,7 @@ class Gathered:
 
 
 def context_of(event: Event | None) -> PromptContext:
-    """Return the context of a turn that answers `event`, as builders configured it."""
+    """Return the context of a turn that answers `event`, with the switches of builders."""
     if event is None:
         return context_for("", contexts.contexts())
     return context_for(event.kind, contexts.contexts(), private=event.private)
@@ -100,7 +104,7 @@ def opening_greeting(
 ) -> NewRecord | None:
     """Return the greeting with which the NPC opens this conversation, None for none.
 
-    The dice belong to the conversation, so a preview shows the greeting that will be said.
+    Its dice depend only on the conversation, so a preview shows the same greeting.
     """
     greeting = view.greetings.of_kind.get(talk.kind)
     if greeting is None:
@@ -128,17 +132,17 @@ def opening_greeting(
 def said_and_before(
     heard: CommittedEvent, now: History, *, waiting: Collection[str] = ()
 ) -> tuple[Message, History]:
-    """Return the event as a message, and the history that it answers.
+    """Return the event as a message, and the history that the turn answers.
 
-    That history is everything except the event and the records still `waiting` for their own
-    answer. The message comes from the history if possible, so its tokens and lore are computed
-    once.
+    The history has everything except the event itself and the records in `waiting`, which will get
+    turns of their own. If the event is in the history, the message comes from there, so that tokens
+    and keys found in it are computed once.
     """
     before, record = heard.before, heard.record
     at = now.stop - 1
     while at >= now.earlier and now[at].record != record.id:
         at -= 1
-    if at < now.earlier:  # compaction removed the event from the kept history
+    if at < now.earlier:  # the event itself was summarised
         text = with_time_line(record.body, minute_in(record))
         said = event_message(
             text, name=record.name or None, record=record.id, kind=heard.event.kind
@@ -174,11 +178,11 @@ def gather_turn(
     near: Near = (),
     waited_for: Collection[str] = (),
 ) -> Gathered:
-    """Gather what the turn that answers `heard` needs. No later part asks world or store again.
+    """Gather what the turn that answers `heard` needs. After this, the turn reads nothing more.
 
     Args:
         near: How close memories are in meaning to what was said.
-        waited_for: Names of books for which the turn waited, for the trace.
+        waited_for: The names of books for which the turn waited, for the trace.
     """
     npc, view, event = mind.npc, mind.view(settings), heard.event
     context, window = context_of(event), windows(heard.conversation.id)
@@ -199,7 +203,7 @@ def gather_turn(
     if heard.hint:
         made = replace(made, blocks=(*made.blocks, _hint_block(heard.hint)))
     request = execution_request(
-        _telling_of(replace(made, near=near) if near else made, waited_for),
+        _mark_waited_books(replace(made, near=near) if near else made, waited_for),
         npc_ref=mind.ref,
         conversation=heard.conversation.id,
         event=heard.record.id,
@@ -209,12 +213,12 @@ def gather_turn(
 
 
 def _hint_block(hint: str) -> DynamicBlock:
-    """Return a builder's instruction for one answer as a block, which its manifest keeps."""
+    """Return a builder's instruction for this answer as a block, so that the manifest keeps it."""
     return DynamicBlock(key="hint", text=f"How you answer this time (the game master): {hint}")
 
 
-def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:
-    """Mark the books for which the turn waited."""
+def _mark_waited_books(made: Inputs, waited_for: Collection[str]) -> Inputs:
+    """Return the inputs with a note on each book for which the turn waited."""
     if not waited_for:
         return made
     told = "the turn waited until it was parsed"
@@ -227,7 +231,7 @@ def foreseen_inputs(
 ) -> Inputs:
     """Return the inputs of a turn that would answer `event` now. Write nothing.
 
-    If the NPC would speak first, the history already holds its greeting.
+    If the NPC would open the conversation with a greeting, the history contains it.
     """
     conversation = find_conversation(str(npc.id), talk)
     window = windows(conversation.id) if conversation else empty_window()
@@ -251,7 +255,7 @@ def foreseen_inputs(
 
 
 def _foreseen_message(event: Event, view: NPCView) -> Message:
-    """Return the event as the message that would be answered."""
+    """Return the event as the message that the turn would answer."""
     minute = minute_of(view.sources.conf.time_suffix)
     text = with_time_line(event.text, minute)
     return event_message(text, name=event.speaker_name, kind=event.kind)
@@ -270,12 +274,12 @@ def make_inputs(
     history: History,
     greeting: int | None = None,
 ) -> Inputs:
-    """Return the inputs of a turn in `talk`.
+    """Return the inputs of a turn in the conversation `talk`.
 
-    The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
+    The dice are those of the NPC's next turn, so a preview has the same results as the turn.
 
     Args:
-        conversation: None if it was never opened.
+        conversation: None if the conversation was never opened.
         said: The event as a message, None without an event.
         greeting: The index of the greeting that opened the conversation.
     """
@@ -316,7 +320,10 @@ def make_inputs(
 
 
 def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
-    """Return the client of the first speaker there, or of the current one if they are the first."""
+    """Return the client of the conversation's first speaker.
+
+    Without one, return the current client.
+    """
     known = conversations.origin_of(conversation) if conversation is not None else ""
     return known or (event.client if event is not None else "")
 
@@ -324,7 +331,7 @@ def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
 def scanned_sources(
     npc: NPC, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
 ) -> dict[SourceName, str]:
-    """Return the current texts besides the conversation that lore entries may scan."""
+    """Return the texts of card and room that lore entries may scan now."""
     return scanned_texts(of_card, values=values, dice=dice, room=_room_text(npc.location))
 
 
@@ -339,14 +346,14 @@ def _plain(described: str) -> str:
 
 
 def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:
-    """Return the rules of one turn. Without a greeting, lore assumes greeting 0."""
+    """Return the rules of this turn, with its dice and the index of its greeting."""
     if greeting is None:
         return replace(rules, dice=dice)
     return replace(rules, dice=dice, lore=replace(rules.lore, greeting_index=greeting))
 
 
 def _clock(conversation: ConversationRef | None, history: History, event: Event | None) -> Clock:
-    """Return turns, messages and game seconds of the conversation so far."""
+    """Return the turns, messages and seconds of game time in the conversation so far."""
     heard = history.user_messages + (event is not None)
     real_seconds = max(0.0, time.time() - conversation.opened_at) if conversation else 0.0
     return Clock(
@@ -355,7 +362,7 @@ def _clock(conversation: ConversationRef | None, history: History, event: Event 
 
 
 def _partner(npc: NPC, talk: ConversationKey, event: Event | None) -> str:
-    """Return the name of the conversation's partner, for `{{user}}`."""
+    """Return the name of the NPC's partner in the conversation, for `{{user}}`."""
     if talk.kind == "private" and event is not None:
         return event.speaker_name
     return person_name(npc.ai_partner or VISITOR)

@@ -1,4 +1,4 @@
-"""The mind of an NPC as the lower packages see it. `AIHandler` implements it."""
+"""The mind of an NPC, as the packages below `npc.mind` use it. `AIHandler` implements it."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from evennia_ai.store.memories import NewlyNamed
 
 
 class Mind(Protocol):
-    """The mind of one NPC."""
+    """The mind of one NPC. The methods are documented in `npc.mind.handler`."""
 
     npc: NPC
 
     ref: str
-    """The NPC's database id, as a text."""
+    """The NPC's database id as a text."""
 
     foreseen_names: OrderedDict[str, dict[str, bool]]
 
@@ -45,7 +45,7 @@ class Mind(Protocol):
 
     def preview(self, question: str | None = None, speaker: Any = None) -> Prompt: ...
 
-    # What it perceives
+    # Called with what the NPC perceives and says
 
     def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]": ...
 
@@ -57,7 +57,7 @@ class Mind(Protocol):
 
     def speaker_left(self, speaker_ref: str) -> None: ...
 
-    # Used by turns
+    # Called by turns
 
     def waiting_records(self) -> frozenset[str]: ...
 

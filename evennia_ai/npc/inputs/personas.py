@@ -1,4 +1,4 @@
-"""The speaker's persona, as a fact of the moment and as a text that lore may scan."""
+"""The persona of the speaking player, as a block of facts and as a text that lore may scan."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -20,7 +20,7 @@ _OF_NPCS: Final = "NPC"
 def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
     """Return the persona of the player who caused the event, None if there is none.
 
-    No query once cached.
+    Makes no query once cached.
     """
     if not view.sources.conf.persona_characters or event is None or not event.speaker_ref:
         return None
@@ -31,7 +31,7 @@ def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
 
 
 def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ...]:
-    """Return the block with the speaker's persona, empty without one."""
+    """Return the block with the speaker's persona, an empty tuple without one."""
     persona = spoken_persona(view, event)
     if persona is None or event is None:
         return ()
@@ -46,18 +46,21 @@ def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ..
 
 @lru_cache(maxsize=256)
 def _plain(text: str) -> str:
-    """Return a persona on one line, without anything that reads as a fact or frame of the game."""
+    """Return a persona on one line, without markup that could imitate facts or messages."""
     return neutralize_markup(one_line(text))
 
 
 def persona_sources(view: NPCView, event: Event | None) -> dict[SourceName, str]:
-    """Return the persona as a text that lore entries may scan."""
+    """Return the speaker's persona as a text that lore entries may scan."""
     persona = spoken_persona(view, event)
     return {} if persona is None else {"persona": persona.text}
 
 
 def _note_place(view: NPCView) -> NotePlace:
-    """Return the place of the NPC's note: the one with the default key, else the first."""
+    """Return the place of the NPC's author's note, next to which a persona may be placed.
+
+    It is the note with the default key, else the first one.
+    """
     notes = [note for note in view.sources.notes if note.enabled and note.content]
     notes.sort(key=lambda note: note.key != NOTE)
     return NotePlace(depth=notes[0].depth, order=notes[0].order) if notes else NotePlace()

@@ -1,9 +1,11 @@
-"""Providers of facts: those in the setting EVENNIA_AI_CONTEXT_PROVIDERS, called in that order.
+"""Providers of facts: functions whose texts become blocks of the prompt.
 
-A plain word names a provider of ours, a dotted path one of the game. A provider is a function
-`(npc, event, conversation) -> str`. `event` is what the NPC answers, or None in a preview without
-one. `conversation` is None if it was never opened. Each text becomes one block of the prompt; ""
-makes none. A provider that fails is skipped in that prompt, and the first failure of each sort is
+The setting EVENNIA_AI_CONTEXT_PROVIDERS lists them, and they are called in its order. A plain word
+names one of our own providers, a dotted path names one of the game's.
+
+A provider is a function `(npc, event, conversation) -> str`. `event` is what the NPC answers; it is
+None in a preview without an event. `conversation` is None if it was never opened. An empty text
+makes no block. If a provider fails, it is skipped in that prompt. The first failure of each kind is
 logged.
 """
 
@@ -56,7 +58,7 @@ _OURS: Final[Mapping[str, Tell]] = MappingProxyType(
     }
 )
 SHIPPED: Final = tuple(_OURS)
-"""The names of our providers."""
+"""The names of our own providers."""
 
 FILLS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -64,22 +66,25 @@ FILLS: Final[Mapping[str, str]] = MappingProxyType(
         "elsewhere": "context_buffer",
     }
 )
-"""The component whose place the block of a provider takes."""
+"""By provider: the component in whose place its block is put."""
 
 NEEDS: Final[Mapping[str, str]] = MappingProxyType({"kb_meta_prompt": TOOL})
-"""The tool without which a provider is of no use to an NPC."""
+"""By provider: the tool that an NPC must have for it to be called."""
 
 _BY_SETTINGS: Final = frozenset({"acquaintance", "elsewhere"})
-"""The providers that also get the settings of the game."""
+"""The providers that also get the game's settings, as `conf`."""
 
 
 class ProviderError(EvenniaAIError):
-    """A dotted path in the setting names nothing that can be a provider."""
+    """A name or path in the setting is not that of a provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider. `key` names its block, `told` are the sorts of failures already logged."""
+    """A provider of facts.
+
+    `key` names its block; `told` has the kinds of failures already logged.
+    """
 
     key: str
     path: str
@@ -89,7 +94,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
-    """The providers in order, and what is wrong with the others."""
+    """The usable providers in order, and the problems of the others."""
 
     members: tuple[Provider, ...]
     problems: tuple[str, ...] = ()
@@ -97,7 +102,7 @@ class Providers:
 
 @lru_cache(maxsize=8)
 def providers_of(paths: tuple[str, ...]) -> Providers:
-    """Return the providers with these names and paths. Duplicates count once."""
+    """Return the providers with these names and paths. Repeated ones count once."""
     members: list[Provider] = []
     problems: list[str] = []
     for path in dict.fromkeys(paths):
@@ -113,7 +118,7 @@ def providers_of(paths: tuple[str, ...]) -> Providers:
 
 
 def own_paths(paths: tuple[str, ...]) -> dict[str, str]:
-    """Return the paths of the game's own providers by key."""
+    """Return the dotted paths of the game's own providers, by key."""
     return {one.key: one.path for one in providers_of(paths).members if one.key != one.path}
 
 
@@ -125,10 +130,10 @@ def blocks_of(
     conf: Conf,
     tools: Collection[str] = (),
 ) -> tuple[DynamicBlock, ...]:
-    """Return the blocks that the providers of the settings make for `npc` now.
+    """Return the blocks that the providers in the settings make for `npc` now.
 
     Args:
-        tools: Names of the NPC's tools.
+        tools: The names of the NPC's tools.
     """
     blocks: list[DynamicBlock] = []
     for provider in providers_of(conf.context_providers).members:
@@ -146,7 +151,7 @@ def _call_provider(provider: Provider, *moment: Any, **settings: Conf) -> str:
     """Return a provider's text, "" if it fails."""
     try:
         text: object = provider.tell(*moment, **settings)
-    except Exception as error:  # a game's own code may raise anything
+    except Exception as error:  # the game's own code may raise anything
         _tell_once(provider, f"raised {type(error).__name__}: {error}", of=type(error).__name__)
         return ""
     if isinstance(text, str):
@@ -164,7 +169,7 @@ def _function_at(path: str) -> Tell:
         raise ProviderError(f"unknown name; use one of {known}, or a dotted path")
     try:
         found = import_string(path)
-    except Exception as error:  # importing a game's module runs its code
+    except Exception as error:  # importing the game's module runs its code
         raise ProviderError(f"it cannot be imported: {error}") from error
     if not callable(found):
         raise ProviderError("it is not a function")
@@ -173,17 +178,20 @@ def _function_at(path: str) -> Tell:
 
 
 def _key(path: str, taken: Sequence[Provider]) -> str:
-    """Return the function's name, or the whole path if the name is taken."""
+    """Return the name of the function at this path, or the whole path if that name is taken."""
     name = path.rpartition(".")[2]
     return path if any(known.key == name for known in taken) else name
 
 
 def _tell_once(provider: Provider, problem: str, *, of: str) -> None:
-    """Log the first failure of each sort, because a provider runs in every turn."""
+    """Log the first failure of each kind.
+
+    More would flood the log, as each turn calls providers.
+    """
     if of in provider.told:
         return
     provider.told.add(of)
     logger.log_err(
         f"evennia_ai: {SETTING}: {provider.path} {problem}; its facts are left out of this prompt."
-        " Further failures of this sort are not logged"
+        " Further failures of this kind are not logged"
     )

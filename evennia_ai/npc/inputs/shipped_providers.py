@@ -1,6 +1,6 @@
-"""The shipped providers: each returns facts of the moment as one block.
+"""Our own providers: each returns facts of the moment as the text of one block.
 
-They return facts only. How an NPC is to behave belongs into components, which stay the same from
+They return only facts. How an NPC should behave belongs in components, which stay the same from
 request to request. Two providers read Attributes that a builder or the game writes. `ai_relations`
 is a dictionary from the id of a character ("12" or "#12") to words ("an old friend"). `ai_goals` is
 a text or a list of texts, the most urgent first.
@@ -35,7 +35,7 @@ from evennia_ai.store import memories
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
 
-# Adverbs for common volumes. Other volumes are shown as the game names them.
+# Adverbs for common words of volume. Other words are shown unchanged.
 _LOUD: Final = {
     "mutter": "muttering",
     "quiet": "quietly",
@@ -47,7 +47,7 @@ _LOUD: Final = {
 
 
 def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return who speaks or acts, and in which language and volume."""
+    """Return who speaks or acts, with permission, language and volume."""
     if event is None:
         return ""
     if not event.speaker_ref:
@@ -66,7 +66,7 @@ MOST_PEOPLE: Final = 20
 
 
 def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return what the speaker and then the others present are to `npc`, "" for nothing."""
+    """Return what the speaker, and then each other character present, is to `npc`, one per line."""
     relations = npc.attributes.get(RELATIONS)
     if not relations:
         return ""
@@ -81,7 +81,7 @@ def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None
 
 
 def _relation_words(relations: Any, speaker_ref: str) -> str:
-    """Return the words about one character.
+    """Return the words about the relation to one character.
 
     Raises:
         TypeError: The Attribute is not a dictionary.
@@ -100,14 +100,14 @@ _HOURS_OF_A_DAY = 24
 def acquaintance(
     npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
 ) -> str:
-    """Return how much `npc` remembers of the speaker and since when.
+    """Return how many things `npc` remembers of the speaker, and since when.
 
-    Return "" if all of it fits into the prompt anyway.
+    Return "" if the prompt contains all these memories anyway.
     """
     rules = conf.memory
     if event is None or not event.speaker_ref or not rules.enabled:
         return ""
-    # Whispered memories count in private only, where they may be recalled.
+    # Whispered memories count only in private, because only there they may be recalled.
     known = [
         memory
         for memory in memories.held_by(str(npc.id)).candidates(
@@ -122,18 +122,18 @@ def acquaintance(
 
 
 def _since(known: list[Memory]) -> str:
-    """Return for how many days of the game these memories exist."""
+    """Return for how many game days the oldest of these memories has existed, as words."""
     days = int((hours_now() - min(memory.created_at for memory in known)) / _HOURS_OF_A_DAY)
     return f"the first for {days} days" if days > 1 else "all of them new"
 
 
 KIND: Final = "show"
 MOST_THINGS: Final = 5
-"""The most things of one person; the last ones shown."""
+"""The most things that are listed for one person. The last ones that they showed are listed."""
 
 
 def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return what each person present has shown `npc`, one line each; "" for nothing."""
+    """Return what each person present has shown `npc` before, one line per person."""
     things: dict[str, list[str]] = {}
     for record in sorted(_shown_records(npc, conversation), key=_record_number):
         listed = things.setdefault(speaker_known_in(record), [])
@@ -150,7 +150,7 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
 
 
 def _shown_records(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
-    """Yield the records of things shown to `npc` that the prompt does not contain anyway."""
+    """Yield the records of things shown to `npc` that are not in the prompt's own history."""
     for room in _rooms(npc, conversation):
         window = windows(room.id)
         is_here = conversation is not None and room.id == conversation.id
@@ -159,8 +159,9 @@ def _shown_records(npc: NPC, conversation: ConversationRef | None) -> Iterator[R
 
 
 def _rooms(npc: NPC, conversation: ConversationRef | None) -> Iterator[ConversationRef]:
-    """Yield the recent rooms of `npc`. For the current room, yield this conversation (it may be a
-    branch).
+    """Yield the recent room conversations of `npc`.
+
+    For the current room, yield `conversation`, which may be a branch.
     """
     for room in npc.ai.lately.rooms():
         is_here = conversation is not None and room.place_ref == conversation.place_ref
@@ -168,20 +169,20 @@ def _rooms(npc: NPC, conversation: ConversationRef | None) -> Iterator[Conversat
 
 
 class _Things(NamedTuple):
-    """The things shown in a history up to the absolute index `stop`."""
+    """The things shown in a history, up to the absolute index `stop`."""
 
     stop: int
     shown: tuple[tuple[int, Record], ...]
-    """The records by their absolute index, oldest first."""
+    """The records of the showing, each with its absolute index, oldest first."""
 
 
 _THINGS: Final = Slot[_Things]("things shown")
 
 
 def _things(history: History, npc_ref: str) -> Iterator[tuple[int, Record]]:
-    """Yield the records of things shown to this NPC, newest first.
+    """Yield the records of things shown to this NPC, newest first, each with its absolute index.
 
-    Each message is examined once; the result is kept with the history.
+    Each message is examined only once, because the result is cached with the history.
     """
     known = history.memo.get(_THINGS) or _Things(history.earlier, ())
     if known.stop < history.stop:
@@ -198,7 +199,7 @@ def _is_thing(record: Record, npc_ref: str) -> bool:
 
 
 def is_shown_to(record: Record, npc_ref: str) -> bool:
-    """True if the record says that something was shown to this NPC."""
+    """True if the record is an event in which somebody showed something to this NPC."""
     return record.meta.get("event") == KIND and record.meta.get("to") == npc_ref
 
 
@@ -211,12 +212,12 @@ MOST_COMPANY: Final = 20
 
 @lru_cache(maxsize=1024)
 def _place_name(name: str) -> str:
-    """Return the name of a place, made safe: builders and players choose such names."""
+    """Return the name of a place, quoted or changed if it could imitate facts."""
     return quote_name(neutralize_markup(plain_name(name)))
 
 
 def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return the place of `npc` and who is present, "" if it is nowhere."""
+    """Return the name of the room of `npc` and who is present. "" without a location."""
     if npc.location is None:
         return ""
     here = _place_name(npc.location.get_display_name(npc))
@@ -232,11 +233,11 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
 GOALS: Final = "ai_goals"
 MOST_GOALS: Final = 10
 MOST_OF_GOAL: Final = 300
-"""The most characters of one goal."""
+"""The most characters that are shown of one goal."""
 
 
 def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return the current goals of `npc`, "" if it has none."""
+    """Return the current goals of `npc`, one per line. "" if it has none."""
     told = npc.attributes.get(GOALS)
     if not told:
         return ""
@@ -250,7 +251,10 @@ def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
 
 
 def game_time(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return date and minute of the game, if it has a calendar date, then the real ones."""
+    """Return date and minute of the game and of the real world.
+
+    A game date outside the calendar is left out.
+    """
     in_game = game_minute()
     told = [f"In the game it is {in_game}."] if in_game else []
     return " ".join([*told, f"Outside of it, it is {real_minute()}."])
@@ -258,18 +262,18 @@ def game_time(npc: NPC, event: Event | None, conversation: ConversationRef | Non
 
 HEADING: Final = "What you lately lived through elsewhere:"
 MOST_OF_LINE: Final = 300
-"""The most characters of one line."""
+"""The most characters that are shown of one line from another room."""
 MOST_LINES: Final = 30
-"""The most lines of one place."""
+"""The most lines from one other room."""
 _SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
-# Arrivals, departures and looks are not worth a line. `shown` reports shown things.
+# Arrivals, departures and looks are too unimportant for a line here.
 _PASSING: Final = NOBODYS | {"arrive", "leave", "look", "moved"}
 _LINE: Final = Slot[tuple[str, int]]("line of another place")
 _THEN, _PLACE = itemgetter(0), itemgetter(1)
 
 
 class _Line(NamedTuple):
-    """One line: record id, place, text and tokens."""
+    """A line from another room: its record's number, its place, its text and its tokens."""
 
     number: int
     place: str
@@ -280,9 +284,9 @@ class _Line(NamedTuple):
 def elsewhere(
     npc: NPC, event: Event | None, conversation: ConversationRef | None, *, conf: Conf
 ) -> str:
-    """Return what `npc` recently experienced in other rooms, oldest first; "" for nothing.
+    """Return what `npc` recently experienced in other rooms, oldest first.
 
-    The newest lines that fit into EVENNIA_AI_ELSEWHERE_TOKENS are kept.
+    The newest lines are kept, as many as fit into EVENNIA_AI_ELSEWHERE_TOKENS.
     """
     room_for = conf.elsewhere_tokens - ESTIMATE.recall(HEADING)
     if room_for <= 0:
@@ -318,7 +322,7 @@ def _is_told(record: Record, npc_ref: str) -> bool:
 
 
 def _line(record: Record) -> tuple[str, int]:
-    """Return the line of a record and its tokens, computed once."""
+    """Return the text of a record's line and its tokens. Cached with the record."""
     known = record.memo.get(_LINE)
     if known is None:
         said = neutralize_markup(one_line(record.body)[:MOST_OF_LINE])
@@ -329,9 +333,10 @@ def _line(record: Record) -> tuple[str, int]:
 
 
 def _render_lines(npc: NPC, lines: list[_Line]) -> Iterator[str]:
-    """Yield the lines grouped under the names of their places.
+    """Yield the lines, grouped under the names of their places.
 
-    Each is a list item, because text at the margin is a label, which a name must not imitate.
+    Each is a list item. A line without indentation could be taken for a label, which names must not
+    imitate.
     """
     for place, its in groupby(lines, key=_PLACE):
         name = npc.ai.lately.place_name(npc, place)
@@ -340,10 +345,10 @@ def _render_lines(npc: NPC, lines: list[_Line]) -> Iterator[str]:
 
 
 def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
-    """Return the block about the knowledge bases of `npc`, its place and the conversation.
+    """Return the block that lists the knowledge bases of `npc`, its place and the conversation.
 
-    It shows only safe metadata of bases that the NPC must guard. It is not made for an NPC without
-    the search tool (`providers.NEEDS`). "" for no bases.
+    Of bases that the NPC must guard, it shows only safe metadata. "" if there are no bases. It is
+    called only for NPCs with the search tool (`providers.NEEDS`).
     """
     bases = bases_as_told(npc, searchable_bases(npc, conversation))
     return _block(bases, held_keys(npc, bases)) if bases else ""
@@ -351,5 +356,5 @@ def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef 
 
 @lru_cache(maxsize=256)
 def _block(bases: tuple[BaseInfo, ...], held: frozenset[str]) -> str:
-    """Render the block. Cached until something about these bases changes."""
+    """Return the text of the block. Cached until something about these bases changes."""
     return meta_prompt.kb_meta_prompt(bases, restricted=held)

@@ -1,6 +1,6 @@
-"""How a call of a model is counted: its outcome as a word, and its tokens.
+"""Counts calls of models: the outcome of a call as a word, and its tokens.
 
-The game and workers use the same rules, so their rows can be summed.
+The game and workers use the same rules, so the rows of their calls can be summed.
 """
 
 from typing import Final
@@ -19,19 +19,22 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.services.llm.chat import ChatReply, Usage
 from evennia_ai.store.model_calls import ANSWERED, CANCELLED, OFFLINE, UNSENT, is_counted
 
-# Calls that certainly got no answer cost nothing.
+# With these outcomes the provider certainly made no reply, so the call cost nothing.
 _FREE: Final = frozenset({"failed:unavailable", "failed:refused"})
 
 
 class ModelStopped(ModelError):  # noqa: N818 - named as its siblings are
-    """No model is asked, because a person stopped it. `why` says who, and why."""
+    """No model may be asked, because a person stopped the game or paused the NPC.
+
+    `why` says who did that, and the reason that they gave.
+    """
 
     def __init__(self, endpoint: str, why: str) -> None:
         self.why = why
         super().__init__(endpoint, f"is not asked: {why}")
 
 
-# The first class that matches names the kind of failure.
+# The first class in this list that matches gives the word for a failure.
 _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ModelStopped, "stopped"),
     (ModelTimeout, "timeout"),
@@ -42,7 +45,7 @@ _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 
 def outcome_word(outcome: ChatReply | Failure) -> str:
-    """Return how a call ended, as a word for its row."""
+    """Return the outcome of a call as a word for its row, such as "failed:timeout"."""
     if not isinstance(outcome, Failure):
         return OFFLINE if outcome.offline else ANSWERED
     if outcome.check(CancelledError):
@@ -63,7 +66,7 @@ def reply_tokens_of(outcome: ChatReply | Failure) -> int:
 
 
 def estimate_usage(outcome: str, *, prompt_tokens: int, reply_tokens: int) -> Usage:
-    """Estimate the usage of a call with this outcome."""
+    """Estimate the tokens of a call with this outcome."""
     if not is_counted(outcome):
         return Usage(input_tokens=0, output_tokens=0)
     sent = 0 if outcome in _FREE else prompt_tokens

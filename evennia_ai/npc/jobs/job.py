@@ -1,11 +1,11 @@
-"""A job: one piece of background work, described by ids, hashes and numbers.
+"""A job: one unit of background work, described by ids, hashes and numbers.
 
-Whoever runs it reads the texts from the append-only tables, and so reads what the game meant. The
-result is offered as a proposal; only the game writes its own data. `idempotency` names a job: two
-jobs with one name are the same job.
+The process that runs a job reads the texts from the append-only tables, so it reads the same texts
+that the game had when it made the job. The result is offered as a proposal, because only the game
+writes its own data. `idempotency` is the name of a job: two jobs with one name are the same job.
 
-Everything that a job's function waits for is a Deferred, in the game and in workers. One function
-therefore works in both.
+Everything that a job's function waits for is a Deferred, in the game and in workers. Therefore the
+same function works in both.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,19 +17,19 @@ from pydantic import ConfigDict, Field
 VERSION: Final = 1
 """The version of the format of jobs and proposals. Workers skip jobs of other versions."""
 MOST_TRIES: Final = 3
-"""The most attempts for a job, and for applying it, after unexpected errors."""
+"""The most attempts to do a job, and to apply its result, after unexpected errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What to do. `given` is JSON; the whole job has less than a kilobyte."""
+    """A description of the work to do. As JSON it has at most a kilobyte."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
     kind: Annotated[str, Field(min_length=1)]
     """The kind of work: "compact", "observe", ..."""
     idempotency: Annotated[str, Field(min_length=1)]
-    """Unique in the game, made of what the work depends on: "compact:481:3:912:9f2c"."""
+    """The name of the job, made of everything the result depends on: "compact:481:3:912:9f2c"."""
     lock: str = ""
     """Jobs with the same lock run one at a time: "npc:12"."""
     queueing_lock: str = ""
@@ -38,12 +38,12 @@ class Job:
     limits: Mapping[str, int] = field(default_factory=dict)
     """The NPC's own limits for calls of models."""
     deadline: float = 0.0
-    """In epoch seconds. A job that has not started by then lapses. 0: never."""
+    """Seconds since 1970. A job that was not started before this time lapses. 0: no deadline."""
     version: int = VERSION
 
 
 class JobTools(Protocol):
-    """What a job's function may use. Every result can be awaited."""
+    """What a job's function may use, in the game and in workers."""
 
     def ask(
         self,
@@ -55,59 +55,62 @@ class JobTools(Protocol):
         name: str = "",
         prompt: Sequence[Any] = (),
     ) -> Any:
-        """Return a `ChatReply` (Deferred). The call is counted and limited.
+        """Ask a model. Return a Deferred with the `ChatReply`, which fails with a ModelError.
 
-        The Deferred fails with ModelError.
+        The call counts against the limits.
 
         Args:
             prompt: The messages before they were adapted to the model, for watchers.
         """
 
     def record(self, request: Any) -> Any:
-        """Return the messages to send (Deferred) for a `SentRequest`.
+        """Record a request. Return a Deferred with the messages to send.
 
         The game commits the request now and returns the messages of its records. A worker writes
-        nothing and returns the same messages. Its request is committed with the proposal, whose
-        body contains it.
+        nothing and returns the same messages. Its request is in the body of the proposal, and the
+        game commits it with the result.
         """
 
     def models(self, role: str) -> tuple[Any, ...]:
-        """Return the `Access`es of a role. Each is a fallback for the one before it."""
+        """Return the models of a role. Each is a fallback for the one before it."""
 
     def sentences(self) -> Any:
-        """Return the `Sentences` model of the game.
+        """Return the sentence model of the game.
 
         Raises:
-            SentenceModelError: There is none.
+            SentenceModelError: The game has none.
         """
 
     def read(self, work: Callable[..., Any], *values: Any) -> Any:
-        """Return what `work` reads from the tables, after all earlier writes (Deferred)."""
+        """Call `work` to read the tables after all earlier writes.
+
+        Return a Deferred with its result.
+        """
 
     def off(self, work: Callable[..., Any], *values: Any) -> Any:
-        """Return what `work` computes, in a thread (Deferred)."""
+        """Call `work` in a thread. Return a Deferred with its result."""
 
 
 class JobKind(Protocol):
-    """One kind of work: what runs anywhere, without the game and without writing.
+    """The worker's half of one kind of job, which runs anywhere and never writes.
 
-    The game's half is in `npc.upkeep` and `npc.knowledge.embedding`.
+    The game's halves are in `npc.upkeep` and `npc.knowledge.embedding`.
     """
 
     name: str
 
     def run(self, job: Job, tools: JobTools) -> Awaitable[Mapping[str, Any]]:
-        """Return the body of the proposal, as JSON.
+        """Do a job. Return the body of its proposal as JSON.
 
         Raises:
-            EvenniaAIError: The reason why there is none.
+            EvenniaAIError: The job has no result. The message says why.
         """
 
     def refuse_stale(self, job: Job) -> None:
-        """Check that the job's input still exists, for example after an erasure.
+        """Check that the job's input still exists. It does not, for example, after an erasure.
 
-        A worker calls it in the transaction that offers the body, during which nobody can erase. It
-        reads the tables and no cache.
+        A worker calls this in the transaction that offers the body, in which nobody else can erase.
+        It must read the tables and no cache.
 
         Raises:
             StaleError: The input has changed.

@@ -1,4 +1,4 @@
-"""The kinds of work that a worker can do."""
+"""The kinds of jobs that a worker can do."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
@@ -15,16 +15,19 @@ KINDS: Final[Mapping[str, JobKind]] = {"compact": COMPACT, "embed": EMBED, "obse
 
 
 def _lacking_to_embed() -> Sequence[str]:
-    """Return the missing packages of the sentence model; none if a server makes vectors."""
+    """Return the missing packages of the sentence model.
+
+    A game with an embeddings server needs none.
+    """
     return () if conf().embeddings_profile else missing_packages()
 
 
 NEEDED: Final[Mapping[str, Callable[[], Sequence[str]]]] = {"embed": _lacking_to_embed}
-"""By kind: a function that returns the packages that are missing here."""
+"""By kind: a function that returns the packages which the kind needs and which are missing."""
 
 
 class UnknownKindError(EvenniaAIError):
-    """There is no kind of work with this name."""
+    """The name of a kind of job is unknown."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -32,18 +35,18 @@ class UnknownKindError(EvenniaAIError):
 
 
 class LackingKindError(EvenniaAIError):
-    """A kind of work cannot be done here, because packages are missing."""
+    """This process cannot do a kind of job, because Python packages are missing."""
 
     def __init__(self, name: str, packages: Sequence[str]) -> None:
         super().__init__(f"{name} cannot be done here without {', '.join(packages)}; {INSTALL}")
 
 
 def kinds_of(names: Collection[str] = ()) -> dict[str, JobKind]:
-    """Return the kinds with these names; without names, all that can be done here.
+    """Return the kinds with these names. Without names, return all that this process can do.
 
     Raises:
-        UnknownKindError: There is no such kind.
-        LackingKindError: It cannot be done here.
+        UnknownKindError: There is no kind with this name.
+        LackingKindError: Packages for this kind are missing.
     """
     for name in names:
         if name not in KINDS:
@@ -55,5 +58,5 @@ def kinds_of(names: Collection[str] = ()) -> dict[str, JobKind]:
 
 
 def missing_for(name: str) -> Sequence[str]:
-    """Return the packages that a kind needs and that are missing here."""
+    """Return the Python packages that a kind of job needs and that are missing."""
     return NEEDED[name]() if name in NEEDED else ()

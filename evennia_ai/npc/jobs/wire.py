@@ -1,6 +1,7 @@
-"""Jobs as JSON in the queue and in proposals: ids and hashes, less than a kilobyte.
+"""Jobs as JSON, as they are in the queue and in proposals.
 
-The version of a job is read first, because in another version the fields may have other meanings.
+A job has only ids and hashes, and at most a kilobyte. Its version is read first, because in another
+version the fields may have other meanings.
 """
 
 import json
@@ -18,7 +19,7 @@ _READER: Final = TypeAdapter(Job)
 
 
 class JobError(EvenniaAIError):
-    """A text is not a job that can be done here."""
+    """A text is not a job, or a job that this process cannot do."""
 
 
 class OtherVersionError(JobError):
@@ -35,10 +36,12 @@ class OtherVersionError(JobError):
 
 
 def text_of(job: Job) -> str:
-    """Return the job as one line of JSON, always the same bytes. Empty fields are left out.
+    """Return the job as one line of JSON. Equal jobs give the same bytes.
+
+    Empty fields are left out.
 
     Raises:
-        JobError: It is too long.
+        JobError: The job is too long.
     """
     said = {name: value for name, value in asdict(job).items() if value}
     text = json.dumps(said, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -52,18 +55,18 @@ def text_of(job: Job) -> str:
 
 
 def job_of(text: str) -> Job:
-    """Return the job in a line of JSON.
+    """Parse a job from a line of JSON.
 
     Raises:
-        OtherVersionError: It is of another version of this package.
-        JobError: It is no job; the error names the first field that is wrong.
+        OtherVersionError: The job was made by another version of this package.
+        JobError: The text is not a job. The message names the first wrong field.
     """
     try:
         said = json.loads(text)
     except ValueError as error:
         raise JobError(f"a job is not JSON ({error}): {text[:80]!r}") from error
     if not isinstance(said, dict):
-        raise JobError(f"a job must be an object of JSON, not {text[:80]!r}")
+        raise JobError(f"a job must be a JSON object, not {text[:80]!r}")
     name = str(said.get("idempotency", "without a name"))
     if said.get("version") != VERSION:
         raise OtherVersionError(name, said.get("version"))

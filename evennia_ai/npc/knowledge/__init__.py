@@ -1,1 +1,1 @@
-"""What NPCs may look up in the game's knowledge bases, and how much of it they read."""
+"""What NPCs may look up in the game's knowledge bases, and how much of it they get."""

@@ -1,9 +1,10 @@
-"""Backends: where the pages of a knowledge base are stored in the running game.
+"""Backends: where the pages of a knowledge base are stored.
 
-Each base names its place by a word: the database, a wiki, or the game's help. The backends of the
-most recently used bases are kept, so that a wiki needs one login. Help entries are read live. They
-can be written only with `sethelp` or in the game's files. A player who may not read an entry cannot
-see or search its page. `own_pages.py` searches pages in the database.
+Each base names its place: the database, a wiki, or the game's help. The backends of recently used
+bases are kept, so that a wiki needs only one login. `own_pages.py` searches pages in the database.
+
+Help entries are read when they are needed, and are never copied. They can be written only with
+`sethelp` or in the game's files. A player who may not read an entry cannot see or find its page.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -45,14 +46,14 @@ from evennia_ai.services.endpoints import Models
 from evennia_ai.services.settings.game import Conf
 
 BACKENDS: Final = ("database", "help", "mediawiki")
-"""The words for the places of pages."""
+"""The names of the places where pages can be stored."""
 
 
 MOST_OPENED: Final = 256
 
 
 class Backends:
-    """The backends of this game's bases. `conf` names the wikis."""
+    """The backends of this game's knowledge bases. `conf` has the addresses of wikis."""
 
     def __init__(self, conf: Conf, models: Models, threads: Threads, *, work: Working) -> None:
         self._conf: Final = conf
@@ -70,7 +71,7 @@ class Backends:
         """Return the backend of a base.
 
         Raises:
-            BackendError: The game has no such place or no such wiki.
+            BackendError: The base names an unknown place, or a wiki that is not in the settings.
         """
         return self._opened(info.backend, info.key)
 
@@ -89,7 +90,7 @@ class Backends:
         return OwnBackend(key, self._threads)
 
     def _mediawiki(self, key: str) -> Backend:
-        """Return the backend of a wiki. Its client is imported only if the game has a wiki."""
+        """Return the backend of a wiki. Only this imports the wiki client."""
         from evennia_ai.services.wiki.backend import MediaWikiBackend
 
         site = self._conf.knowledge_wikis.get(key)
@@ -103,7 +104,7 @@ class Backends:
 
 
 def as_deferred(answer: Any) -> "Deferred[Any]":
-    """Return a backend's answer as a Deferred, whether it is a value, a coroutine or a Deferred."""
+    """Return a backend's answer as a Deferred. It may be a value, a coroutine or a Deferred."""
     if isinstance(answer, Deferred):
         return answer
     if hasattr(answer, "__await__"):
@@ -117,7 +118,7 @@ _NOT_IN_TITLES: Final = str.maketrans("[]{}", "()()", "#<>|")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """A help entry as a page, with the words by which a search finds it."""
+    """A help entry as a page, with the words that a search compares."""
 
     page: Page
     words: PageWords
@@ -125,7 +126,10 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """The content of a help entry of either kind. `read` is its lock of that type, "" for none."""
+    """The content of a help entry, from a file or the database.
+
+    `read` is its read lock, "" for none.
+    """
 
     key: str
     aliases: tuple[str, ...]
@@ -135,21 +139,21 @@ class _Told:
 
 
 class HelpBackend:
-    """The help of this game as the knowledge base `key`."""
+    """The game's help as the knowledge base with this key."""
 
     def __init__(self, key: str, *, languages: Languages = ()) -> None:
         self._key = key
         self._languages = languages
 
     def fetch(self, names: Sequence[PageName]) -> list[Page | None]:
-        """Return the entries with these names or aliases."""
+        """Return the help entries with these names or aliases, None for each that is missing."""
         known = _by_name(self._entries())
         return [known.get(name.folded) if name.namespace == "Main" else None for name in names]
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> list[Hit]:
-        """Return the entries with words of `query`, best first."""
+        """Return the help entries that contain words of `query`, best first."""
         if namespaces and "Main" not in namespaces:
             return []
         entries = list(self._entries())
@@ -169,23 +173,23 @@ class HelpBackend:
         return best_chunk(page.body, rarities, self._languages)[:MAX_CHUNK_CHARACTERS]
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> list[PageName]:
-        """Return the titles of entries that begin with `prefix`."""
+        """Return the titles of help entries that begin with `prefix`."""
         if namespace != "Main":
             return []
         names = (entry.page.name for entry in self._entries())
         return sorted(name for name in names if name.folded.startswith(prefix.casefold()))
 
     def linking(self, names: Sequence[PageName]) -> list[tuple[PageName, ...]]:
-        """Return no links, because help entries have none."""
+        """Return no pages, because help entries have no links."""
         return [() for _ in names]
 
     def pages(self, *, most_characters: int) -> list[Page] | None:
-        """Return all entries, None if they are longer than `most_characters`."""
+        """Return all help entries. None if they are longer than `most_characters` in all."""
         pages = [entry.page for entry in self._entries()]
         return pages if sum(len(page.body) for page in pages) <= most_characters else None
 
     def write(self, draft: PageDraft) -> Page:
-        """Refuse: help is written elsewhere."""
+        """Raise an error, because help entries are written in other ways."""
         raise BackendError(
             f"'{draft.page.name}' cannot be written: knowledge base '{self._key}' is the game's"
             " help; use sethelp, or the help files of the game"
@@ -195,12 +199,12 @@ class HelpBackend:
         for entry in _help_entries():
             try:
                 yield _entry(self._key, _help_text(entry), self._languages)
-            except TitleError:  # the name has only symbols, so nobody could ask for the entry
+            except TitleError:  # the name has only symbols, so it cannot be a title
                 continue
 
 
 def _help_entries() -> list[Any]:
-    """Return the help entries by name. Entries of the database replace those of files."""
+    """Return the help entries, sorted by name. An entry of the database replaces one of a file."""
     by_key = {entry.key.lower().strip(): entry for entry in FILE_HELP_ENTRIES.all()}
     by_key |= {entry.key.lower().strip(): entry for entry in HelpEntry.objects.all()}
     return [by_key[key] for key in sorted(by_key)]
@@ -228,12 +232,12 @@ def _entry(base: str, told: _Told, languages: Languages) -> _Entry:
 
 
 def _title(key: str) -> str:
-    """Return the name of an entry without characters that titles may not have."""
+    """Return the name of an entry without characters that are not allowed in titles."""
     return key.translate(_NOT_IN_TITLES)
 
 
 def _by_name(entries: Iterator[_Entry]) -> dict[str, Page]:
-    """Return the pages by folded name and alias. A name wins over an alias."""
+    """Return the pages by folded name and alias. A name has priority over an equal alias."""
     pages = [entry.page for entry in entries]
     by_alias = {_title(alias).casefold(): page for page in pages for alias in page.meta.aliases}
     return by_alias | {page.name.folded: page for page in pages}

@@ -1,7 +1,7 @@
-"""Embedding in the game: which pages the sentence model reads next, and the stored vectors.
+"""Embedding in the game: which pages the sentence model reads next, and storing their vectors.
 
-The kind of work in `npc/jobs/kinds/embed.py` reads pages, in this process or in workers. Workers
-may have several jobs queued, this process only one.
+The jobs (`npc/jobs/kinds/embed.py`) run in this process or in workers. For workers, several jobs
+may be queued; this process makes one at a time.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from evennia_ai.npc.jobs.kinds.forms import read_form
 from evennia_ai.store.knowledge import page_vectors
 
 PAGES: Final = 8
-"""The most pages of one job. Their ids must fit into its row."""
+"""The most pages in one job, so that their ids fit into its row."""
 JOBS_AT_ONCE: Final = 8
-"""The most queued jobs of one base for workers."""
+"""The most jobs of one base that are queued for workers."""
 
 
 class Working(Protocol):
@@ -27,19 +27,19 @@ class Working(Protocol):
 
     @property
     def in_workers(self) -> bool:
-        """True if workers run them."""
+        """True if workers run the jobs."""
 
     def submit(self, job: Job) -> "Deferred[tuple[Ending, str]]":
         """Start a job. The Deferred fires with how it ended, and the reason."""
 
 
 class Embedding:
-    """Applies the results of embedding jobs in the game (see `Applies`)."""
+    """The game's half of embedding jobs (see `Applies`)."""
 
     name = EMBED.name
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> None:
-        """Store the vectors of pages that have not changed meanwhile."""
+        """Store the vectors of those pages that have not changed meanwhile."""
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
         made = read_form(EmbedMade, body, where=job.idempotency)
         with transaction.atomic():
@@ -47,14 +47,14 @@ class Embedding:
                 page_vectors.keep_vectors(page.number, page.sha256, given.model, page.packed)
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
-        """Do nothing: the caller of `submit` gets the result."""
+        """Do nothing, because the caller of `submit` handles the ending."""
 
 
 KIND: Final = GameKind(does=EMBED, applies=Embedding())
 
 
 def jobs_for(base: str, model: str, *, in_workers: bool) -> list[Job]:
-    """Return jobs for pages of a base without vectors, empty if all have one."""
+    """Return jobs for pages of a base that have no vectors. Empty if all pages have some."""
     most = PAGES * (JOBS_AT_ONCE if in_workers else 1)
     pages = [
         (page.page_id, page.sha256)

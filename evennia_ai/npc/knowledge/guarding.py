@@ -1,9 +1,11 @@
 """Guarding: which knowledge bases an NPC may search, and which of them it must guard.
 
-Locks are checked for the NPC itself, with its own permissions and without a superuser bypass. A
-lock that raises an error allows no search, and makes the NPC guard the base. Once a lock made an
-NPC guard a base, that is stored and outlasts changes of its tags. Any builder can change a tag, but
-only a person who may change the base can end a guard.
+An NPC that guards a base gets only safe summaries or hints from it. Locks are checked for the NPC
+itself, with its own permissions. A superuser NPC does not bypass them. If a lock raises an error,
+the NPC may not search the base, and must guard it.
+
+When a lock makes an NPC guard a base, that is stored. It then stays so when the NPC's tags change,
+because any builder can change a tag. Only a person who may change the base can end the guard.
 """
 
 from collections.abc import Iterable
@@ -28,9 +30,9 @@ RESTRICTED: Final = "restricted"
 
 
 def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
-    """Return the bases that the NPC may search: bound to it, its place or the conversation.
+    """Return the bases that the NPC may search, sorted by key. Makes no query once cached.
 
-    Sorted by key. No query once cached.
+    They are bound to the NPC, its place or the conversation.
     """
     return tuple(
         info for info in bases_for(_scopes(npc, conversation)) if may_search(npc, info.locks)
@@ -38,14 +40,14 @@ def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[Ba
 
 
 def may_search(npc: NPC, locks: str) -> bool:
-    """True if the lock string of a base or page lets the NPC find it."""
+    """True if the lock string of a base or page lets the NPC search it."""
     return _passes_lock(npc, locks, SEARCH, where_it_fails=False)
 
 
 def is_held(npc: NPC, info: BaseInfo) -> bool:
-    """True if the NPC gets only safe summaries of a base.
+    """True if the NPC must guard the base and gets only safe summaries of it.
 
-    If the lock names some NPCs and not others, the result is stored the first time.
+    If the lock holds for some NPCs and not for others, the first True is stored.
     """
     if not info.restricted:
         return False
@@ -58,18 +60,18 @@ def is_held(npc: NPC, info: BaseInfo) -> bool:
 
 
 def is_held_by_lock(npc: NPC, info: BaseInfo) -> bool:
-    """True if the lock of a base makes the NPC guard it now."""
+    """True if the base's lock says now that the NPC must guard it."""
     return _passes_lock(npc, info.locks, RESTRICTED, where_it_fails=True)
 
 
 def names_some(info: BaseInfo) -> bool:
-    """True if a base is restricted by a lock, for some NPCs rather than for all."""
+    """True if the base is restricted with a lock, so that only some NPCs must guard it."""
     parts = info.locks.split(";")
     return info.restricted and any(part.strip().startswith(f"{RESTRICTED}:") for part in parts)
 
 
 def record_guards(npc: NPC) -> None:
-    """Store which bases the NPC must guard now. Few games have such bases."""
+    """Store which bases this NPC must guard now. Few games have bases with such a lock."""
     for info in all_bases():
         if names_some(info):
             is_held(npc, info)
@@ -78,21 +80,23 @@ def record_guards(npc: NPC) -> None:
 def _store_guard(npc: NPC, info: BaseInfo) -> None:
     try:
         hold_npc((info.key,), str(npc.id), by=THE_GAME)
-    except StoreError as error:  # the guard applies now, and the next check stores it
+    except (
+        StoreError
+    ) as error:  # the NPC guards the base all the same, and the next check stores that
         logger.log_err(
             f"evennia_ai: could not store that NPC {npc.id} guards '{info.key}': {error}"
         )
 
 
 def held_keys(npc: NPC, bases: Iterable[BaseInfo]) -> frozenset[str]:
-    """Return the keys of the bases that the NPC must guard."""
+    """Return the keys of those bases that the NPC must guard."""
     return frozenset(info.key for info in bases if is_held(npc, info))
 
 
 def bases_as_told(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
-    """Return the bases as the NPC may know them: guarded ones with a safe hint.
+    """Return the bases as the NPC may know them: those that it guards have a safe hint.
 
-    No query once cached.
+    Makes no query once cached.
     """
     return tuple(
         replace(info, hint=safe_hint_of(info.key)) if is_held(npc, info) else info for info in bases
@@ -112,7 +116,7 @@ def _passes_lock(npc: NPC, locks: str, access: str, *, where_it_fails: bool) -> 
         return bool(
             check_lockstring(npc, locks, no_superuser_bypass=True, default=True, access_type=access)
         )
-    except Exception as error:  # lock functions are a game's own code
+    except Exception as error:  # a lock function may be the game's own code
         problem = f"the lock {locks!r} raised an error for NPC {npc.id}"
         logger.log_err(f"evennia_ai: {problem}: {type(error).__name__}")
         return where_it_fails

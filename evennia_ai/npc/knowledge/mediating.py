@@ -1,8 +1,8 @@
-"""Mediating: a model with the role `mediator` summarises protected passages, or refuses.
+"""Mediating: a model in the role `mediator` summarises protected passages, or refuses to.
 
-Its calls obey the same limits, breaker and stop as all others. Every error becomes a refusal with a
-fixed reason. Its request and its reply appear in no log, trace or error. Watchers learn of the call
-without words, and logs name only the kind of an error.
+Its calls have the same limits, breaker and stops as all others. Every error becomes a refusal with
+a fixed reason. No log, trace or error has words of its request or its reply. Watchers learn of the
+call without its words, and logs have only the kind of an error.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -51,7 +51,7 @@ CALL_NAME: Final = "restricted_kb_safe_summary"
 STARTING: Final = "Starting safe summary"
 COMPLETED: Final = "Safe summary completed"
 ANSWER_TOKENS: Final = 900
-# The tokens of the task and the answer's form. A token has at least three characters.
+# An upper bound for the tokens of the task and of the answer's form.
 _FRAME_TOKENS: Final = 900
 _CHARACTERS_OF_TOKEN: Final = 3
 
@@ -64,12 +64,12 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mediation:
-    """Passages to summarise, and for whom."""
+    """A request to the mediator: protected passages, and for whom they are summarised."""
 
     npc_ref: str
 
     player_ref: str
-    """The player whose limits it counts against."""
+    """The player against whose limits the call counts."""
 
     npc_limits: Mapping[str, int]
     """The NPC's own limits."""
@@ -78,20 +78,20 @@ class Mediation:
     query: str
 
     chunks: tuple[PagePassage, ...]
-    """The passages to summarise, or the hints to choose from."""
+    """The passages to summarise, or the hints from which to choose."""
 
     secret: Protected = NOTHING_PROTECTED
-    """What must not leak, neither directly nor in combination with `before`."""
+    """What the summary must not contain, neither by itself nor together with `before`."""
 
     before: str = ""
-    """What earlier summaries in the conversation said."""
+    """The texts of earlier summaries in the conversation."""
 
     line: Line | None = None
-    """The player's line that it counts against."""
+    """The player's line against which the call counts, None for none."""
 
 
 def most_characters(calls: ModelCalls) -> int:
-    """Return the most characters of passages that the mediator can read."""
+    """Return the most characters of passages that fit into the mediator's request."""
     access = calls.models.ready(ROLE)
     if access is None:
         return MOST_IN_ALL
@@ -100,14 +100,15 @@ def most_characters(calls: ModelCalls) -> int:
 
 
 def summarise_safely(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
-    """Return a safe summary. The Deferred fails only if it is cancelled."""
+    """Return a Deferred with a safe summary. It fails only if it is cancelled."""
     return _run_mediation(wanted, partial(_summed_up, wanted, calls))
 
 
 def choose_hints(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
-    """Return the hints that a mediator chooses. Without a mediator, choose by words.
+    """Return a Deferred with the hints that a mediator chooses by their numbers.
 
-    Of the mediator's text only the numbers of the hints are used.
+    Nothing else in the mediator's reply is used. If the game has no mediator, the words of the
+    query choose the hints.
     """
     return _run_mediation(wanted, partial(_hints_chosen, wanted, calls))
 
@@ -148,7 +149,7 @@ async def _hints_chosen(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
 async def _answer(
     wanted: Mediation, calls: ModelCalls, task: Sequence[Message], form: type[Answer]
 ) -> Answer | None:
-    """Return a mediator's answer, None if no mediator may be asked now."""
+    """Return the mediator's answer, None if no mediator can or may be asked now."""
     access = calls.models.ready(ROLE)
     if access is None or _is_refused(wanted, calls):
         return None
@@ -178,7 +179,7 @@ def _ask(
 
 
 def _is_refused(wanted: Mediation, calls: ModelCalls) -> bool:
-    """True if a limit forbids the call."""
+    """True if a limit forbids the call. The refusal is reported to watchers."""
     refusal = calls.limits.refusal(
         npc_ref=wanted.npc_ref,
         player_ref=wanted.player_ref,
@@ -190,7 +191,7 @@ def _is_refused(wanted: Mediation, calls: ModelCalls) -> bool:
 
 
 def _refusal_for(failure: Failure) -> SafeSummary | Failure:
-    """Return a refusal for any error. Only the kind of the error is logged."""
+    """Return a refusal in place of any error except cancellation. Log only the error's kind."""
     if failure.check(CancelledError):
         return failure
     logger.log_err(f"evennia_ai: the mediator failed: {failure.type.__name__}")

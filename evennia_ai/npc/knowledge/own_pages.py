@@ -1,13 +1,13 @@
-"""Own pages: bases in the game's database, searched in threads, by words and by meaning.
+"""Own pages: searches pages in the game's database, by words and by meaning.
 
-A search never blocks the game. It uses the thread's own read-only connection and has
-`LIMIT_SECONDS`, including the wait for a thread. After that it fails like an unreachable wiki, and
-the caller gets the error.
+A search never blocks the game. It runs in a thread with a read-only connection, and must end within
+`LIMIT_SECONDS`, including the wait for a thread. After that the caller gets an error, as for an
+unreachable wiki.
 
-With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS pages are also found by meaning. A model reads them, a few at a
-time (`embedding.py`), after the first search of a base and after changes. A page that is not read
-yet is found by its words. If the model takes too long, all pages are. A weighted sum of both scores
-gives the order.
+With EVENNIA_AI_KNOWLEDGE_EMBEDDINGS, pages are also found by meaning. A sentence model reads them,
+a few at a time (`embedding.py`), after the first search of a base and after changes. Pages that it
+has not read yet are found only by words. If the model is too slow for a search, that search uses
+only words. Hits are sorted by a weighted sum of both scores.
 """
 
 import logging
@@ -29,7 +29,7 @@ from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.page_vectors import Near, nearest_pages
 
 LIMIT_SECONDS: Final = 0.25
-"""The most time of a search."""
+"""The time limit of a search."""
 
 T = TypeVar("T")
 InThread = Callable[..., "Deferred[Any]"]
@@ -37,17 +37,20 @@ InThread = Callable[..., "Deferred[Any]"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threads:
-    """Where searches run, and the clock for their time limit."""
+    """Runs searches in threads, with a clock for their time limit."""
 
     run: InThread
-    """Calls a function with its arguments in a thread. Without a server, it calls it at once."""
+    """Calls a function with its arguments in a thread. Without a server, calls it at once."""
     clock: Clock
 
     def within(self, what: str, work: Callable[[], T]) -> "Deferred[T]":
-        """Return the result of `work`, within the time limit.
+        """Call `work` in a thread.
+
+        Return a Deferred with its result, which fails after the time limit.
 
         Raises:
-            BackendError: It took too long. The message begins with `what`. The result is dropped.
+            BackendError: The time limit is over. The message begins with `what`, and a late result
+                is dropped.
         """
         told: Deferred[T] = self.run(work)
 
@@ -60,7 +63,7 @@ class Threads:
 
 
 class OwnBackend(DatabaseBackend):
-    """The knowledge base `key` in the game's database. Searches return a Deferred."""
+    """A knowledge base in the game's database, searched by words."""
 
     def __init__(self, key: str, threads: Threads) -> None:
         super().__init__(key)
@@ -69,10 +72,10 @@ class OwnBackend(DatabaseBackend):
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> "Deferred[tuple[Hit, ...]]":
-        """Return the pages that match the words of `query`, best first.
+        """Return a Deferred with the pages that match words of `query`, best first.
 
         Raises:
-            BackendError: It took too long.
+            BackendError: The time limit is over.
         """
         return self.threads.within(
             f"the search in knowledge base '{self.key}'",
@@ -83,14 +86,14 @@ class OwnBackend(DatabaseBackend):
 log: Final = logging.getLogger(__name__)
 
 MERGED: Final = 50
-"""The most pages from the search by words, and from the search by meaning."""
+"""The most pages that each of the two searches, by words and by meaning, contributes."""
 
 _READING_SECONDS: Final = 60.0
-"""The most time for a thread to read a base's vectors. No search waits that long."""
+"""The time limit for reading a base's vectors in a thread. No search waits that long."""
 
 
 class MeaningBackend(OwnBackend):
-    """The knowledge base `key` in the game's database, searched by words and by meaning."""
+    """A knowledge base in the game's database, searched by words and by meaning."""
 
     def __init__(
         self,
@@ -108,14 +111,14 @@ class MeaningBackend(OwnBackend):
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> "Deferred[tuple[Hit, ...]]":
-        """Return the pages that match `query` by words or meaning, best first."""
-        return Deferred.fromCoroutine(self._searched(query, namespaces, limit))
+        """Return a Deferred with the pages that match `query` by words or meaning, best first."""
+        return Deferred.fromCoroutine(self._search_both(query, namespaces, limit))
 
-    async def _searched(
+    async def _search_both(
         self, query: str, namespaces: Collection[Namespace], limit: int
     ) -> tuple[Hit, ...]:
         what = f"in knowledge base '{self.key}'"
-        near_to = partial(self._near, query, namespaces)
+        near_to = partial(self._nearest_to, query, namespaces)
         meant = self.threads.within(f"the search by meaning {what}", near_to)
         try:
             model, near = await meant
@@ -124,19 +127,19 @@ class MeaningBackend(OwnBackend):
             return await super().search(query, namespaces=namespaces, limit=limit)
         by_both = partial(self._by_both, query, namespaces, limit, near)
         hits = await self.threads.within(f"the search {what}", partial(_read, by_both))
-        self._read_on(model)
+        self._embed_missing_pages(model)
         return hits
 
-    def _near(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
-        """Return the model's id and the pages with a close meaning. Runs in a thread."""
-        model, vectors = self._asked((query,))
+    def _nearest_to(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
+        """Return the id of the model, and the pages closest in meaning. Runs in a thread."""
+        model, vectors = self._vectors_of((query,))
         look = partial(
             nearest_pages, self.key, model, vectors[0], namespaces=namespaces, most=MERGED
         )
         return model, _read(look, limit_seconds=_READING_SECONDS)
 
-    def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
-        """Return the model's id and its vectors of some texts. Runs in a thread."""
+    def _vectors_of(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
+        """Return the id of the model, and its vectors of these texts. Runs in a thread."""
         model = self._model()
         return model.id, model.vectors(texts)
 
@@ -156,8 +159,8 @@ class MeaningBackend(OwnBackend):
         hits = self.hits(replace(found, names=tuple(merged[:limit])))
         return tuple(_with_part(hit, places.get(hit.page.name)) for hit in hits)
 
-    def _read_on(self, model: str) -> None:
-        """Let the model read pages without vectors, unless that is already running."""
+    def _embed_missing_pages(self, model: str) -> None:
+        """Let the model read pages without vectors, unless it is doing that already."""
         if not self._is_reading:
             self._is_reading = True
             Deferred.fromCoroutine(self._read_all(model)).addErrback(self._stopped).addBoth(
@@ -169,7 +172,7 @@ class MeaningBackend(OwnBackend):
         while jobs := await self.threads.run(partial(_read, look, limit_seconds=_READING_SECONDS)):
             for ended in [self._work.submit(job) for job in jobs]:
                 ending, reason = await ended
-                if ending != "applied":  # the next search asks again
+                if ending != "applied":  # the next search tries again
                     self._not_read(reason)
                     return
 
@@ -177,23 +180,23 @@ class MeaningBackend(OwnBackend):
         self._not_read(failure.value)
 
     def _not_read(self, why: object) -> None:
-        log.error("the pages of knowledge base %s were not all read: %s", self.key, why)
+        log.error("the model did not read all pages of knowledge base %s: %s", self.key, why)
 
     def _done(self, _: object) -> None:
         self._is_reading = False
 
 
 def _read(work: Callable[[], T], *, limit_seconds: float = LIMIT_SECONDS) -> T:
-    """Call `work` in a thread, on a read-only connection.
+    """Call `work` with a read-only connection of this thread.
 
     Raises:
-        BackendError: It takes too long, or the database cannot be read.
+        BackendError: `work` takes too long, or the database cannot be read.
     """
     with backend.as_backend_errors():
         return read_limited(work, limit_seconds=limit_seconds)
 
 
 def _with_part(hit: Hit, place: int | None) -> Hit:
-    """Return a hit by meaning with its closest part as the passage."""
+    """Return a hit. If it was found by meaning, its passage is the closest part of the page."""
     parts = split_chunks(hit.page.body) if place is not None else ()
     return replace(hit, passage=parts[place]) if place is not None and place < len(parts) else hit

@@ -1,13 +1,13 @@
-"""Searching: what an NPC finds in its knowledge bases, and which hints it is given.
+"""Searching: what an NPC finds in its knowledge bases, and which hints it gets.
 
-A small base may be returned as a whole; others are searched by the words of the query. Instructions
-for authors and talk pages are never found, nor are pages whose lock hides them from the NPC. Of a
-base with mediation by hints, all hints of visible pages are offered. A hint helps to word a search
-and is meant to be said. A reply that repeats one is logged all the same.
+A small base may be returned as a whole. Others are searched by the words of the query. Instructions
+for authors, talk pages, and pages whose lock excludes the NPC are never found. A restricted base
+may offer hints in place of summaries. Then all hints of its visible pages are offered. The base's
+own hint only helps the NPC to word a search; if a reply repeats it, that is logged.
 
-Searches are recorded, and go on if recording fails. Passages of a restricted base go into its
-vault, if the game and the base want that, and nowhere else. An error of the database may quote its
-input, so only its kind is logged.
+Searches are recorded. If that fails, the search continues. Passages of a restricted base are stored
+only in its vault, and only if both the game and the base want that. An error of the database may
+quote its input, so only its kind is logged.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,15 +38,15 @@ from evennia_ai.store.model_calls import NewCall
 
 NAMESPACES: Final[tuple[Namespace, ...]] = ("Main", "Sources")
 PROTECTED_FIELD: Final = "protect"
-"""The metadata field of a page that lists words which no summary may contain."""
+"""The metadata field in which a page lists words that no summary may contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The passages found in one or several bases, best first.
+    """The passages that were found in one or several bases, best first.
 
-    `names` are all titles of their pages, `terms` the words that these pages protect. `unread` are
-    the keys of bases that could not be read.
+    `names` has all titles and aliases of their pages, `terms` the words that these pages protect.
+    `unread` has the keys of bases that could not be read.
     """
 
     chunks: tuple[PagePassage, ...] = ()
@@ -68,10 +68,10 @@ async def search_bases(
     limit: int,
     most_whole: int,
 ) -> Findings:
-    """Search these bases for the NPC. Bases that cannot be read are listed in the result.
+    """Search these bases for the NPC. Bases that cannot be read are named in the result.
 
     Args:
-        most_whole: A base with at most so many characters may be returned as a whole.
+        most_whole: The most characters of a base that may be returned as a whole.
     """
     each: list[Findings] = []
     for info in bases:
@@ -82,16 +82,16 @@ async def search_bases(
             )
         except CancelledError:
             raise
-        except Exception as error:  # a wiki, a database or a game's own backend
+        except Exception as error:  # wikis, databases and a game's own backend may raise anything
             _log_unread(info, error)
             each.append(Findings(unread=(info.key,)))
     return merge_findings(each, limit=limit)
 
 
 def merge_findings(each: Sequence[Findings], *, limit: int) -> Findings:
-    """Merge the findings of several bases: the best of each, then the second of each, and so on.
+    """Merge the findings of several bases: first the best of each, then the second best, and so on.
 
-    If any base was returned as a whole, nothing is cut.
+    The limit does not apply if any base was returned as a whole.
     """
     is_whole = any(one.mode == "direct_injection" for one in each)
     rows = zip_longest(*(one.chunks for one in each))
@@ -106,7 +106,7 @@ def merge_findings(each: Sequence[Findings], *, limit: int) -> Findings:
 
 
 def _log_unread(info: BaseInfo, error: Exception) -> None:
-    """Log that a base cannot be read. For a restricted base, omit the error's text."""
+    """Log that a base cannot be read. For a restricted base, leave out the error's text."""
     why = type(error).__name__ if info.restricted else f"{type(error).__name__}: {error}"
     logger.log_err(f"evennia_ai: knowledge base '{info.key}' cannot be read: {why}")
 
@@ -153,7 +153,7 @@ def _findings(
 
 
 def _protected_terms(page: Page) -> tuple[str, ...]:
-    """Return the words that a page protects, given as a text or a list."""
+    """Return the words that a page protects. Its metadata has them as a text or a list."""
     given = page.meta.fields.get(PROTECTED_FIELD, ())
     listed = [given] if isinstance(given, str) else given
     return tuple(str(term) for term in listed) if isinstance(listed, list | tuple) else ()
@@ -172,7 +172,7 @@ T = TypeVar("T")
 def record_search(
     new: NewSearch, chunks: tuple[PagePassage, ...], *, vaulted: tuple[PagePassage, ...] = ()
 ) -> int | None:
-    """Record that a search began. Return its number, None if it was not recorded."""
+    """Record that a search begins. Return its number, None if recording failed."""
     about = f"NPC {new.conversation.npc_ref} searches, {len(chunks)} passages"
     return _write_logged(
         about, lambda: knowledge_searches.begin_search(new, chunks, vaulted=vaulted)
@@ -180,7 +180,7 @@ def record_search(
 
 
 def record_result(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
-    """Record the result that the NPC read, if the search was recorded."""
+    """Record the result that the NPC gets, if the search itself was recorded."""
     if search is not None:
         about = f"search {search}, {len(result)} characters"
         _write_logged(
@@ -201,7 +201,7 @@ def _write_logged(about: str, write: Callable[[], T]) -> T | None:
 
 
 def offer_hints(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
-    """Return the hints of these bases for the NPC, those with most words of the query first."""
+    """Return the hints of these bases that the NPC may get, those with most query words first."""
     hints: list[PagePassage] = []
     unread: list[str] = []
     for info in bases:
@@ -235,17 +235,17 @@ SPEAKER: Final = "speaker"
 
 
 class HintEchoes(Watcher):
-    """Logs each reply of an NPC that repeats a hint that it guards.
+    """Logs each reply in which an NPC repeats the hint of a base that it guards.
 
-    Only the start of a reply is compared, since only that can be said. The comparison runs in a
-    thread, because it may take long.
+    Only the start of a reply is compared, because the rest is never said. The comparison may take
+    long, so it runs in a thread.
     """
 
     def __init__(self, in_thread: Callable[..., "Deferred[Any]"]) -> None:
         self._in_thread: Final = in_thread
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """Compare the reply with the hints that the NPC guards, if any base is restricted."""
+        """Compare the reply with the hints of the bases that the NPC guards, if there are any."""
         if call.key.role != SPEAKER or not reply.text or not _is_anything_guarded():
             return
         npc = object_of(call.key.npc_ref)

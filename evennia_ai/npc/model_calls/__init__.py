@@ -1,1 +1,1 @@
-"""The models of the game: limits, the stop, and every call."""
+"""Calls of models: their limits, stops by a person, and watchers."""

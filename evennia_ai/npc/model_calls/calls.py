@@ -1,13 +1,13 @@
 """Calls: the common path of every call of a model in this process.
 
-A call is refused while its NPC is paused. It counts against the limits while it runs, is reported
-to watchers, and can be given up. At its end it becomes a row. A caller with a transaction of its
-own uses `CountedCall` and writes `row` there (`store.model_calls.add_call`). Everybody else uses
+A call is refused while its NPC is paused. It counts against the limits while it runs, watchers get
+reports of it, and it can be cancelled. At its end it becomes a row. A caller that has its own
+transaction uses `CountedCall` and writes `row` there (`store.model_calls.add_call`). All others use
 `ModelCalls.asked`, which writes the row itself.
 
-Watchers of a protected call learn that it was made, how long its texts were, what it cost and how
-it ended. They get no word of its request, reply or error, which could quote the others. A
-mediator's decision is reported by its name and the lengths of its texts.
+Of a protected call, watchers learn that it was made, how long its texts were, what it cost and how
+it ended. They get no words of its request, its reply or its error, because each may quote the
+others. Of a mediator's reply they get the decision and the lengths of the texts.
 """
 
 import json
@@ -39,14 +39,16 @@ REDACTED: Final = "[redacted]"
 
 
 class ProtectedCallError(ModelError):
-    """A protected call gave no usable reply. Only the kind of error is reported."""
+    """A protected call failed. The message has only the kind of the real error."""
 
     def __init__(self, endpoint: str, kind: str) -> None:
-        super().__init__(endpoint, f"failed with {kind}; details of a protected call stay hidden")
+        super().__init__(
+            endpoint, f"failed with {kind}; the details are hidden because the call is protected"
+        )
 
 
 def redacted_request(request: ChatRequest) -> ChatRequest:
-    """Return the request with its messages replaced by their lengths."""
+    """Return the request with each message replaced by its length."""
     messages = tuple(
         ChatMessage(role=message.role, content=_length_only(message.content))
         for message in request.messages
@@ -65,20 +67,23 @@ def redacted_request(request: ChatRequest) -> ChatRequest:
 
 
 def redacted_reply(reply: ChatReply) -> ChatReply:
-    """Return the reply with its text replaced by a mediator's decision or the text's length."""
+    """Return the reply.
+
+    Its text is replaced by the mediator's decision, or by the text's length.
+    """
     objects = json_objects(reply.text).objects
     text = _decision(objects[0]) if len(objects) == 1 else ""
     return replace(reply, text=text or _length_only(reply.text), tool_calls=(), thoughts=None)
 
 
 def _decision(answer: dict[str, Any]) -> str:
-    """Return a mediator's answer as JSON without its texts, "" if it is something else."""
+    """Return a mediator's answer as JSON without its texts. "" if it is not a mediator's answer."""
     told = closed_choices(answer, hidden=_length_only)
     return json.dumps(told, separators=(",", ":")) if told else ""
 
 
 def redacted_error(error: BaseException, *, endpoint: str) -> ProtectedCallError:
-    """Return an error that names only the kind of the real one."""
+    """Return an error that has only the kind of the real error."""
     return ProtectedCallError(endpoint, type(error).__name__)
 
 
@@ -88,7 +93,7 @@ def _length_only(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCalls:
-    """The models of one process, with everything that counts and watches their calls."""
+    """The models of one process, with all that counts, limits and watches their calls."""
 
     models: Models
     limits: Limits
@@ -97,7 +102,8 @@ class ModelCalls:
     writer: Writer
     arrivals: Arrivals = field(default_factory=Arrivals)
     small_windows: dict[str, str] = field(default_factory=dict)
-    """By profile: what builders read if its server reads fewer tokens than the profile sends."""
+    """By profile: a warning for builders that its server reads fewer tokens than the profile
+    sends."""
     under_way: set["CountedCall"] = field(default_factory=set)
 
     def asked(
@@ -109,9 +115,9 @@ class ModelCalls:
         prompt: Sequence[Message] = (),
         listener: Listener | None = None,
     ) -> Deferred[ChatReply]:
-        """Return the reply to a request that belongs to no turn, and write its row.
+        """Ask a model outside of turns. Return a Deferred with the reply.
 
-        A row that cannot be written now is written later.
+        The row of the call is written at its end, or later if the database cannot be reached.
         """
         call = CountedCall(self, access, key)
 
@@ -124,16 +130,17 @@ class ModelCalls:
         return call.ask(request, prompt=prompt, listener=listener).addBoth(kept)
 
     def of_npc(self, npc_ref: str) -> tuple["CountedCall", ...]:
-        """Return the running calls for an NPC."""
+        """Return the running calls that were made for an NPC."""
         return tuple(call for call in self.under_way if call.npc_ref == npc_ref)
 
 
 class CountedCall:
-    """One call of a model."""
+    """One call of a model, which is limited, counted and watched."""
 
     def __init__(self, calls: ModelCalls, access: Access, key: CallKey) -> None:
-        """Prepare the call. `access` and the request complete `key`; without tokens they are
-        estimated.
+        """Prepare the call.
+
+        Fields that are missing in `key` are completed from access and request.
         """
         self.npc_ref: Final = key.npc_ref
         self._calls: Final = calls
@@ -143,7 +150,7 @@ class CountedCall:
         self._asking: Deferred[ChatReply] | None = None
         self._given_up = ""
         self.row: NewCall | None = None
-        """The row to write, once the call has ended."""
+        """The row of the call, once the call has ended."""
 
     def ask(
         self,
@@ -152,7 +159,9 @@ class CountedCall:
         listener: Listener | None = None,
         prompt: Sequence[Message] = (),
     ) -> Deferred[ChatReply]:
-        """Return the model's reply. The Deferred fails with ModelStopped if the NPC is stopped.
+        """Ask the model. Return a Deferred with the reply.
+
+        It fails with ModelStopped if the game is stopped or the NPC paused.
 
         Args:
             prompt: The messages before they were adapted to the model, for watchers.
@@ -169,23 +178,25 @@ class CountedCall:
         else:
             calls.watch.asked(call, request, prompt)
         heard = None if listener is None else self._timed(listener, started.started_at)
-        self._asking = maybeDeferred(self._asked, request, heard)
+        self._asking = maybeDeferred(self._complete_unless_halted, request, heard)
         calls.under_way.add(self)
-        return self._asking.addBoth(self._ended, call, started, request)
+        return self._asking.addBoth(self._end_call, call, started, request)
 
     def give_up(self, why: str) -> None:
-        """Cancel the call if it is running. It fails with ModelStopped."""
+        """Cancel the call if it is running. Its Deferred then fails with ModelStopped."""
         if self._asking is not None:
             self._given_up = why
             self._asking.cancel()
 
-    def _asked(self, request: ChatRequest, listener: Listener | None) -> Deferred[ChatReply]:
+    def _complete_unless_halted(
+        self, request: ChatRequest, listener: Listener | None
+    ) -> Deferred[ChatReply]:
         if why := why_halted(self._key.npc_ref):
             raise ModelStopped(self._access.name, why)
         return self._access.model.complete(request, listener=listener)
 
     def _timed(self, listener: Listener, started_at: float) -> Listener:
-        """Return a listener that also notes when the first part of the reply arrived."""
+        """Return a listener that also notes when the first part of the reply came."""
         clock = self._calls.clock
 
         def heard(piece: str) -> None:
@@ -195,7 +206,7 @@ class CountedCall:
 
         return heard
 
-    def _ended(
+    def _end_call(
         self,
         outcome: ChatReply | Failure,
         call: WatchedCall,
@@ -224,7 +235,7 @@ class CountedCall:
         return outcome
 
     def _tell(self, outcome: ChatReply | Failure, call: WatchedCall, row: NewCall) -> None:
-        """Report the end to watchers, without words if the call is protected."""
+        """Report the end of the call to watchers, without words if the call is protected."""
         watch, is_protected = self._calls.watch, call.key.is_protected
         if isinstance(outcome, Failure):
             error = outcome.value
@@ -235,7 +246,7 @@ class CountedCall:
 
 
 def _complete_key(key: CallKey, request: ChatRequest) -> CallKey:
-    """Return the key completed from the request."""
+    """Return the key with model and tokens from the request. Prompt tokens may be an estimate."""
     tokens = key.prompt_tokens or sum(
         ESTIMATE.of_message(message.content) for message in request.messages
     )

@@ -1,7 +1,7 @@
-"""Examining: tests a profile's server in the running game, and reads its context window.
+"""Examining: tests the server of a profile in the running game, and reads its context window.
 
-The reactor never waits: requests run in the thread of the models. The calls are counted, watched
-and recorded like all others.
+The requests run in the thread of the models, so the reactor never waits. The calls are counted,
+watched and recorded like all others.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from evennia_ai.services.llm.probes import Answer, Fetch, Probe, send_probes
 from evennia_ai.services.llm.windows import list_address, window_of
 
 CHECK: Final = "check"
-"""The role of calls that only test whether a model answers."""
+"""The role of calls that only test if a model answers."""
 
 WINDOW_SECONDS: Final = 2.0
 RESTART: Final = (
@@ -29,7 +29,10 @@ RESTART: Final = (
 
 
 async def examined(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
-    """Test the server of a profile, without its breaker and queue. Return the findings."""
+    """Test the server of a profile and return the findings.
+
+    Its breaker and its queue are bypassed.
+    """
     profile, client = access.profile, access.client
     if isinstance(client, NotReady):
         told = f"the profile cannot be used: {client.reason}"
@@ -49,7 +52,7 @@ async def examined(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
 
 
 async def small_window(calls: ModelCalls, access: Access) -> str:
-    """Return a warning if the server's window is smaller than the profile assumes, else ""."""
+    """Return a warning if the server's context window is smaller than the profile says, else ""."""
     profile, fetch = access.profile, _fetching(calls, access.client)
     (listed,) = await fetch([Probe(address=list_address(profile))], WINDOW_SECONDS)
     found = finding_of_window(profile, await window_of(profile, listed, fetch, WINDOW_SECONDS))
@@ -57,7 +60,7 @@ async def small_window(calls: ModelCalls, access: Access) -> str:
 
 
 def _fetching(calls: ModelCalls, client: object) -> Fetch:
-    """Return a function that sends probes to the client's server, with its key."""
+    """Return a function that sends probes to the client's server, with the client's API key."""
 
     def fetch(probes: Sequence[Probe], seconds: float) -> "Deferred[tuple[Answer, ...]]":
         headers = client.headers() if isinstance(client, RemoteChat) else {}

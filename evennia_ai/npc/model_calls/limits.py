@@ -1,10 +1,12 @@
-"""Decides if a model may be asked: stops by a person, and limits.
+"""Decides if a model may be asked: limits, and halts by a person.
 
-Halts are in the database, so they outlast a reload, and are cached. `npc.mind.emergency` gives up
-running calls. Calls and tokens are limited per minute and day (`services.llm.quotas`), for each
-player, each NPC and the whole game. They are counted in memory. Today's use is read once from the
-table of calls, so a reload does not reset the day. The NPC tells a player of a refusal in character
-and only now and then. Builders read the numbers.
+A halt stops the whole game or pauses one NPC. Halts are stored in the database, so they outlast a
+reload, and they are cached. `npc.mind.emergency` cancels running calls.
+
+Calls and tokens are limited per minute and day (`services.llm.quotas`), for each player, each NPC
+and the whole game. They are counted in memory. The use of today is read once from the table of
+calls, so a reload does not reset the day. An NPC refuses in character, and only now and then.
+Builders see the numbers.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,16 +46,17 @@ _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
 ReadUsed = Callable[[float], DayUsed]
-"""Returns what was used since a moment, by NPC and by player."""
+"""A function that returns what was used since a time, by NPC and by player."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallKey:
     """What identifies a call for limits, logs and watchers.
 
-    `player_ref` is the player whose words led to it, "" for nobody. `turn` is the number of its
-    turn. `name` is its name in logs, "" for its role. `prompt_tokens` and `reply_tokens` are the
-    most it may use; they are reserved. Nobody reads the words of a call that `is_protected`.
+    `player_ref` is the player whose words led to the call, "" for nobody. `turn` is the number of
+    the turn. `name` is the call's name in logs, "" to use the role. `prompt_tokens` and
+    `reply_tokens` are the most that it may use, and they are reserved. If `is_protected`, watchers
+    do not get its words.
     """
 
     npc_ref: str
@@ -67,14 +70,14 @@ class CallKey:
     reply_tokens: int = 0
     is_protected: bool = False
     is_offline: bool = False
-    """True for the offline responder, which uses up nothing."""
+    """True for a call of the offline responder, which no limit counts."""
     line: Line | None = None
-    """The player's line that the call counts against, if any."""
+    """The player's line that led to the call, None if no line did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedCall:
-    """A running call, and its start in seconds since 1970."""
+    """A running call, with its start in seconds since 1970."""
 
     key: CallKey
     started_at: float
@@ -82,7 +85,7 @@ class StartedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The reason why no model may be asked now. `told` is its text for builders."""
+    """Why no model may be asked now. `told` is the reason as a text for builders."""
 
     scope: LimitScope
     ref: str
@@ -90,10 +93,10 @@ class Refusal:
     told: str
     retry_in_seconds: float
     at: float = 0.0
-    """When it was refused, in seconds since 1970."""
+    """When the call was refused, in seconds since 1970."""
 
     def row(self, *, npc_ref: str, player_ref: str, event_record: str) -> NewCall:
-        """Return the row for the call that was not made."""
+        """Return a row for the call that was not made."""
         return NewCall(
             npc_ref=npc_ref,
             player_ref=player_ref,
@@ -106,7 +109,7 @@ class Refusal:
 
 
 class Limits:
-    """What was used and may still be used. `now` returns seconds since 1970."""
+    """Counts what calls use, and compares it with the limits. `now` returns seconds since 1970."""
 
     def __init__(
         self,
@@ -124,13 +127,13 @@ class Limits:
         self._workers: Mapping[tuple[LimitScope, str], QuotaUse] = {}
 
     def workers_took(self, taken: Mapping[str, QuotaUse]) -> None:
-        """Set what workers used in this minute, by NPC and with GAME_REF for the game."""
+        """Set what workers have used in this minute, by NPC. The key GAME_REF is the whole game."""
         self._workers = {
             ("game" if ref == GAME_REF else "npc", ref): use for ref, use in taken.items()
         }
 
     def made_elsewhere(self, call: NewCall) -> None:
-        """Count a recorded call of a worker towards the day."""
+        """Count a call that a worker made towards the limits of the day."""
         now = self._today()
         if is_counted(call.outcome):
             for scope in _scopes(call.npc_ref, call.player_ref):
@@ -148,8 +151,8 @@ class Limits:
         """Return why no model may be asked for this NPC and player, None if one may.
 
         Args:
-            npc_limits: The NPC's own limits, which can only be tighter.
-            tokens: What the call would use, if known.
+            npc_limits: The NPC's own limits, which can only be stricter than the game's.
+            tokens: The tokens that the call would use, if known.
         """
         now, quotas = self._today(), self.quotas
         narrowed = replace(quotas, npc=quotas.npc.narrowed(npc_limits)) if npc_limits else quotas
@@ -182,10 +185,10 @@ class Limits:
         reply_tokens: int = 0,
         first_piece_seconds: float | None = None,
     ) -> NewCall:
-        """Count what a call used, and return its row. Call it once per call.
+        """Count what a call used, and return its row. Call this once for each call.
 
-        A call that never reached a model is no longer counted. If the provider reports no usage,
-        the prompt and `reply_tokens` are estimates.
+        A call that never reached a model no longer counts. If the provider reports no usage, the
+        tokens are estimated from those of the prompt and `reply_tokens`.
         """
         now, key = self._today(), call.key
         row = _row(
@@ -207,7 +210,10 @@ class Limits:
         return row
 
     def quota(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Quota:
-        """Return what a player, an NPC or the game may use. An NPC's own limits make it tighter."""
+        """Return the limits of a player, an NPC or the game.
+
+        An NPC's own limits make them stricter.
+        """
         quota: Quota = getattr(self.quotas, scope)
         return quota.narrowed(npc_limits) if scope == "npc" else quota
 
@@ -218,7 +224,7 @@ class Limits:
         return meter.reading(now) if meter is not None else QuotaUse()
 
     def refused(self, npc_ref: str) -> int:
-        """Return how often this process refused this NPC something today."""
+        """Return how often this process has refused calls for this NPC today."""
         self._today()
         return self._refused.get(npc_ref, 0)
 
@@ -229,7 +235,7 @@ class Limits:
         return now - now % DAY_SECONDS
 
     def at_limit(self) -> tuple[tuple[LimitScope, str, QuotaReached], ...]:
-        """Return the players and NPCs that have reached a limit, and which."""
+        """Return the players and NPCs that have reached a limit, each with that limit."""
         now = self._today()
         found = []
         for (scope, ref), meter in self._meters.items():
@@ -239,12 +245,12 @@ class Limits:
         return tuple(found)
 
     def _today(self) -> float:
-        """Return the time. On the first call of a day, forget the previous day.
+        """Return the current time. On the first call of a day, forget the counts of the day before.
 
-        The very first call reads what was used earlier today.
+        The first call of all reads what was used earlier today.
 
         Raises:
-            StoreError: It cannot be read.
+            StoreError: The use of today cannot be read.
         """
         now = self._now()
         day = int(now // DAY_SECONDS)
@@ -263,11 +269,11 @@ class Limits:
         for scope, by_ref in found:
             for ref, used in by_ref.items():
                 if ref:
-                    self._restored(now, (scope, ref), used)
+                    self._restore_meter(now, (scope, ref), used)
         for used in npcs.values():
-            self._restored(now, ("game", ""), used)
+            self._restore_meter(now, ("game", ""), used)
 
-    def _restored(self, now: float, key: tuple[LimitScope, str], used: Used) -> None:
+    def _restore_meter(self, now: float, key: tuple[LimitScope, str], used: Used) -> None:
         meter = self._meters.setdefault(key, Meter())
         meter.restored(now, calls=used.calls, tokens=used.tokens)
 
@@ -283,7 +289,7 @@ class Limits:
 
 
 def _scopes(npc_ref: str, player_ref: str) -> tuple[tuple[LimitScope, str], ...]:
-    """Return whom a call counts for, the narrowest first."""
+    """Return for whom a call counts: its player, its NPC and the game."""
     player: tuple[tuple[LimitScope, str], ...] = (("player", player_ref),) if player_ref else ()
     return (*player, ("npc", npc_ref), ("game", ""))
 
@@ -332,26 +338,31 @@ def _describe_refusal(scope: LimitScope, ref: str, reached: QuotaReached) -> str
 
 
 def is_stopped() -> str:
-    """Return who stopped the whole game and why, in words; "" while it runs."""
+    """Return who stopped the whole game, and why, as a text. "" if it is not stopped."""
     return why_halted(GAME_REF)
 
 
 def is_paused(npc: NPC) -> bool:
-    """True if this NPC itself is paused."""
-    return str(npc.id) in _in_force()
+    """True if this NPC is paused. A stop of the whole game does not count."""
+    return str(npc.id) in _current_halts()
 
 
 def why_halted(npc_ref: str) -> str:
-    """Return why this NPC may ask no model, such as "stopped by Mira: ..."; "" if it may."""
-    known = _in_force()
+    """Return why this NPC may ask no model, such as "stopped by Mira: ...". "" if it may."""
+    known = _current_halts()
     halt = known.get(GAME_REF) or known.get(npc_ref)
     return str(halt) if halt is not None else ""
 
 
-def _in_force() -> Mapping[str, Halt]:
-    """Return the halts. If the database cannot be read, return none, so nothing is refused."""
+def _current_halts() -> Mapping[str, Halt]:
+    """Return the halts by NPC.
+
+    If the database cannot be read, return none, so that NPCs can speak.
+    """
     try:
         return halts()
     except StoreError as error:
-        logger.log_err(f"evennia_ai: cannot read whether NPCs are stopped: {error}")
+        logger.log_err(
+            f"evennia_ai: cannot read if the game is stopped or NPCs are paused: {error}"
+        )
         return {}

@@ -1,4 +1,4 @@
-"""The identifier of this game, which tells it from other games at a shared model router."""
+"""The random id of this game, by which a router that several games share tells them apart."""
 
 from secrets import token_hex
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from evennia.server.models import ServerConfig
 
 GAME_ID: Final = "evennia_ai_game_id"
-"""Its name in Evennia's `ServerConfig`."""
+"""The key of the id in Evennia's `ServerConfig`."""
 
 
 def game_id() -> str:
-    """Return a random identifier, created at the first call and stored."""
+    """Return the id of this game. The first call makes and stores it."""
     found: str | None = ServerConfig.objects.conf(GAME_ID)
     if found is None:
         found = token_hex(16)

@@ -1,7 +1,7 @@
 """Watching: reports turns and calls of models to watchers.
 
-The request log, metrics and traces are watchers. Without watchers nothing is built, so it costs
-nothing. An error of a watcher is logged and never changes a turn.
+The request log, metrics and traces are watchers. Without watchers, no reports are made. An error of
+a watcher is logged and does not affect the turn.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,9 +23,9 @@ TurnOutcome = Literal["answered", "failed", "dropped", "refused"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedCall:
-    """A call of a model. Its request and its reply are reported with the same `id`.
+    """A call of a model in reports. Request and reply are reported with the same `id`.
 
-    `provider` is the kind of client, `endpoint` our name of the model.
+    `provider` is the kind of client, `endpoint` our name for the model.
     """
 
     key: CallKey
@@ -35,13 +35,13 @@ class WatchedCall:
 
     @property
     def name(self) -> str:
-        """Return the purpose of the call: "speaker", "summariser", ..."""
+        """Return what the call is for, such as "speaker" or "summariser"."""
         return self.key.name or self.key.role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedTurn:
-    """A running turn. An NPC has at most one."""
+    """A running turn in reports. An NPC has at most one."""
 
     npc_ref: str
     npc_name: str
@@ -51,47 +51,50 @@ class WatchedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkGauges:
-    """The state of the work that workers do."""
+    """The number of jobs and workers, for metrics."""
 
     workers: int
-    """Workers with a recent heartbeat."""
+    """The number of workers with a recent heartbeat."""
     waiting: Mapping[str, int]
-    """Jobs that wait for a worker, by kind."""
+    """The number of jobs that wait for a worker, by kind."""
     taken: Mapping[str, int]
-    """Jobs that a worker is doing, by kind."""
+    """The number of jobs that a worker is doing, by kind."""
     lag_seconds: float
     """How long the oldest job has waited."""
     set_aside: int
     unsent: int
-    """Jobs that wait in this process because the queue is unreachable."""
+    """The number of jobs that wait in this process, because the queue cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """The state of the game: waiting and running turns, breakers, and the stop."""
+    """The state of the game for metrics: waiting and running turns, breakers, and stops."""
 
     waiting: int
     in_flight: int
     breakers: Mapping[str, str]
     is_stopped: bool
     work: WorkGauges | None = None
-    """None if there are no workers."""
+    """The state of background jobs, None if the game has no workers."""
 
 
 class Watcher:
-    """The base class of watchers. A subclass overrides the methods it needs."""
+    """The base class of watchers. A subclass overrides the methods that it needs."""
 
     def open(self) -> None:
         """Called when the server has started."""
 
     def asked(self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message]) -> None:
-        """Called when a model is asked. `prompt` are the messages before their adaptation."""
+        """Called when a model is asked.
+
+        `prompt` has the messages before they were adapted to it.
+        """
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
         """Called when a model replied."""
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """Called when a call failed or was given up."""
+        """Called when a call failed or was cancelled."""
 
     def turn_began(self, turn: WatchedTurn) -> None:
         """Called when a turn begins."""
@@ -100,23 +103,23 @@ class Watcher:
         """Called when a turn has ended."""
 
     def turn_failed(self, npc_ref: str, speaker_ref: str, error: Exception) -> None:
-        """Called when the answer to this speaker fails through an error."""
+        """Called when an answer to this speaker fails with an error."""
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """Called when a limit was reached, so no turn began."""
+        """Called when a limit was reached, so that no turn began."""
 
     def dropped(self, npc_ref: str, count: int, why: str) -> None:
-        """Called when `count` pending answers are dropped."""
+        """Called when `count` pending answers were dropped."""
 
     def prompted(self, turn: StoredTurn) -> None:
-        """Called when a prompt is committed. Its manifest compares it with the previous one."""
+        """Called when a prompt was committed. Its manifest compares it with the prompt before."""
 
     def close(self) -> None:
         """Called when the server stops."""
 
 
 class Watch:
-    """Reports to all watchers. `now` returns seconds since 1970."""
+    """Passes each report to all watchers. `now` returns seconds since 1970."""
 
     def __init__(self, watchers: Iterable[Watcher] = (), *, now: Callable[[], float]) -> None:
         self._watchers = tuple(watchers)
@@ -124,7 +127,7 @@ class Watch:
         self._turns: Final[dict[str, WatchedTurn]] = {}
 
     def add(self, watcher: Watcher) -> None:
-        """Add a watcher, for example one of the game."""
+        """Add a watcher, for example one that the game provides."""
         self._watchers = (*self._watchers, watcher)
 
     def asked(
@@ -134,11 +137,11 @@ class Watch:
         self._tell(lambda watcher: watcher.asked(call, request, prompt))
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """Report a reply."""
+        """Report that a model replied."""
         self._tell(lambda watcher: watcher.answered(call, reply, row))
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """Report a failed call."""
+        """Report that a call failed or was cancelled."""
         self._tell(lambda watcher: watcher.failed(call, error, row))
 
     def turn_began(self, npc_ref: str, *, npc_name: str, conversation: int) -> None:
@@ -154,27 +157,27 @@ class Watch:
             self._tell(lambda watcher: watcher.turn_began(turn))
 
     def turn_ended(self, npc_ref: str, outcome: TurnOutcome) -> None:
-        """Report that the turn of the NPC has ended, if its beginning was reported."""
+        """Report that the NPC's turn has ended. If its beginning was not reported, do nothing."""
         turn = self._turns.pop(npc_ref, None)
         if turn is not None:
             now = self._now()
             self._tell(lambda watcher: watcher.turn_ended(turn, outcome, now))
 
     def turn_failed(self, npc_ref: str, *, speaker_ref: str, error: Exception) -> None:
-        """Report that a turn fails. `speaker_ref` is "" if nobody spoke."""
+        """Report that a turn failed with an error. `speaker_ref` is "" if nobody spoke."""
         self._tell(lambda watcher: watcher.turn_failed(npc_ref, speaker_ref, error))
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """Report that a limit was reached."""
+        """Report that a limit was reached, so that no turn began."""
         self._tell(lambda watcher: watcher.refused(npc_ref, refusal))
 
     def dropped(self, npc_ref: str, *, count: int, why: str) -> None:
-        """Report that `count` pending answers are dropped."""
+        """Report that `count` pending answers were dropped. If it is 0, do nothing."""
         if count:
             self._tell(lambda watcher: watcher.dropped(npc_ref, count, why))
 
     def prompted(self, turn: StoredTurn) -> None:
-        """Report that a prompt is committed."""
+        """Report that a prompt was committed."""
         self._tell(lambda watcher: watcher.prompted(turn))
 
     def open(self) -> None:

@@ -1,1 +1,1 @@
-"""Commits what was perceived before anything else happens."""
+"""Commits what NPCs perceived before anything else happens."""

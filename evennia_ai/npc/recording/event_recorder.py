@@ -1,15 +1,15 @@
-"""The recorder: commits what NPCs perceived before anything is answered.
+"""The recorder: commits what NPCs perceived, before any NPC answers.
 
 An event that cannot be committed is kept and tried again. If too many wait, some are dropped, and
 one record notes that.
 
-The greeting of an NPC that opens a conversation is committed in one transaction with the event that
-caused it, and before it, because records are never reordered. The greeting of a newcomer follows
-their arrival.
+Some NPCs open a conversation with a greeting. It is committed in one transaction with the event
+that caused it, and before the event, because records are never reordered. Only the greeting of a
+newcomer follows the event of their arrival.
 
-A line that fifty NPCs hear is fifty records. One transaction for all would block the game, and
-fifty transactions would be slow. Therefore a few are committed together, then other work runs. The
-order is that of perception.
+A line that fifty NPCs hear becomes fifty records. One transaction for all of them would block the
+game, and fifty transactions would be slow. Therefore a few are committed together, and then other
+work of the reactor runs. Events are committed in the order in which they were perceived.
 """
 
 from collections import Counter, deque
@@ -47,12 +47,12 @@ from evennia_ai.store.history.windows import windows
 OVERFLOW: Final = "Too much was said at once; some of it will go unanswered."
 
 Opening = Callable[[ConversationRef, Event], NewRecord | None]
-"""Returns the greeting with which an event opens a conversation, or None."""
+"""A function that returns the greeting with which an event opens a conversation, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """An event with its record and its greeting, ready to be committed without more reads."""
+    """An event with its record and its greeting, which can be committed without further reads."""
 
     conversation: ConversationRef
     event: Event
@@ -61,9 +61,9 @@ class Prepared:
 
 
 def commit_event(ready: Prepared) -> CommittedEvent:
-    """Commit an event and its greeting. Return it with its record and earlier history.
+    """Commit an event and its greeting. Return the event with its record and the history before it.
 
-    Uses the current transaction, if there is one.
+    If a transaction is open, it is used.
     """
     if ready.greeting is None:
         return _append_event(ready)
@@ -77,7 +77,7 @@ def commit_event(ready: Prepared) -> CommittedEvent:
 
 
 def commit_events(ready: Sequence[Prepared]) -> list[CommittedEvent]:
-    """Commit events of different conversations, all or none."""
+    """Commit events of different conversations in one transaction."""
     if any(one.greeting is not None for one in ready):
         with one_transaction("recording what NPCs perceived"):
             return [commit_event(one) for one in ready]
@@ -89,7 +89,7 @@ def commit_events(ready: Sequence[Prepared]) -> list[CommittedEvent]:
 
 
 def _append_event(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
-    """Append the event's record and return the event with the history before it."""
+    """Append the event's record. Return the event with its record and the history before it."""
     before = windows(ready.conversation.id).history
     (record,) = conversations.append_records(ready.conversation, [ready.record])
     return CommittedEvent(
@@ -104,11 +104,11 @@ def _append_event(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
 Doing = Callable[[], Awaitable[None] | None]
 
 AT_ONCE: Final = 16
-"""How many events are committed together before other work runs."""
+"""The most events that are committed together before other work of the reactor runs."""
 
 
 class Hearing:
-    """Commits the events of one NPC and passes them on to `consider`."""
+    """The uncommitted events of one NPC. Each is passed to `consider` after its commit."""
 
     def __init__(
         self,
@@ -118,30 +118,31 @@ class Hearing:
         consider: Callable[[CommittedEvent], None],
         missed: Callable[[Event], None],
     ) -> None:
-        """Start with no events.
+        """Start without events.
 
         Args:
             opening: Returns the greeting for an event that opens a conversation.
             consider: Called with each committed event.
-            missed: Called with an event that will not be answered because of a fault.
+            missed: Called with an event that will not be answered, because an error occurred or too
+                many events waited.
         """
         self._npc_ref: Final = npc_ref
         self._opening: Final = opening
         self._consider: Final = consider
         self._missed: Final = missed
         self.unrecorded: deque[Event] = deque()
-        """Events that are not committed yet, oldest first."""
+        """The events that are not committed yet, oldest first."""
         self._lost = 0
         self._lost_of: dict[str, Event] = {}
-        """The newest dropped event of each speaker."""
+        """By speaker: the newest of their events that was dropped."""
         self._recorder: Recorder
         self._retry: DelayedCall | None = None
 
     def hear(self, event: Event, recorder: "Recorder") -> None:
-        """Queue an event to be committed, now or when the database is back."""
+        """Queue an event to be committed, now or when the database can be reached again."""
         self._recorder = recorder
         if len(self.unrecorded) >= recorder.queue_limit:
-            given_up = self._made_room(event)
+            given_up = self._drop_newest_of_greediest(event)
             self._lost += 1
             lost = given_up or event
             self._lost_of[lost.speaker_ref] = lost
@@ -150,10 +151,11 @@ class Hearing:
         self.unrecorded.append(event)
         recorder.then(self)
 
-    def _made_room(self, event: Event) -> Event | None:
-        """Drop the newest event of the speaker with most events; None if nobody has many more.
+    def _drop_newest_of_greediest(self, event: Event) -> Event | None:
+        """Drop the newest event of the speaker with the most events, and return it.
 
-        The oldest event is never dropped, because it may be about to be committed.
+        Return None if no speaker has at least two more events than the speaker of `event`. The
+        oldest event is never dropped, because it may be in a running commit.
         """
         kept = Counter(known.speaker_ref for known in self.unrecorded)
         ((speaker, most),) = kept.most_common(1)
@@ -164,11 +166,12 @@ class Hearing:
         del self.unrecorded[newest]
         return given_up
 
-    # What the recorder asks for
+    # Called by the recorder
 
     async def prepared(self) -> Prepared | None:
-        """Return the oldest event, ready to be committed. None if there is none, or while the
-        database is away.
+        """Return the oldest event, ready to be committed.
+
+        Return None without events, or while the database cannot be reached.
         """
         if not self.unrecorded or self._is_waiting:
             return None
@@ -179,23 +182,23 @@ class Hearing:
             return None
 
     def took(self, heard: CommittedEvent) -> None:
-        """Remove the oldest event, which is committed, and pass it on."""
+        """Remove the oldest event, which was committed, and pass it to `consider`."""
         self.unrecorded.popleft()
         try:
             self._consider(heard)
-        except Exception:  # a game's own hooks may raise anything; the next event is heard
-            _log_trace(self._npc_ref, "recorded, not answered")
+        except Exception:  # a game's own hooks may raise anything; continue with the next event
+            _log_trace(self._npc_ref, "an event was recorded, but considering an answer failed")
             self._missed(heard.event)
         self._record_lost(heard.conversation)
 
     async def record_alone(self) -> None:
-        """Commit the oldest event now, or all of them when the database is back."""
+        """Commit the oldest event by itself, unless a retry is scheduled."""
         if not self.unrecorded or self._is_waiting:
             return
         try:
             try:
                 heard = await self._committed_first()
-            except HistoryConflictError:  # another process wrote first: read again, try once more
+            except HistoryConflictError:  # another process wrote first; read and try once more
                 heard = await self._committed_first()
         except DATABASE_ERRORS as error:
             self._record_later(error)
@@ -223,14 +226,17 @@ class Hearing:
         return self._retry is not None and self._retry.active()
 
     async def _read(self, talk: ConversationKey) -> ConversationRef:
-        """Return the conversation with its history in memory. The writer reads a long one."""
+        """Return the conversation with its history in memory.
+
+        If it is not there, the writer reads it.
+        """
         known = cached_conversation(self._npc_ref, talk)
         return known or await self._recorder.writer.write(
             partial(read_conversation, self._npc_ref, talk)
         )
 
     async def _record_all(self) -> None:
-        """Commit everything that was kept."""
+        """Commit all events that were kept while the database could not be reached."""
         self._retry = None
         while self.unrecorded and not self._is_waiting:
             await self.record_alone()
@@ -240,12 +246,12 @@ class Hearing:
             return self._opening(conversation, event)
         except DATABASE_ERRORS:
             raise
-        except Exception:  # a game's hook failed; record the event without a greeting
-            _log_trace(self._npc_ref, "no greeting")
+        except Exception:  # a game's hook failed; the event needs no greeting
+            _log_trace(self._npc_ref, "making a greeting failed")
             return None
 
     def _record_lost(self, conversation: ConversationRef) -> None:
-        """Record once that events were dropped, after all kept ones are committed."""
+        """Once all kept events are committed, record that others were dropped."""
         if self._lost and not self.unrecorded:
             logger.log_err(
                 f"evennia_ai: NPC {self._npc_ref}: {self._lost} events were not recorded"
@@ -257,22 +263,26 @@ class Hearing:
                 self._missed(event)
 
     def _record_later(self, error: Exception) -> None:
-        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: not recorded, kept: {error}")
+        logger.log_err(
+            f"evennia_ai: NPC {self._npc_ref}: events are not recorded yet; trying again: {error}"
+        )
         again = partial(self._recorder.then, self._record_all)
         self._retry = self._recorder.clock.callLater(RETRY_SECONDS, again)
 
     def record_overflow(self, conversation: ConversationRef) -> None:
-        """Commit a note that more was said than will be answered."""
+        """Commit a note that more was said than the NPC will answer."""
         limit = self._recorder.queue_limit
         note = NewRecord(
             kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
         )
         write = partial(conversations.append_records, conversation, [note])
-        self._recorder.writer.write(write).addErrback(self._not_recorded)
+        self._recorder.writer.write(write).addErrback(self._log_unrecorded_note)
 
-    def _not_recorded(self, failure: Failure) -> None:
+    def _log_unrecorded_note(self, failure: Failure) -> None:
         why = failure.getErrorMessage()
-        logger.log_err(f"evennia_ai: NPC {self._npc_ref}: the overflow was not recorded: {why}")
+        logger.log_err(
+            f"evennia_ai: NPC {self._npc_ref}: the note on dropped events was not recorded: {why}"
+        )
 
 
 def _log_trace(npc_ref: str, problem: str) -> None:
@@ -280,7 +290,7 @@ def _log_trace(npc_ref: str, problem: str) -> None:
 
 
 class Recorder:
-    """The queue in which the events of all NPCs are committed, first come first served."""
+    """The queue from which the events of all NPCs are committed, in the order of their arrival."""
 
     def __init__(
         self, clock: Clock, writer: Writer, *, queue_limit: int, time_suffix: TimeSuffix
@@ -290,19 +300,20 @@ class Recorder:
         self.queue_limit: Final = queue_limit
         """The most uncommitted events of one NPC."""
         self.time_suffix: Final = time_suffix
-        """The clock (real or game) whose minute is recorded with events, "" for none."""
+        """The clock (real or game) whose minute is recorded with each event, "" for none."""
         self._waiting: deque[Hearing | Doing] = deque()
         self._call: DelayedCall | None = None
         self._is_writing = False
 
     def then(self, one: Hearing | Doing) -> None:
-        """Queue an NPC's oldest event or a function after everything that waits now."""
+        """Queue the next event of an NPC, or a function, after everything that waits now."""
         self._waiting.append(one)
         self._soon()
 
     def flush(self) -> None:
-        """Commit everything that waits, at once. For the stop of the server, after the writer
-        ended.
+        """Commit everything that waits, at once.
+
+        Called at the stop of the server, after the writer's end.
         """
         while self._waiting:
             Deferred.fromCoroutine(self._step())
@@ -318,16 +329,18 @@ class Recorder:
     def _worked(self, outcome: object) -> None:
         self._is_writing = False
         if isinstance(outcome, Failure):
-            logger.log_err(f"evennia_ai: the recorder goes on\n{outcome.getTraceback()}")
+            logger.log_err(
+                f"evennia_ai: an error in the recorder, which continues\n{outcome.getTraceback()}"
+            )
         if self._waiting:
             self._soon()
 
     async def _step(self) -> None:
-        """Commit the first events that may be committed together, or call the first function."""
+        """Commit the first events that can be committed together, or call the first function."""
         batch: list[Hearing] = []
         while self._waiting and len(batch) < AT_ONCE:
             first = self._waiting[0]
-            # An NPC's next event may depend on its previous one, so they go into different batches.
+            # A batch has one event per NPC, because its next event may depend on this one.
             if callable(first) or first in batch:
                 break
             batch.append(first)
@@ -340,15 +353,18 @@ class Recorder:
         assert callable(do)
         try:
             await maybeDeferred(do)
-        except Exception:  # a game's hooks may raise anything; keep committing what waits
+        except Exception:  # a game's hooks may raise anything; continue with what waits
             told = Failure().getTraceback()
             logger.log_err(
                 f"evennia_ai: events were recorded, but deciding who answers failed\n{told}"
             )
 
     async def _record(self, batch: Sequence[Hearing]) -> None:
-        """Commit one event of each NPC together. If that fails, commit each by itself."""
-        # Start all before waiting for any, so that their reads run together.
+        """Commit one event of each NPC in the batch together.
+
+        If that fails, commit each by itself.
+        """
+        # Prepare all of them before waiting for one, so that their reads run together.
         preparing = [(one, Deferred.fromCoroutine(one.prepared())) for one in batch]
         ready = [(one, its) for one, prepared in preparing if (its := await prepared) is not None]
         if not ready:

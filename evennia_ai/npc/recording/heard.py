@@ -1,8 +1,8 @@
-"""What an NPC heard: a committed event and the conversation it belongs to.
+"""What an NPC heard: committed events, their conversations and their records.
 
-A `ConversationKey` identifies a conversation before it is opened. A `CommittedEvent` is what a turn
-answers. An NPC's recent past is its conversations in rooms, newest first. A whisper is part of the
-private conversation with that person and is shown in no other.
+A `ConversationKey` identifies a conversation that may not be opened yet. A `CommittedEvent` is what
+a turn answers. `Lately` has the rooms in which an NPC was recently. A whisper belongs to the
+private conversation with its speaker and is shown in no other.
 """
 
 import time
@@ -29,7 +29,7 @@ from evennia_ai.store.history.windows import windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationKey:
-    """The kind, partner and place that identify a conversation."""
+    """Kind, partner and place, which together identify a conversation of an NPC."""
 
     kind: ConversationKind
     partner_ref: str = ""
@@ -37,17 +37,17 @@ class ConversationKey:
 
     @property
     def seed(self) -> str:
-        """The seed of the conversation's dice, equal before and after it is opened."""
+        """The seed of the conversation's dice, the same before and after it is opened."""
         return f"{self.kind}/{self.partner_ref or self.place_ref}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedEvent:
-    """A committed event: its record, and the history before it.
+    """An event with its record and the history before it.
 
     `greeting` is the greeting with which the event opened the conversation, "" for none. It is
-    committed as the newest message of the history and not yet said. A newcomer's greeting is
-    committed after the event, and `before` does not hold it.
+    committed but not said yet. It is the newest message in `before`, except the greeting of a
+    newcomer, which is committed after the event.
     """
 
     event: Event
@@ -60,14 +60,17 @@ class CommittedEvent:
 
 
 def key_of(event: Event) -> ConversationKey:
-    """Return the key of an event's conversation: private with its speaker, else the room's."""
+    """Return the key of the conversation to which an event belongs.
+
+    It is the private conversation with the speaker if the event is private, else that of the room.
+    """
     if event.private:
         return ConversationKey(kind="private", partner_ref=event.known_ref)
     return ConversationKey(kind="room", place_ref=event.room_ref or "nowhere")
 
 
 def open_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef:
-    """Return the conversation. Open it if it is new."""
+    """Return the conversation with this key. Open it if it is new."""
     return conversations.get_or_open_conversation(
         npc_ref,
         kind=talk.kind,
@@ -77,14 +80,14 @@ def open_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef:
 
 
 def read_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef:
-    """Return the conversation with its history in memory. Open it if it is new."""
+    """Return the conversation with this key, with its history in memory. Open it if it is new."""
     conversation = open_conversation(npc_ref, talk)
     windows(conversation.id)
     return conversation
 
 
 def cached_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
-    """Return the conversation if it and its history are in memory, else None."""
+    """Return the conversation with this key if it and its history are in memory, else None."""
     known = conversations.conversation_in_memory(
         npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
     )
@@ -92,7 +95,7 @@ def cached_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef 
 
 
 def find_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
-    """Return the conversation if it was ever opened, else None. Write nothing."""
+    """Return the conversation with this key if it was ever opened, else None. Write nothing."""
     wanted = (talk.kind, talk.partner_ref, talk.place_ref)
     for known in conversations.conversations_of(npc_ref):
         if (known.kind, known.partner_ref, known.place_ref) == wanted:
@@ -101,12 +104,12 @@ def find_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef | 
 
 
 def real_minute() -> str:
-    """Return date and minute in UTC."""
+    """Return the current date and minute in UTC."""
     return f"{datetime.fromtimestamp(time.time(), tz=UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def game_time() -> datetime | None:
-    """Return the moment of Evennia's game time, None if no calendar has it."""
+    """Return the current game time of Evennia, None if it is outside the calendar."""
     try:
         return datetime.fromtimestamp(gametime.gametime(absolute=True), tz=get_default_timezone())
     except (OSError, OverflowError, ValueError):
@@ -114,19 +117,19 @@ def game_time() -> datetime | None:
 
 
 def game_minute() -> str:
-    """Return date and minute of the game time, "" if no calendar has it."""
+    """Return date and minute of the game time, "" if it is outside the calendar."""
     now = game_time()
     return "" if now is None else f"{now:%Y-%m-%d %H:%M}"
 
 
 def game_moment() -> str:
-    """Return the game time in ISO 8601 with its zone, "" if no calendar has it."""
+    """Return the game time in ISO 8601 with its time zone, "" if it is outside the calendar."""
     now = game_time()
     return "" if now is None else now.isoformat(timespec="seconds")
 
 
 def minute_of(suffix: TimeSuffix) -> str:
-    """Return the minute that the setting wants recorded with events, "" for none."""
+    """Return the minute to record with an event, of the clock in the setting. "" for none."""
     if not suffix:
         return ""
     return real_minute() if suffix == "real" else game_minute()
@@ -135,8 +138,9 @@ def minute_of(suffix: TimeSuffix) -> str:
 def event_record(event: Event, *, minute: str = "") -> NewRecord:
     """Return the record of an event: who said or did what, and the minute if given.
 
-    Words of a character are a record of kind `user` with their name. A happening is of kind `event`
-    and has no name, so a prompt shows it without a label, which no speaker can imitate.
+    Words of a character become a record of kind `user` with the character's name. A happening
+    becomes one of kind `event` without a name. A prompt shows it without a label, so no speaker can
+    imitate it.
     """
     body = f"*{event.text}*" if event.kind == "pose" else event.text
     meta = {"event": event.kind, "speaker": event.speaker_ref, "hops": event.hops}
@@ -159,7 +163,7 @@ def event_record(event: Event, *, minute: str = "") -> NewRecord:
 
 
 MOST_ROOMS: Final = 5
-"""How many room conversations an NPC remembers; their histories stay in memory."""
+"""How many room conversations an NPC remembers. Their histories stay in memory."""
 
 
 def newest_rooms(npc_ref: str) -> tuple[ConversationRef, ...]:
@@ -168,12 +172,12 @@ def newest_rooms(npc_ref: str) -> tuple[ConversationRef, ...]:
 
 
 class Lately:
-    """The rooms in which one NPC was lately. Once read, no method queries the database."""
+    """The rooms in which an NPC was recently. After the first reading, no method makes a query."""
 
     def __init__(self, npc_ref: str) -> None:
         self._npc_ref: Final = npc_ref
         self.read: tuple[ConversationRef, ...] | None = None
-        """The room conversations, newest first; None until they are read."""
+        """The room conversations, newest first. None before the first reading."""
         self._gone: Final[set[str]] = set()
 
     def rooms(self) -> tuple[ConversationRef, ...]:
@@ -183,7 +187,7 @@ class Lately:
         return self.read
 
     def heard(self, conversation: ConversationRef) -> None:
-        """Move this conversation to the front: something was recorded in it."""
+        """Move this conversation to the front, because something was recorded in it."""
         if self.read is None or conversation.kind != "room":
             return
         if self.read[:1] != (conversation,):
@@ -191,7 +195,7 @@ class Lately:
             self.read = (conversation, *others)[:MOST_ROOMS]
 
     def place_name(self, npc: NPC, place_ref: str) -> str:
-        """Return what `npc` calls the room of a conversation, "" if the room is gone."""
+        """Return what `npc` calls the room of a conversation, "" if the room was deleted."""
         room = None if place_ref in self._gone else object_of(place_ref)
         if room is None:
             self._gone.add(place_ref)

@@ -1,7 +1,7 @@
-"""Retrying: tries again what the database refused, until it succeeds.
+"""Retrying: repeats a call that the database refused, until it succeeds.
 
-A turn without an end looks as if it still ran, so its end is retried until it is written. After a
-stop of the server, the next start closes turns that are still open.
+The end of a turn, for example, is retried until it is written, because a turn without an end looks
+as if it were still running. After a stop of the server, the next start closes turns that are open.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from evennia_ai.services.llm.resilience import Clock
 
 RETRY_SECONDS: Final = 5.0
 DATABASE_ERRORS: Final = (StoreError, DatabaseError)
-"""Errors of the store and of Evennia's own reads while the database is away."""
+"""Errors of the store, and of Evennia's own reads, while the database cannot be reached."""
 
 
 def until_done(do: Callable[[], object], doing: str, *, clock: Clock) -> "Deferred[None]":
     """Call `do` now, and again every few seconds while the database refuses.
 
-    `do` may return a Deferred. The returned Deferred fires when `do` succeeds, and fails if `do`
-    fails for any other reason. A turn that is already closed counts as success.
+    `do` may return a Deferred. The returned Deferred fires when `do` succeeds. It fails if `do`
+    fails for another reason than the database. A turn that is already closed counts as success.
     """
     trying = _Trying(do, doing, clock)
     trying.attempt()
@@ -32,7 +32,10 @@ def until_done(do: Callable[[], object], doing: str, *, clock: Clock) -> "Deferr
 
 
 class _Trying:
-    """A call that is repeated until the database accepts it. Closures would form a cycle."""
+    """A call that is repeated until it succeeds.
+
+    It is a class, because closures would form a cycle.
+    """
 
     def __init__(self, do: Callable[[], object], doing: str, clock: Clock) -> None:
         self.done: Final[Deferred[None]] = Deferred()
@@ -48,7 +51,7 @@ class _Trying:
             self.done.callback(None)
         elif failure.check(*DATABASE_ERRORS):
             why, seconds = failure.getErrorMessage(), f"{RETRY_SECONDS:.0f} s"
-            logger.log_err(f"evennia_ai: {self._doing}: tried again in {seconds}: {why}")
+            logger.log_err(f"evennia_ai: {self._doing}; the next try follows in {seconds}: {why}")
             self._clock.callLater(RETRY_SECONDS, self.attempt)
         else:
             self.done.errback(failure)

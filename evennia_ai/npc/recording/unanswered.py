@@ -1,10 +1,9 @@
-"""Words that NPCs heard before the server stopped and had not answered.
+"""Finds words that NPCs heard before the server stopped and did not answer, and answers them.
 
-It also finds newcomers whom a greeting NPC had not greeted yet.
-
-An NPC answers now what was said to it less than a minute before the start, so a reload costs nobody
-their answer. Older words stay unanswered, because an answer would surprise everybody. Only the
-records are known: who was in conversation with whom is lost.
+An NPC answers words that were said to it less than a minute before the start, so players lose no
+answer to a reload. Older words are not answered, because players would no longer expect that. Only
+the records are known. Who was in conversation with whom is lost. NPCs with a greeting also greet
+newcomers whom they had not greeted yet.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +37,7 @@ LOOKED_BACK_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenUp:
-    """How many unanswered words NPCs answer now, and how many are too old."""
+    """How many unanswered words the NPCs answer now, and how many were dropped."""
 
     answered: int = 0
     dropped: int = 0
@@ -46,16 +45,16 @@ class TakenUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What was said to NPCs before the start and not answered, and who arrived then."""
+    """Unanswered words and recent arrivals from before the start of the server."""
 
     started_at: float
-    """In seconds since 1970."""
+    """Seconds since 1970."""
     said: Sequence[tuple[ConversationRef, Record]]
     came: Sequence[tuple[ConversationRef, Record]]
 
 
 def look_back(*, started_at: float) -> Before:
-    """Read what happened before the start, with its conversations. Any thread may call it.
+    """Read the unanswered words and arrivals, and their conversations. Any thread may call this.
 
     Raises:
         StoreError, DatabaseError: The database cannot be read.
@@ -69,7 +68,7 @@ def look_back(*, started_at: float) -> Before:
 
 
 def take_up(before: Before) -> TakenUp:
-    """Let NPCs answer what was said to them shortly before the start."""
+    """Let NPCs answer the words that were said to them shortly before the start."""
     answered = dropped = 0
     for where, record in before.said:
         npc = object_of(where.npc_ref)
@@ -86,13 +85,13 @@ def take_up(before: Before) -> TakenUp:
     if answered or dropped:
         logger.log_msg(
             "evennia_ai: lines to NPCs from before the server stopped:"
-            f" {answered} answered now, {dropped} too old to answer"
+            f" {answered} answered now, {dropped} dropped because they are too old or nobody waits"
         )
     return TakenUp(answered=answered, dropped=dropped)
 
 
 def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
-    """Let NPCs greet recent newcomers who got no greeting and said nothing."""
+    """Let NPCs greet newcomers who got no greeting and have said nothing."""
     for where, record in came:
         npc = object_of(where.npc_ref)
         if not issubclass(type(npc), HasMind) or _spoke_since(where, record):
@@ -103,7 +102,7 @@ def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
 
 
 def _spoke_since(where: ConversationRef, came: Record) -> bool:
-    """True if the newcomer spoke there since, or the record left the history."""
+    """True if the newcomer has spoken since, or if the arrival is no longer in the history."""
     known = [record for message in windows(where.id).history if (record := record_of(message))]
     later = [record for record in known if int(record.id) >= int(came.id)]
     speaker = came.meta.get("speaker")
@@ -112,7 +111,7 @@ def _spoke_since(where: ConversationRef, came: Record) -> bool:
 
 
 def _words_from_record(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
-    """Return the record as a person's words; None if it is not, or left the history."""
+    """Return the record as words of a person. None if it is not, or is no longer in the history."""
     before, meta = windows(where.id).history, record.meta
     if meta.get("event") not in SPOKEN or meta.get("hops"):
         return None
@@ -123,7 +122,7 @@ def _words_from_record(npc: NPC, where: ConversationRef, record: Record) -> Comm
 def heard_again(
     npc: NPC, where: ConversationRef, record: Record, *, hint: str = ""
 ) -> CommittedEvent | None:
-    """Return the record as the event that the NPC perceived; None if its actor is gone.
+    """Return a record as the event that the NPC perceived. None if its speaker no longer exists.
 
     Args:
         hint: A builder's instruction for the answer.

@@ -1,1 +1,1 @@
-"""What an NPC perceives: who is present, what they are called, what is said, what happens."""
+"""What an NPC perceives: who is present and what they are called, what is said and what happens."""

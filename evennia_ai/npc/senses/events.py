@@ -1,11 +1,11 @@
 """Events: what an NPC perceived, as values.
 
-An event carries everything that a turn needs to know about the moment in which it was heard. A
-later speaker therefore cannot change the event that is being answered.
+An event has everything that a turn needs to know about the moment in which it was perceived. What
+happens later cannot change the event that is being answered.
 
-Each event belongs to the line of the player that led to it. Everything that NPCs say because of
-that line belongs to it too. `Lines` limits how many NPCs may answer one line and how many calls of
-models it may cause. NPCs that hear the same line share its count.
+An event belongs to the line of the player that led to it, and so does everything that NPCs say
+because of that line. `Lines` limits how many NPCs may answer one line, and how many calls of models
+it may cause. NPCs that hear the same line share these counts.
 """
 
 from collections import OrderedDict, deque
@@ -16,70 +16,72 @@ from typing import Any, Final
 from evennia_ai.engine.text.words import split_words
 
 Kind = str
-"""The kind of an event: one of the words below, or a word of the game."""
+"""The kind of an event: one of the words in this module, or a word of the game."""
 
 SPOKEN: Final = frozenset({"say", "whisper", "talk"})
 HEARD: Final = SPOKEN | {"pose"}
-"""Kinds in the speaker's own words. All other kinds happened, in the words of the game."""
+"""Kinds of events that have the speaker's own words. All other kinds describe what happened."""
 
 ARRIVE: Final = "arrive"
 TICK: Final = "tick"
 ERRAND: Final = "errand"
 NOBODYS: Final = frozenset({TICK, ERRAND})
-"""Kinds of events without an actor."""
+"""Kinds of events that nobody does."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Line:
-    """A line of a player and the count of what it caused."""
+    """A line that a player typed, with counts of what it caused."""
 
     player_ref: str = ""
-    """The player who typed the line, "" if there was none."""
+    """The player who typed the line, "" if no player did."""
     calls: int = 0
     """How many calls of models it caused."""
     npcs: set[str] = field(default_factory=set)
-    """References of the NPCs that answered."""
+    """References of the NPCs that answered the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that an NPC perceived. Without an actor, the speaker fields are ""."""
+    """Something that an NPC perceived. If nobody did it, the fields about the speaker are ""."""
 
     kind: Kind
     speaker_ref: str
     speaker_name: str
     speaker_rank: str = "Player"
-    """The speaker's permission in words, "NPC" for one of ours."""
+    """The speaker's permission as a word, "NPC" for an NPC with a mind."""
     text: str
-    """What was said (without markup and without `says, "..."`) or what happened, on one line."""
+    """What was said, without markup and without `says, "..."`; or what happened. One line."""
     room_ref: str
     to_ref: str = ""
-    """The person it was said or done to, "" for nobody in particular."""
+    """The character to whom it was said or done, "" for nobody in particular."""
     private: bool = False
-    """True if it belongs to the private conversation with its speaker."""
+    """True if the event belongs to the NPC's private conversation with the speaker."""
     alone: bool = False
-    """True if the speaker and the NPC were alone."""
+    """True if only the speaker and the NPC were in the room."""
     hops: int = 0
-    """How many NPC replies in a row led to it; 0 for the words of a person."""
+    """How many NPC replies in a row led to the event. 0 for the words of a person."""
     known_ref: str = ""
-    """The speaker as the NPC knows them: the person, or the guise that they wear."""
+    """The reference by which the NPC knows the speaker: that of the person, or of their guise."""
     unplayed: bool = field(default=False, compare=False)
-    """True for a thing or a scripted character: no player plays it and it has no mind."""
+    """True if the speaker is a thing or scripted character: no player plays it and it has no
+    mind."""
     language: str = ""
+    """The language of the words, as the game names it. "" if the game named none."""
     volume: str = ""
-    """Words of the game, "" if it named none."""
+    """How loud it was said, in a word of the game. "" if the game named none."""
     item: str = ""
-    """The name of the thing it is about."""
+    """The name of the thing that the event is about, "" for none."""
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """More facts that the game reported, as JSON values."""
     wants_answer: bool = False
-    """True if the game wants the NPC to answer what happened."""
+    """True if the game wants the NPC to answer this happening."""
     by_rote: bool = False
-    """True if an NPC said it without a model, for example its fallback line."""
+    """True if an NPC said it and no model chose the words, for example for a fallback line."""
     client: str = field(default="", compare=False)
-    """The client of the player who said or posed it, "" otherwise."""
+    """The client of the player who said or posed it, such as "telnet". "" if no player did."""
     line: Line | None = field(default=None, compare=False, repr=False)
-    """The line that it is, or that led to it through replies of NPCs; None if unknown."""
+    """The player's line that led to the event, perhaps through replies of NPCs. None if unknown."""
 
     def __post_init__(self) -> None:
         if not self.known_ref:
@@ -87,29 +89,30 @@ class Event:
 
     @property
     def is_without_person(self) -> bool:
-        """True if it is said or done by an NPC, a thing or a character that nobody plays."""
+        """True if an NPC, a thing or a scripted character said or did it."""
         return self.hops > 0 or (self.unplayed and self.kind != ARRIVE)
 
     @property
     def is_happening(self) -> bool:
-        """True if it happened. False if it was said or posed."""
+        """True if the event is something that happened. False if it was said or posed."""
         return self.kind not in HEARD
 
 
 def utterance_key(event: Event) -> tuple[str, ...]:
-    """Return a key that all events of one utterance share.
+    """Return a key that the events of all listeners to one utterance share.
 
-    Listeners may get the words garbled, so the language replaces the text where there is one.
+    The game may garble words in a language for each listener. The key of such an utterance has the
+    language in place of the text.
     """
     said = event.language or event.text
     return (event.room_ref, event.speaker_ref, event.kind, said)
 
 
 def payer_of(event: Event) -> str:
-    """Return the reference of the player whose limits an answer counts against.
+    """Return the reference of the player against whose limits an answer to the event counts.
 
-    That is the player who said or did it, or whose line led to it. "" if nobody did, or an NPC
-    acted by itself.
+    It is the player who said or did it, or whose line led to it. "" if there is no such player, for
+    example when an NPC acted by itself.
     """
     if event.hops:
         return event.line.player_ref if event.line is not None else ""
@@ -117,27 +120,27 @@ def payer_of(event: Event) -> str:
 
 
 def began_by(event: Event) -> str:
-    """Return who is named in the log of calls: a player as in `payer_of`, or an NPC."""
+    """Return the reference of the player or NPC to whom the log of calls attributes the event."""
     return payer_of(event) if event.hops else event.speaker_ref
 
 
 def asks_for_answer(event: Event, react_to: Collection[str]) -> str | None:
-    """Return why the NPC should answer something that happened, None if it should not.
+    """Return why the NPC should answer this happening, None if it should not.
 
-    Speech and poses return None, because addressing decides about them.
+    Return None for speech and poses too, because addressing decides about them.
 
     Args:
-        react_to: Kinds that the NPC answers even if they are not addressed to it.
+        react_to: Kinds of happenings that the NPC answers although the game does not ask for it.
     """
     if not event.is_happening:
         return None
     if event.wants_answer:
-        return f"meant for it: {event.kind}"
+        return f"the game wants an answer to {event.kind}"
     return f"reacts to {event.kind}" if event.kind in react_to else None
 
 
 SAME_SECONDS: Final = 5.0
-"""Within these seconds, equal words of one speaker count as the same line."""
+"""Equal words of one speaker within these seconds count as the same line."""
 
 MOST_KNOWN: Final = 1024
 
@@ -152,7 +155,7 @@ class _Known:
 
 
 class Lines:
-    """The recent lines of players, and the limits on what one line may cause."""
+    """The recent lines of players, with limits on what one line may cause."""
 
     def __init__(self, *, seconds: Callable[[], float], most_npcs: int, most_calls: int) -> None:
         self._seconds: Final = seconds
@@ -161,7 +164,7 @@ class Lines:
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
 
     def traced(self, event: Event, *, npc_ref: str) -> Event:
-        """Return the event with its line: the line that it is, or that led to it."""
+        """Return the event with the line that it is, or that led to it."""
         if event.line is not None:
             return event
         if event.kind in NOBODYS or event.hops:
@@ -177,19 +180,22 @@ class Lines:
         return replace(event, line=known.line)
 
     def why_spent(self, event: Event) -> str:
-        """Return why the line may cause no more calls of models, "" if it may."""
+        """Return why the event's line may cause no more calls of models, "" if it may."""
         line = event.line
         if line is None or line.calls < self._most_calls:
             return ""
-        return f"one line set off {line.calls} calls of models already (EVENNIA_AI_LINE_CALLS)"
+        return f"this line has caused {line.calls} calls of models already (EVENNIA_AI_LINE_CALLS)"
 
     def why_silent(self, event: Event, *, npc_ref: str) -> str:
-        """Return why this NPC may not answer the line. If it may, count it and return ""."""
+        """Return why this NPC may not answer the event's line.
+
+        If it may, count it and return "".
+        """
         line = event.line
         if line is None:
             return ""
         if npc_ref not in line.npcs and len(line.npcs) >= self._most_npcs:
-            return f"{len(line.npcs)} NPCs answer one line already (EVENNIA_AI_LINE_NPCS)"
+            return f"{len(line.npcs)} NPCs answer this line already (EVENNIA_AI_LINE_NPCS)"
         spent = self.why_spent(event)
         if not spent:
             line.npcs.add(npc_ref)
@@ -199,18 +205,18 @@ class Lines:
 MOST_ROOMS: Final = 4096
 
 MOMENT_SECONDS: Final = 5.0
-"""An unplayed speaker that speaks within these seconds after an NPC continues its line."""
+"""A scripted speaker that speaks within these seconds after an NPC continues the NPC's line."""
 
 MOST_SPOKEN: Final = 64
-"""How many recent lines of NPCs are compared with the words of unplayed speakers."""
+"""How many recent utterances of NPCs are compared with the words of scripted speakers."""
 
 _SHORTEST_ECHO: Final = 3
-"""Shorter texts, in words, never count as a repetition."""
+"""A text with fewer words never counts as a repetition."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Spoken:
-    """Recent words or an act of an NPC, or of an unplayed speaker that continued them."""
+    """Something that an NPC said or did recently, or a scripted speaker that continued its line."""
 
     at: float
     room_ref: str
@@ -220,7 +226,7 @@ class _Spoken:
     line: Line | None
 
     def is_echoed_by(self, text: str) -> bool:
-        """True if one of the two texts contains all words of the other in a row."""
+        """True if one of the two texts contains all words of the other, without gaps."""
         both = (split_words(self.text.casefold()), split_words(text.casefold()))
         longer, shorter = sorted(both, key=len, reverse=True)
         return (
@@ -235,15 +241,16 @@ class _Chain:
 
 
 class Chains:
-    """The conversations that NPCs have among themselves, by room.
+    """The exchanges in which NPCs answer each other without a person, by room.
 
-    In a room NPCs answer each other, and what nobody plays, for a while without a person saying
-    anything. A person's word begins a new chain, and so does the first word after a long silence.
+    In each room NPCs may answer each other and scripted speakers for a limited time. The words of a
+    person begin a new chain. So do the first words after a long silence.
 
-    Something that nobody plays may repeat what it hears, or answer by a script. If it speaks in a
-    moment after an NPC, or repeats the words of one anywhere, it continues that NPC's line. So does
-    another such speaker after it. Other words of it are answered while the chain of the room lasts:
-    a town crier who calls after a long silence is answered each time.
+    A scripted speaker is a thing or character without a player and without a mind. It may repeat or
+    answer what it hears. If it speaks within a moment after an NPC, or repeats an NPC's words
+    anywhere, it continues that NPC's line. Another scripted speaker can continue the line after it.
+    Its other words are answered while the chain of the room lasts. Therefore a town crier, who
+    calls after long silences, is answered each time.
     """
 
     def __init__(self, *, seconds: Callable[[], float], budget_seconds: float) -> None:
@@ -255,13 +262,13 @@ class Chains:
     def spoke(
         self, room_ref: str, text: str, *, speaker_ref: str, hops: int, line: Line | None
     ) -> None:
-        """Remember what an NPC says or does. Call before anybody perceives it."""
+        """Remember what an NPC says or does. Call this before any NPC perceives it."""
         said = _Spoken(self._seconds(), room_ref, speaker_ref, text, hops, line)
-        if not self._spoken or self._spoken[-1] != said:  # each NPC of the room reports it
+        if not self._spoken or self._spoken[-1] != said:  # each NPC that hears it reports it
             self._spoken.append(said)
 
     def continued(self, event: Event) -> Event:
-        """Return the event with the hops and the line that it continues, if it continues any."""
+        """Return the event. If it continues an NPC's line, add its hops and that line."""
         if not event.unplayed or event.hops or event.kind == ARRIVE:
             return event
         now = self._seconds()
@@ -285,7 +292,10 @@ class Chains:
         return event
 
     def heard(self, event: Event) -> None:
-        """Something was perceived in a room; however many NPCs perceived it."""
+        """Update the chain of the room for an event.
+
+        Call it for each NPC that perceived the event.
+        """
         is_of_thing = event.is_without_person and not event.hops
         if not is_of_thing and (event.private or event.kind not in HEARD):
             return
@@ -298,6 +308,6 @@ class Chains:
             self._of_room.popitem(last=False)
 
     def is_over(self, room_ref: str) -> bool:
-        """True if the NPCs of the room have talked long enough among themselves."""
+        """True if the NPCs of the room have answered each other for the allowed time."""
         known = self._of_room.get(room_ref)
         return known is not None and self._seconds() - known.began_at > self._budget_seconds

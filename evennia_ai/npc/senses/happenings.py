@@ -1,7 +1,7 @@
-"""Happenings: what NPCs see happen. A game reports its own with `happened`.
+"""Happenings: what NPCs see happen. A game reports its own happenings with `happened`.
 
-Every happening becomes a record of each NPC that could see it, even if no NPC answers. For the NPC
-its text is data: one line, without markup, cut if it is too long.
+A happening becomes a record of each NPC that could see it, even if no NPC answers. Its text is data
+for the NPC: one line, without markup, cut at a limit.
 """
 
 import re
@@ -36,7 +36,7 @@ MAX_DATA: Final = 4000
 """The most characters of a happening's data as JSON."""
 
 MAX_ITEM: Final = 300
-"""The most characters of an item that is given as a text."""
+"""The most characters of an item that is given by its name."""
 
 UNSEEN: Final = "something"
 """The name of a thing that the NPC cannot see."""
@@ -47,15 +47,15 @@ _TAKEN: Final = HEARD | {TICK, ERRAND}
 
 
 class HappeningError(EvenniaAIError):
-    """A game reported a happening that cannot be recorded."""
+    """A game reported a happening that cannot be recorded. The message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """Something that happens, before the NPCs that see it are known.
+    """Something that happens, before it is known which NPCs see it.
 
-    `text` may hold `{actor}`, `{item}` and `{to}`. Each NPC reads the names that it knows them by.
-    `detail` follows the text unchanged. `item` is an object or a name.
+    `text` may contain `{actor}`, `{item}` and `{to}`. For each NPC they are replaced by the names
+    that it knows. `detail` is added after the text, unchanged. `item` is an object or a name.
     """
 
     kind: str
@@ -92,19 +92,19 @@ def happened(
 
     Args:
         place_or_npc: A room, for all its NPCs, or one NPC.
-        kind: A word of the game, such as "combat". Builders choose by it what an NPC reacts to.
-        text: One line in the third person. `{actor}`, `{item}` and `{to}` become the names that
-            each NPC knows them by, "you" for itself. Nothing else is replaced.
-        actor: The person who did it. NPCs that cannot see the actor perceive nothing, and the actor
-            itself is not told.
-        item: The object it is about, or its name.
-        to: The person it was done to.
-        data: More facts as JSON values, kept with the record.
-        wants_answer: True if the NPCs shall answer; with `to`, only that NPC.
+        kind: A word of the game, such as "combat". Builders use it to choose what an NPC reacts to.
+        text: One line in the third person. For each NPC, `{actor}`, `{item}` and `{to}` become the
+            names that it knows, and "you" for the NPC itself. Nothing else is replaced.
+        actor: The character who did it. NPCs that cannot see the actor perceive nothing. The actor
+            does not perceive its own act.
+        item: The object that was used, shown or given, or its name.
+        to: The character to whom it was done.
+        data: More facts as JSON values, stored with the record.
+        wants_answer: True if the NPCs should answer. With `to`, only that NPC should.
 
     Raises:
-        HappeningError: The kind is not a word or belongs to evennia_ai, the text is empty, or the
-            data cannot be stored. Nobody was told.
+        HappeningError: The kind is not a word or is reserved, the text is empty, or the data cannot
+            be stored. No NPC perceived anything.
     """
     happening = Happening(
         kind=kind,
@@ -120,7 +120,7 @@ def happened(
 
 
 def npcs_in(place_or_npc: Any) -> list[Any]:
-    """Return the NPCs with a mind in a room. An NPC returns itself, None returns nobody."""
+    """Return the NPCs with a mind in a room. For an NPC return the NPC itself, for None nothing."""
     if place_or_npc is None:
         return []
     if isinstance(place_or_npc, HasMind):
@@ -130,11 +130,13 @@ def npcs_in(place_or_npc: Any) -> list[Any]:
 
 
 def let_perceive(npc: NPC, happening: Happening) -> bool:
-    """Let one NPC perceive something. Return False if it cannot perceive it."""
+    """Let one NPC perceive a happening. Return False if it cannot perceive it."""
     try:
         event = event_for(npc, happening)
     except DatabaseError as error:
-        logger.log_err(f"evennia_ai: NPC {npc.id}: not seen, nothing can be read: {error}")
+        logger.log_err(
+            f"evennia_ai: NPC {npc.id} missed a happening, the database is unreadable: {error}"
+        )
         return False
     if event is None:
         return False
@@ -143,16 +145,15 @@ def let_perceive(npc: NPC, happening: Happening) -> bool:
 
 
 def event_for(npc: NPC, happening: Happening) -> Event | None:
-    """Return the happening as `npc` perceives it, None if it perceives nothing."""
+    """Return the happening as `npc` perceives it, None if it does not perceive it."""
     actor, to = happening.actor, happening.to
     if npc.has_account or actor == npc or (actor is not None and not can_see(npc, actor)):
         return None
     names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
     names["to"] = "you" if to == npc else _name(npc, to)
     told = {key: quote_name(name) for key, name in names.items()}
-    if isinstance(
-        happening.item, str
-    ):  # a text of the game is not quoted; it may name several things
+    # The game's own words are not quoted, because they may name several things.
+    if isinstance(happening.item, str):
         told["item"] = names["item"]
     line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
     text = mark_kind(happening.kind, line, by=names["actor"])
@@ -176,15 +177,15 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
 
 
 def mark_kind(kind: Kind, line: str, *, by: str) -> str:
-    """Return the line, with its kind in front if a name in it could be read as an event.
+    """Return the line. If the name `by` could be read as part of a sentence, put the kind in front.
 
-    Without the mark, a player could choose a name that reads like something that happened.
+    Without the kind, a player could choose a name that reads like something that happened.
     """
     return line if quote_name(by) == by or not line else f"(event, {kind}) {line}"
 
 
 def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:
-    """Return what `npc` calls a number of things: "a rope", "two ropes"; "" for None.
+    """Return what `npc` calls a number of equal things: "a rope", "two ropes"; "" for None.
 
     Return "something" if the NPC cannot see the thing or the thing has no name.
     """
@@ -202,13 +203,13 @@ def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:
 def describe_to(npc: NPC, thing: Any, *, most: int) -> str:
     """Return the description of a thing or place as `npc` sees it, on one line.
 
-    Anybody may write descriptions, so text that imitates chat or facts is neutralised.
+    Anybody may write descriptions, so text that imitates chat markup or facts is changed.
     """
     return neutralize_markup(heard_text(str(thing.get_display_desc(npc)))[:most])
 
 
 def _name(npc: NPC, other: Any) -> str:
-    """Return what `npc` calls somebody, "" for None."""
+    """Return what `npc` calls a character, "" for None."""
     if other is None:
         return ""
     return settled_label(npc, other) if can_see(npc, other) else SOMEONE

@@ -1,10 +1,10 @@
 """Labels: what an NPC calls the characters that it sees, in every line of every prompt.
 
-A label depends on who a character is and not only on its name. The first character that the NPC
-knows by a name has the name plainly. Later characters with the same or nearly the same name have a
-number after it. The number is stored when they are first perceived and never changes, so a newcomer
-cannot change a line that was sent. Nobody gets plainly the NPC's own names, or words that mean
-somebody else in a prompt.
+A label depends on who a character is, not only on the name. The first character whom the NPC knows
+by a name has the plain name as label. Later characters with the same or nearly the same name get a
+number after it. The number is stored when the NPC first perceives them and never changes, so a
+newcomer cannot change a line that was sent. The NPC's own names, and words with a special meaning
+in prompts, are never plain labels of others.
 """
 
 import re
@@ -39,15 +39,15 @@ from evennia_ai.store import memories
 from evennia_ai.store.memories import NewlyNamed
 
 MOST_FOLDED: Final = 200
-"""The most characters of a folded name that are stored."""
+"""The most characters of a folded name (without case and accents) that are stored."""
 MOST_FORESEEN: Final = 256
-"""The most names with unstored numbers for one NPC, before those of the next room."""
+"""The most names with unstored numbers that are kept for one NPC."""
 MOST_OLDER: Final = 20
 """The most older characters of one name that are looked up."""
 
 
 class Bearer(NamedTuple):
-    """A character and its name, as shown and as compared."""
+    """A character with its name, as it is shown and in the form in which names are compared."""
 
     ref: str
     name: str
@@ -55,13 +55,16 @@ class Bearer(NamedTuple):
 
 
 OlderCalled = Mapping[Bearer, Sequence[Any]]
-"""Older characters of the same name, by the newer bearer of it."""
+"""By character: the older characters of the same name."""
 OlderIds = Mapping[Bearer, Sequence[int]]
-"""Database ids of older characters of the same name, by the newer bearer of it."""
+"""By character: the database ids of the older characters of the same name."""
 
 
 def label_of(npc: NPC, person: Any) -> str:
-    """Return what `npc` calls a person it sees. Write nothing; no query once cached."""
+    """Return what `npc` calls a character that it sees. Store nothing.
+
+    Makes no query once cached.
+    """
     bearer = _bearer(npc, person)
     known = _stored_numbers(npc, bearer.folded)
     if not _is_numbered(npc, bearer, known):
@@ -70,11 +73,11 @@ def label_of(npc: NPC, person: Any) -> str:
 
 
 def settled_label(npc: NPC, person: Any) -> str:
-    """Return what `npc` calls a person it perceives, and store that label for good.
+    """Return what `npc` calls a character that it perceives, and store the label for good.
 
-    All NPCs that see the newcomer store it together, so twenty listeners cost as much as one. It is
-    stored before the words that they heard. If the database refuses, the label is the same and is
-    stored the next time.
+    All NPCs that see a newcomer store their labels together, so that twenty listeners cost as much
+    as one. The labels are stored before the newcomer's words. If the database refuses, the label is
+    the same and is stored the next time.
     """
     bearer = _bearer(npc, person)
     known = _stored_numbers(npc, bearer.folded)
@@ -85,7 +88,7 @@ def settled_label(npc: NPC, person: Any) -> str:
 
 
 def strangers_to(npc: NPC) -> tuple[Bearer, ...]:
-    """Return the people `npc` sees whose place among the bearers of their name is unknown."""
+    """Return the characters that `npc` sees and for whose labels it has no number yet."""
     seen = (_bearer(npc, person) for person in seen_here(npc))
     return tuple(
         one for one in seen if not _is_numbered(npc, one, _stored_numbers(npc, one.folded))
@@ -93,21 +96,21 @@ def strangers_to(npc: NPC) -> tuple[Bearer, ...]:
 
 
 def foresee_names(npc: NPC, ids: OlderIds) -> None:
-    """Let `npc` number these strangers. Skip anyone whose name has changed since."""
+    """Give these strangers provisional numbers, except those whose name has changed meanwhile."""
     people = (object_of(bearer.ref) for bearer in ids)
     same = [one for one in people if one is not None and _bearer(npc, one) in ids]
     _foresee(npc, same, _objects_of(ids))
 
 
 def _settle_for_all(npc: NPC, person: Any) -> None:
-    """Store what `npc` and the NPCs near it call a newcomer."""
+    """Store what `npc` and all other NPCs that see a newcomer call them."""
     others = (one for one in bystanders(npc) if one != person and is_npc(one))
     company = [npc, *(one for one in others if can_see(one, person))]
     older = _older_called({_bearer(one, person): person for one in company})
     try:
         memories.names_known_by.load_missing(str(one.id) for one in company)
     except StoreError as error:
-        logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
+        logger.log_err(f"evennia_ai: NPC {npc.id}: a label is not stored yet: {error}")
         _foresee(npc, [person], older)
         return
     named = [(one.ai, new) for one in company if (new := _newly_named(one, person, older))]
@@ -117,7 +120,7 @@ def _settle_for_all(npc: NPC, person: Any) -> None:
 
 
 Named = Sequence[tuple[Any, NewlyNamed]]
-"""Minds of NPCs, each with the bearers of a name that it is to store."""
+"""Minds of NPCs, each with the bearers of a name to store for it."""
 
 
 def _mark(named: Named, *, is_being_settled: bool) -> None:
@@ -126,7 +129,7 @@ def _mark(named: Named, *, is_being_settled: bool) -> None:
 
 
 def _forget_provisional(named: Named) -> None:
-    """Forget the provisional numbers: they are stored now."""
+    """Forget the provisional numbers, because they are stored now."""
     for mind, new in named:
         foreseen = mind.foreseen_names.get(new.folded, {})
         for ref in new.people:
@@ -136,15 +139,17 @@ def _forget_provisional(named: Named) -> None:
 
 
 def _not_settled(failure: Failure, named: Named) -> None:
-    """Keep the provisional numbers until the person is perceived again."""
+    """Keep the provisional numbers. They are stored when the NPC perceives the person again."""
     failure.trap(StoreError, DatabaseError)
     refs = ", ".join(new.npc_ref for _, new in named)
-    logger.log_err(f"evennia_ai: NPCs {refs}: a name is not settled: {failure.getErrorMessage()}")
+    logger.log_err(
+        f"evennia_ai: NPCs {refs}: labels are not stored yet: {failure.getErrorMessage()}"
+    )
     _mark(named, is_being_settled=False)
 
 
 def _newly_named(npc: NPC, person: Any, older: OlderCalled) -> NewlyNamed | None:
-    """Return the bearers of the name up to `person`; None if `npc` knows them already."""
+    """Return all bearers of the name up to `person`, to store them. None if they are stored."""
     bearer = _bearer(npc, person)
     known = _stored_numbers(npc, bearer.folded)
     if bearer.ref in known or _is_being_settled(npc, bearer):
@@ -156,7 +161,7 @@ def _newly_named(npc: NPC, person: Any, older: OlderCalled) -> NewlyNamed | None
 
 
 def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
-    """Replace these people's names in a text of the game by what `npc` calls them."""
+    """Replace the names of these characters in a text of the game by their labels for `npc`."""
     for person in people:
         shown = str(person.get_display_name(npc))
         label = quote_name(label_of(npc, person))
@@ -186,16 +191,19 @@ def _mark_label(name: str, number: int) -> str:
 
 
 def _stored_numbers(npc: NPC, fold: str) -> Mapping[str, int]:
-    """Return the stored numbers of the bearers of a name, by reference."""
+    """Return the stored numbers of the bearers of a name, by their references."""
     try:
         return memories.names_known_by(str(npc.id)).get(fold, {})
     except StoreError as error:
-        logger.log_err(f"evennia_ai: NPC {npc.id}: names cannot be read: {error}")
+        logger.log_err(f"evennia_ai: NPC {npc.id}: stored labels cannot be read: {error}")
         return {}
 
 
 def _numbers(npc: NPC, person: Any, bearer: Bearer, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return `known` with the provisional bearers added, `bearer` among them."""
+    """Return the numbers of all bearers of a name: the stored ones, then provisional ones.
+
+    `known` has the stored ones.
+    """
     if bearer.ref in known:
         return known
     foreseen = npc.ai.foreseen_names.get(bearer.folded, {})
@@ -217,9 +225,9 @@ def _is_being_settled(npc: NPC, bearer: Bearer) -> bool:
 
 
 def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) -> None:
-    """Give provisional numbers to those of these people who have none.
+    """Give provisional numbers to those of these characters who have no number yet.
 
-    One look-up serves all of them, unless `older` has the answer already.
+    One query finds the older characters for all of them, unless the caller passes them as `older`.
     """
     while len(npc.ai.foreseen_names) > MOST_FORESEEN:
         npc.ai.foreseen_names.popitem(last=False)
@@ -238,13 +246,13 @@ def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) 
 
 
 def _first_bearers(npc: NPC, person: Any, bearer: Bearer, older: OlderCalled) -> list[str]:
-    """Return the references of those who bore the name before `bearer`, and `bearer` last.
+    """Return the references of those who had the name before `bearer`, and that of `bearer` last.
 
-    These are older characters with the same key in any case. Among those present they are also
-    NPCs, and older characters with an equal folded name. The age of a deleted person is unknown, so
-    everybody of the name came first.
+    They are older characters with the same key in any case. Of the characters present, NPCs and
+    older characters with an equal folded name count too. The age of a deleted person is unknown, so
+    all others of the name count as older.
     """
-    gone = person.id is None  # deleted since, so its age is unknown
+    gone = person.id is None  # the character was deleted
     here = [
         other
         for other in bystanders(npc)
@@ -257,11 +265,11 @@ def _first_bearers(npc: NPC, person: Any, bearer: Bearer, older: OlderCalled) ->
 
 
 def _older_called(people: Mapping[Bearer, Any]) -> OlderCalled:
-    """Return up to `MOST_OLDER` older characters of each bearer's name, oldest first."""
+    """Return up to `MOST_OLDER` older characters with each bearer's name, oldest first."""
     try:
         return _objects_of(older_ids(people))
     except DatabaseError as error:
-        logger.log_err(f"evennia_ai: older names cannot be read: {error}")
+        logger.log_err(f"evennia_ai: older characters of a name cannot be read: {error}")
         return {}
 
 
@@ -273,7 +281,9 @@ def _objects_of(ids: OlderIds) -> OlderCalled:
 
 
 def older_ids(bearers: Collection[Bearer]) -> OlderIds:
-    """Return the ids of older characters of the same names. One query; any thread may call it.
+    """Return the ids of older characters with the same names. Any thread may call this.
+
+    Makes one query, or one per name if a frequent name uses up the limit.
 
     Raises:
         DatabaseError: The database cannot be read.
@@ -284,9 +294,8 @@ def older_ids(bearers: Collection[Bearer]) -> OlderIds:
     called = ObjectDB.objects.filter(db_key__in=set().union(*ways.values())).order_by("id")
     most = MOST_OLDER * len(bearers)
     rows = called.values_list("id", "db_key")[:most]
-    if (
-        len(rows) == most and len(bearers) > 1
-    ):  # one frequent name used up the limit; ask for each name
+    # If a frequent name used up the limit, ask for each name separately.
+    if len(rows) == most and len(bearers) > 1:
         return {bearer: ids for one in bearers for bearer, ids in older_ids([one]).items()}
     return {
         bearer: [known for known, key in rows if key in ways[bearer] and _is_before(known, bearer)]
@@ -295,11 +304,14 @@ def older_ids(bearers: Collection[Bearer]) -> OlderIds:
 
 
 def _is_before(known: int, bearer: Bearer) -> bool:
-    """True if the character with this id is older. A deleted bearer is newer than all."""
+    """True if the character with this id is older than the bearer.
+
+    A deleted bearer is the newest.
+    """
     return not bearer.ref.isdecimal() or known < int(bearer.ref)
 
 
 def _ways_to_write(bearer: Bearer) -> set[str]:
-    """Return the spellings of a name that keys of objects may have."""
+    """Return the ways to write a name in which keys of objects may have it."""
     ways = {spell_name(bearer.name), bearer.folded}
     return {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}

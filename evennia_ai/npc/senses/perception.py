@@ -1,14 +1,15 @@
-"""Perception: a message that reached an NPC becomes the event it heard, or nothing.
+"""Perception: turns a message that reached an NPC into the event that it heard, if any.
 
 Every message arrives through the NPC's `at_msg_receive`, so an NPC hears only what was sent to it.
-The raw words come from the speaker's side (`AISpeakerMixin`, or our own output) if it is one of
-these. For any other speaker they are read back from the line that Evennia rendered.
+Speakers with `AISpeakerMixin`, and our own output, provide their raw words. The words of any other
+speaker are read back from the line that Evennia rendered.
 
 A game may garble words of a language for each listener. An NPC that does not understand the
 language gets the garbled words, never the original ones.
 
-The client of a player is one of a few fixed words, taken from Evennia's `protocol_key` (equal in
-5.0 and 6.1). What a client says about itself is never used. TLS counts as telnet.
+The client of a player is one of a few fixed words. They come from Evennia's `protocol_key`, which
+is the same in Evennia 5.0 and 6.1. What a client program says about itself is never used. Telnet
+over TLS counts as telnet.
 """
 
 import re
@@ -45,21 +46,21 @@ from evennia_ai.services.settings.conf import conf
 
 MAX_WORD: Final = 40
 
-# Listener, speaker and languages of the emote that is being delivered.
+# The listener, the speaker and the languages of the emote that is being delivered.
 _rendered: Final[ContextVar[tuple[Any, Any, tuple[str, ...]] | None]] = ContextVar(
     "evennia_ai_languages", default=None
 )
 
 
 def game_word(told: Any) -> str:
-    """Return a language or volume of the game as plain words, "" for none."""
+    """Return the name of a language or volume as plain words, "" for none."""
     if not told:
         return ""
     return one_line(strip_markup(str(told)))[:MAX_WORD]
 
 
 def garble(words: str, rendered: str, *, language: str) -> str:
-    """Return `rendered`. If it shows the original words, return only the language's name."""
+    """Return the rendered words. If they still show the original words, return "(words in ...)"."""
     is_bare = (
         one_line(strip_markup(words)).casefold() in one_line(strip_markup(rendered)).casefold()
     )
@@ -67,9 +68,9 @@ def garble(words: str, rendered: str, *, language: str) -> str:
 
 
 def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered: str) -> str:
-    """Return the quoted words of an emote as `npc` is to hear them, quotes included.
+    """Return the quoted words in an emote as `npc` should hear them, with their quotes.
 
-    Call it before the message with the emote is sent.
+    Call this before the message with the emote is sent.
 
     Args:
         words: The original words.
@@ -84,7 +85,7 @@ def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered:
 
 
 def languages_heard(npc: NPC, speaker: Any) -> str:
-    """Return the languages of the emote that is being sent to `npc`, and forget them."""
+    """Return the languages in the emote that `npc` is getting from `speaker`, and forget them."""
     noted = _rendered.get()
     _rendered.set(None)
     if noted is None or noted[0] is not npc or noted[1] is not speaker:
@@ -101,7 +102,7 @@ def _note_language(npc: NPC, speaker: Any, language: str) -> None:
 
 
 OTHER: Final = "other"
-"""The client of a player whose protocol Evennia does not know."""
+"""The client word for a protocol that is not one of Evennia's own."""
 
 _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -115,9 +116,9 @@ _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def client_of(character: Any) -> str:
-    """Return the client of the player of `character`, marked if it is a screen reader.
+    """Return the client of the player of `character`, such as "telnet". "" if nobody plays it.
 
-    Of several sessions the one with the last command counts. "" if nobody plays it.
+    Of several sessions, the one with the last command counts. Screen readers are marked.
     """
     handler = getattr(character, "sessions", None)
     sessions = handler.all() if handler is not None else ()
@@ -132,7 +133,7 @@ def client_of(character: Any) -> str:
 MAX_HEARD: Final = 2000
 """The most characters of one line that an NPC hears."""
 
-# The untranslated lines that listeners get from Evennia's `at_say`.
+# The lines of Evennia's `at_say` for listeners, as keys for its translations.
 _FRAMES: Final = {
     "say": '{object} says, "{speech}"',
     "whisper": '{object} whispers: "|n{speech}|n"',
@@ -140,12 +141,12 @@ _FRAMES: Final = {
 _SPEECH: Final = "\x00"
 _QUOTED: Final = re.compile(r"[\"“”«»„]\s*(.*)[\"“”«»]", re.DOTALL)
 _SAYING: Final = re.compile(r"(?:\s*\([^()]*\))?\s*(?:[:,>]|\w+\s*[,:])\s*")
-"""What may follow a name before the words: `says,`, `(shouting):` or only a colon."""
+"""What may follow a name and precede the words: `says,`, `(shouting):` or only a colon."""
 _HEARD: Final = frozenset({"say", "whisper", "pose"})
 
 
 class AISpeakerMixin:
-    """A mixin for player characters: NPCs hear exactly what a player typed.
+    """A mixin for player characters, with which NPCs hear exactly what a player typed.
 
     Put it before the character class. Without it, NPCs read the words back from the line that the
     game shows. A game with languages or volumes passes them to `at_say` as `language=` and
@@ -153,7 +154,10 @@ class AISpeakerMixin:
     """
 
     def at_say(self, message: str, *args: Any, **kwargs: Any) -> Any:
-        """Say `message`. Meanwhile listeners can look up its raw text. A hook of Evennia."""
+        """Say `message`, and let NPCs look up its raw text meanwhile.
+
+        Called by Evennia's commands.
+        """
         kind: Kind = "whisper" if kwargs.get("whisper") else "say"
         language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
         said = Utterance(speaker=self, text=message, kind=kind, language=language, volume=volume)
@@ -162,7 +166,7 @@ class AISpeakerMixin:
 
 
 class Payload(NamedTuple):
-    """A message as it was sent: the rendered line, and what the message says about it."""
+    """The parts of a message to an NPC: the rendered line and its options."""
 
     line: str
     kind: str = ""
@@ -171,7 +175,7 @@ class Payload(NamedTuple):
 
 
 def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
-    """Return the event in a message that `npc` received, None if it holds none.
+    """Return the event in a message that `npc` received, None if nothing in it can be heard.
 
     `text` and `from_obj` are the arguments of `at_msg_receive`.
     """
@@ -191,7 +195,7 @@ def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
     if text.startswith("/") and heard.kind != "pose":
         text = spoken_words(text)
     if text.casefold().startswith(tuple(map(str.casefold, conf().ooc_marks))):
-        return None  # said out of character
+        return None  # out of character
     return Event(
         kind=heard.kind,
         speaker_ref=str(speaker.id),
@@ -214,14 +218,14 @@ def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
 
 
 def sender_of(from_obj: Any) -> Any:
-    """Return the one object that sent a message; None for sessions, accounts or several."""
+    """Return the object that sent a message. None for sessions, accounts or several objects."""
     if isinstance(from_obj, list | tuple | set):
         from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
     return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
 
 
 def payload_of(text: Any) -> Payload:
-    """Parse the text of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
+    """Parse the `text` of Evennia's `msg(text=(line, {"type": ..., "language": ...}))`."""
     if not isinstance(text, list | tuple):
         return Payload(str(text or ""))
     line = text[0] if text else ""
@@ -238,13 +242,13 @@ def payload_of(text: Any) -> Payload:
 def heard_text(text: str) -> str:
     """Return `text` as a listener hears it: one line, without colour codes or links.
 
-    A small cache is enough: all listeners in a room get the same line one after the other.
+    The cache can be small, because all listeners in a room get the same line one after the other.
     """
     return one_line(strip_markup(text))[:MAX_HEARD]
 
 
 def _hear_utterance(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
-    """Return the speaker's current utterance the first time this NPC gets it, else None."""
+    """Return the speaker's utterance as this NPC hears it. None if it has heard it already."""
     if str(npc.id) in utterance.heard_by:
         return None
     text = heard_text(utterance.text)
@@ -258,7 +262,7 @@ def _hear_utterance(npc: NPC, utterance: Utterance, payload: Payload) -> Utteran
 
 
 def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
-    """Return what a rendered line says, for a speaker whose raw words are unknown."""
+    """Return the utterance in a rendered line, for a speaker whose raw words are unknown."""
     if payload.kind not in _HEARD:
         return None
     text = _words(npc, speaker, payload)
@@ -266,7 +270,7 @@ def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
 
 
 def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
-    """Return the words or the pose in the line, as rendered for this listener."""
+    """Return the words or the pose in a line that was rendered for this listener."""
     name = str(speaker.get_display_name(npc))
     if payload.kind == "pose":
         return _after_name(heard_text(payload.line), (heard_text(name), str(speaker.key)))
@@ -274,7 +278,10 @@ def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
 
 
 def _speech(rendered: str, kind: str, name: str) -> str:
-    """Return the words in Evennia's frame, else those in quotes, else the whole line."""
+    """Return the spoken words in a rendered line.
+
+    They are what fits Evennia's own frame, else what is in quotes, else the line without the name.
+    """
     frame = gettext(_FRAMES.get(kind, _FRAMES["say"])).format_map(
         {"object": name, "speech": _SPEECH}
     )
@@ -292,7 +299,7 @@ def _speech(rendered: str, kind: str, name: str) -> str:
 
 
 def _after_name(line: str, names: tuple[str, ...]) -> str:
-    """Return the line without the name at its start. Case does not matter."""
+    """Return the line without the name at its start, in any case."""
     for name in names:
         if name and line.casefold().startswith(name.casefold()):
             return line[len(name) :].strip()

@@ -1,12 +1,12 @@
-"""Presence: an NPC, the characters near it, which of them it sees, and who it takes them for.
+"""Presence: the characters near an NPC, which of them it sees, and as whom it knows them.
 
-A character may wear a guise, which hides who they are. An NPC then knows nothing of the person. The
-guise has a reference of its own (`12~0f3a9c21`), and personas, relations, memories, lore and
-whispers are looked up by it. Without the guise, everything that the NPC knew of the person applies
-again. What it learnt of the guise stays with the guise.
+A character may wear a guise, which hides who they are. The NPC then uses nothing that it knows of
+the person. A guise has its own reference (`12~0f3a9c21`), under which personas, relations,
+memories, lore and whispers are looked up. Without the guise, the NPC knows the person as before.
+What it learnt of the guise belongs to the guise.
 
 The functions here support the masks of Evennia's `rpsystem`. A game with another recognition system
-overrides `guise_of` and `called_by` of its NPCs.
+overrides `guise_of` and `called_by` in its NPC typeclass.
 """
 
 import re
@@ -30,13 +30,13 @@ from evennia_ai.npc.senses.text import plain_name
 
 
 class HasMind:
-    """A marker of typeclasses with a mind: `AIMixin` and its subclasses."""
+    """The marker class of typeclasses with a mind: `AIMixin` and its subclasses."""
 
 
 class NPC(Protocol):
-    """A character with a mind, as the rest of the package uses it; for example `AINPC`.
+    """A character with a mind, such as `AINPC`, as the rest of the package uses it.
 
-    Evennia has no types, so most attributes are `Any`. `ai` is a `npc.inputs.mind.Mind`.
+    Evennia has no type annotations, so most attributes are `Any`. `ai` is a `npc.inputs.mind.Mind`.
     """
 
     id: Any
@@ -81,7 +81,7 @@ class NPC(Protocol):
 
 
 MIND: Final = "ai"
-"""The attribute of an NPC that holds its mind."""
+"""The name of the attribute in which an NPC has its mind."""
 ZONE: Final = "zone"
 """The tag category for the zones of a room."""
 FACTION: Final = "faction"
@@ -89,12 +89,15 @@ FACTION: Final = "faction"
 
 
 def object_of(ref: str) -> Any:
-    """Return the object of a reference, from Evennia's cache if possible; None if it is gone."""
+    """Return the object with this reference, None if it no longer exists.
+
+    It comes from Evennia's cache if possible.
+    """
     return ObjectDB.objects.get_id(int(ref)) if ref.isdecimal() else None
 
 
 def scopes_of(npc: NPC) -> tuple[Scope, ...]:
-    """Return the scopes that apply to `npc` where it is: game, zones, room, factions, NPC."""
+    """Return the scopes that apply to `npc` now: game, zones, room, factions, NPC."""
     room = npc.location
     factions = sorted(npc.tags.get(category=FACTION, return_list=True))
     own = (
@@ -112,7 +115,7 @@ def can_see(npc: NPC, other: Any) -> bool:
     """True if `npc` can see `other` by the rules of the game.
 
     The room's `filter_visible` decides, which checks the locks `view` and `search`. A character
-    without a name for this looker is hidden too.
+    whose name for this looker is empty counts as hidden.
     """
     if other == npc:
         return True
@@ -124,7 +127,7 @@ def can_see(npc: NPC, other: Any) -> bool:
 
 
 def room_ref_of(npc: NPC) -> str:
-    """Return the reference of the room of `npc`, "" if it is nowhere."""
+    """Return the reference of the room of `npc`, "" if it has no location."""
     return str(npc.location.id) if npc.location else ""
 
 
@@ -147,17 +150,17 @@ def seen_here(npc: NPC) -> list[Any]:
 
 
 def is_npc(character: Any) -> bool:
-    """True if the character has a mind and no player plays it."""
+    """True if the character has a mind and no player plays it now."""
     return issubclass(type(character), HasMind) and not character.has_account
 
 
 _DEFAULT_SDESC: Final = "a normal person"
-"""The default short description of `rpsystem`; it does not count as a name."""
+"""The default short description of `rpsystem`, which is not used as a name."""
 _ARTICLE: Final = re.compile(r"\A(?:an?|the|some)\s+", re.IGNORECASE)
 
 
 def known_ref(npc: NPC, person: Any) -> str:
-    """Return the reference by which `npc` knows a person: their own, or their guise's."""
+    """Return the reference by which `npc` knows a person: the person's own or their guise's."""
     guise = npc.guise_of(person)
     if not guise:
         return str(person.id)
@@ -165,7 +168,7 @@ def known_ref(npc: NPC, person: Any) -> str:
 
 
 def mask_of(npc: Any, person: Any) -> str:
-    """Return how a person with a mask of `rpsystem` looks to `npc`; "" without a mask."""
+    """Return the description of a person's mask in `rpsystem`; "" if they wear none."""
     sdesc = getattr(person, "sdesc", None)
     if sdesc is None or person.access(npc, "enable_recog", default=True):
         return ""
@@ -173,7 +176,7 @@ def mask_of(npc: Any, person: Any) -> str:
 
 
 def sdesc_names(character: Any) -> tuple[str, ...]:
-    """Return names from a short description: "a one-eyed smith", "one-eyed smith", "smith"."""
+    """Return the names in a short description: "a one-eyed smith", "one-eyed smith", "smith"."""
     sdesc = getattr(character, "sdesc", None)
     described = plain_name(str(sdesc.get() or "")) if sdesc is not None else ""
     if not described or described.casefold() in (_DEFAULT_SDESC, "someone"):
@@ -183,26 +186,29 @@ def sdesc_names(character: Any) -> tuple[str, ...]:
 
 
 def recog_names(character: Any, speaker: Any) -> tuple[str, ...]:
-    """Return the name that `speaker` gave to a character with `recog`, if any."""
+    """Return the name that `speaker` gave to a character with the command `recog`, if any."""
     recog = getattr(speaker, "recog", None)
     name = recog.get(character) if recog is not None else None
     return (plain_name(str(name)),) if name else ()
 
 
 def names_of(character: Any) -> tuple[str, ...]:
-    """Return the names of a character: key, aliases, and its short description if any."""
+    """Return the names of a character: key, aliases, and those of its short description."""
     aliases = sorted(map(str, character.aliases.all()))
     return (plain_name(character.key), *aliases, *sdesc_names(character))
 
 
 def names_for(npc: NPC, speaker_ref: str) -> tuple[str, ...]:
-    """Return the names of an NPC, and what this speaker calls it."""
+    """Return the names of an NPC, and those that this speaker uses for it."""
     speaker = object_of(speaker_ref)
     return names_of(npc) if speaker is None else (*names_of(npc), *npc.called_by(speaker))
 
 
 def objects_with_mind() -> Iterable[tuple[int, str, str | None, str]]:
-    """Return id, name, room and typeclass of every object with a mind. Load no object."""
+    """Return id, name, room name and typeclass path of every object with a mind.
+
+    No object is loaded.
+    """
     rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
         db_typeclass_path__in=paths_with_mind()
     ).values_list("id", "db_key", "db_location__db_key", "db_typeclass_path")
@@ -222,7 +228,7 @@ _PATHS: Final = """
 
 
 def paths_with_mind() -> list[str]:
-    """Return the typeclass paths with a mind that some object has. One query."""
+    """Return the paths of typeclasses with a mind that some object has. Makes one query."""
     with connection.cursor() as cursor:
         cursor.execute(_PATHS)
         paths = [path for (path,) in cursor.fetchall()]
@@ -231,7 +237,7 @@ def paths_with_mind() -> list[str]:
 
 @lru_cache(maxsize=512)
 def class_with_mind(path: str) -> type[HasMind] | None:
-    """Return the typeclass at this path if it has a mind; None if not, or if it is gone."""
+    """Return the typeclass at this path. None if it has no mind or no longer exists."""
     try:
         found = class_from_module(path)
     except ImportError:
@@ -245,22 +251,22 @@ def is_character(thing: Any) -> bool:
 
 
 def is_unplayed(speaker: Any) -> bool:
-    """True for a thing or a scripted character: no session and no mind."""
+    """True for a thing or a scripted character, which has no session and no mind."""
     return not speaker.sessions.all() and not is_npc(speaker)
 
 
 def is_playable_by(character: Any, account: Any) -> bool:
-    """True if the account has this as one of its own characters. No NPC is one."""
+    """True if the character is one of the account's own. NPCs are never."""
     return account is not None and character in account.characters.all()
 
 
 def is_on(npc: NPC) -> bool:
-    """True if the NPC answers. False while a player plays it."""
+    """True if the NPC is switched on and no player plays it."""
     return bool(npc.ai_enabled) and not npc.has_account
 
 
 def is_alone_with(npc: NPC, speaker: Any) -> bool:
-    """True if only `speaker` is in the room with `npc`."""
+    """True if `speaker` and `npc` are the only characters in the room."""
     if npc.location is None:
         return True
     both = (npc.id, speaker.id)
@@ -274,8 +280,8 @@ _ranks: Final[dict[Hashable, str]] = {}
 def rank_of(speaker: Any) -> str:
     """Return a speaker's highest permission as a word; "NPC" for an NPC with a mind.
 
-    The result is cached by rights, because every listener of a line asks. If the game replaced the
-    lock function `perm`, that function is called each time.
+    It is cached by the speaker's rights, because every listener of a line asks for it. A game may
+    replace the lock function `perm`. Then nothing is cached.
     """
     if is_npc(speaker):
         return "NPC"
@@ -308,16 +314,16 @@ def _highest_rank(speaker: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _locks_of_ranks() -> LockHandler:
-    """Return a lock for each rank. Parsed once, because parsing is the slow part."""
+    """Return a lock handler with one lock per rank. Cached, because parsing locks is slow."""
     ranks = [f"{rank}:perm({rank})" for rank in settings.PERMISSION_HIERARCHY]
     return LockHandler(SimpleNamespace(lock_storage=";".join(ranks)))
 
 
 def why_gone(npc: NPC, event: Event) -> str:
-    """Return why nobody can be answered any more, "" if somebody can.
+    """Return why nobody can be answered any longer, "" if somebody can.
 
-    The NPC is gone, cannot act or is elsewhere; or the speaker has left, and nobody else is present
-    who could want to hear the answer.
+    The reasons are: the NPC is gone, cannot act or is elsewhere; or the speaker has left, and no
+    player is present who could hear the answer.
     """
     if npc.pk is None:
         return "the NPC is gone"
@@ -330,7 +336,7 @@ def why_gone(npc: NPC, event: Event) -> str:
 
 
 def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
-    """True if the speaker is still present, or a player who could hear an answer."""
+    """True if the speaker or a player who could hear an answer is still present."""
     if not event.speaker_ref or event.kind == "leave" or npc.location is None:
         return True
     if any(str(other.id) == event.speaker_ref for other in npc.location.contents_get()):

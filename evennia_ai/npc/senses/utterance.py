@@ -1,9 +1,9 @@
-"""The utterance that is being delivered at this moment, and why it happens.
+"""The utterance that is being delivered at this moment, and what led to it.
 
-Listeners receive a rendered message: `Anna says, "hello"`, in the words of the game. While it is
-delivered, listeners can look up the raw text here. While an NPC acts, they can look up the line and
-the number of NPC replies in a row that led to the act. All of it happens in the reactor's thread,
-inside one call.
+Listeners receive a rendered message in the words of the game: `Anna says, "hello"`. While it is
+delivered, they can look up the raw text here. While an NPC acts, they can look up the line and the
+number of NPC replies in a row that led to the act. All of this happens in the reactor's thread and
+within one call.
 """
 
 import re
@@ -19,11 +19,11 @@ from evennia_ai.npc.senses.presence import MIND, NPC, is_npc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """Something that is being said or done.
+    """Something that a character is saying or doing.
 
-    `hops` counts the NPC replies in a row, this one included. `language` and `volume` are words of
-    the game, "" for none. `by_rote` marks words of an NPC that no model chose: a fallback line or a
-    quotation.
+    `hops` counts the NPC replies in a row, including this one. `language` and `volume` are words of
+    the game, "" for none. `by_rote` is true if an NPC speaks and no model chose the words: a
+    fallback line or a quotation.
     """
 
     speaker: Any
@@ -43,7 +43,7 @@ _line: Final[ContextVar[Line | None]] = ContextVar("evennia_ai_line", default=No
 
 
 def remember_spoken(npc: NPC, text: str, *, hops: int, line: Line | None) -> None:
-    """Let the mind of an NPC remember what it says or does, if the mind exists yet."""
+    """Tell the NPC's mind what the NPC says or does, if the mind exists already."""
     mind = vars(npc).get(MIND)
     if mind is not None:
         mind.spoke(text, hops=hops, line=line)
@@ -51,7 +51,10 @@ def remember_spoken(npc: NPC, text: str, *, hops: int, line: Line | None) -> Non
 
 @contextmanager
 def uttering(said: Utterance) -> Iterator[None]:
-    """Let listeners look up `said` meanwhile. An outer utterance of the speaker stays."""
+    """Let listeners look up `said` in this context.
+
+    If the speaker is already uttering, keep that.
+    """
     if utterance_of(said.speaker) is not None:
         yield
         return
@@ -65,14 +68,14 @@ def uttering(said: Utterance) -> Iterator[None]:
 
 
 def utterance_of(speaker: Any) -> Utterance | None:
-    """Return what `speaker` is saying at this moment, None if unknown."""
+    """Return what `speaker` is saying at this moment, None if that is unknown."""
     utterance = _now.get()
     return utterance if utterance is not None and utterance.speaker is speaker else None
 
 
 @contextmanager
 def acting_npc(npc: NPC, *, hops: int) -> Iterator[None]:
-    """Make acts of `npc` follow from `hops` NPC replies in a row meanwhile."""
+    """In this context, let acts of `npc` count as led to by `hops` NPC replies in a row."""
     token = _acting.set((npc, hops))
     try:
         yield
@@ -83,7 +86,7 @@ def acting_npc(npc: NPC, *, hops: int) -> Iterator[None]:
 def hops_of(actor: Any) -> int:
     """Return how many NPC replies in a row led to what `actor` does now.
 
-    0 for a player or nobody, 1 for an NPC that a script or a builder makes act.
+    It is 0 for a player or nobody, and 1 for an NPC that a script or a builder makes act.
     """
     acted = _acting.get()
     if acted is not None and acted[0] == actor:
@@ -93,7 +96,7 @@ def hops_of(actor: Any) -> int:
 
 @contextmanager
 def because_of(event: Event) -> Iterator[None]:
-    """Make what an NPC says or does meanwhile belong to the line of `event`."""
+    """In this context, let what an NPC says or does belong to the line of `event`."""
     token = _line.set(event.line)
     try:
         yield
@@ -102,7 +105,7 @@ def because_of(event: Event) -> Iterator[None]:
 
 
 def line_of(hops: int) -> Line | None:
-    """Return the line that an NPC's words or acts belong to now; None without hops."""
+    """Return the line to which words or acts of an NPC belong now. None if `hops` is 0."""
     return _line.get() if hops else None
 
 
@@ -112,8 +115,8 @@ _EMOTED: Final = re.compile(r'/me\s+\w+,?\s+"(.*)"', re.IGNORECASE | re.DOTALL)
 def spoken_words(text: str) -> str:
     """Remove the emote that `at_pre_say` of `rpsystem` puts around spoken words.
 
-    It returns `/Me says, "..."` to every caller, but only its own command reads that as an emote
-    (evennia#3071).
+    The hook returns `/Me says, "..."` to every caller, but only rpsystem's own command reads that
+    as an emote (evennia#3071).
     """
     emote = _EMOTED.fullmatch(text.strip())
     return emote[1] if emote else text

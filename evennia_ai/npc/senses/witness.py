@@ -1,10 +1,10 @@
-"""The witness: what an NPC sees happen around it, from Evennia's hooks and messages.
+"""The witness: what an NPC sees happen around it, read from Evennia's hooks and messages.
 
 A move of a character may be reported twice: by the room's hook and by the line that the game sends
-about it. The witness therefore collects what belongs together while one command runs, and makes one
-event of it afterwards, or before anything else is perceived. It does not read from the words
-whether a character came or left; it checks whether they are in the room. `AIRoomMixin` reports
-silent moves. Evennia's signals report in every room who logs in and out.
+about it. The witness therefore collects what belongs together while one command runs. It makes one
+event of that afterwards, or before the NPC perceives anything else. It does not guess from the
+words if a character came or left. It checks if they are in the room. `AIRoomMixin` reports silent
+moves. In all rooms, signals of Evennia report who logs in and out.
 """
 
 from collections.abc import Callable
@@ -40,21 +40,21 @@ from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.services.llm.resilience import Clock
 
 LOOK_SECONDS: Final = 60.0
-"""Within these seconds, a second look of the same person is ignored."""
+"""A second look of the same character within these seconds is ignored."""
 MAX_LOOKERS: Final = 256
 MAX_SCENE: Final = 600
-"""The most characters of a room's description that an NPC reads when it arrives."""
+"""The most characters of a room's description that an NPC perceives when it arrives."""
 
-# Evennia's types of moves. Moves of a game's own types are seen by `AIRoomMixin` only.
+# Evennia's own types of moves. Only `AIRoomMixin` reports moves of other types.
 _MOVES: Final = frozenset({"move", "traverse", "teleport", "follow", "fall"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A move of a character, as far as it was seen.
+    """A move of a character, as far as the NPC has seen it.
 
-    `event` is None if the NPC cannot see the mover. `kind` is "" until a hook reports it. With
-    `is_announced`, the event's text is the game's own line.
+    `event` is None if the NPC cannot see the character. `kind` is "" until a hook reports the move.
+    If `is_announced`, the text of the event is the game's own line.
     """
 
     mover: Any
@@ -66,7 +66,7 @@ class _Move:
 
 @dataclass(frozen=True, slots=True)
 class _Gifts:
-    """The things that one person gave so far: their counts and names."""
+    """The things that one character gave so far: their counts, and their names by kind of thing."""
 
     giver: Any
     counts: dict[str, int] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class _Gifts:
 
 
 class Witness:
-    """What one NPC saw in this moment and has not yet reported as events."""
+    """Collects what one NPC sees in this moment, until it is reported as events."""
 
     def __init__(self, npc: NPC, clock: Callable[[], Clock]) -> None:
         """Start with nothing seen. `clock` returns the clock in use."""
@@ -97,11 +97,14 @@ class Witness:
 
     @property
     def is_waiting(self) -> bool:
-        """True if something seen is not reported yet."""
+        """True if the NPC saw something that is not reported yet."""
         return bool(self._moves or self._gifts)
 
     def hears(self, text: Any, from_obj: Any) -> None:
-        """Read a message to the NPC: the line about a move, or the end of all earlier ones."""
+        """Read a message to the NPC.
+
+        A line about a move is collected; others report what is waiting.
+        """
         mover = sender_of(from_obj)
         payload = payload_of(text)
         if mover is None or payload.kind not in _MOVES or not is_character(mover):
@@ -110,21 +113,21 @@ class Witness:
             self._hears_of_move(mover, heard_text(payload.line))
 
     def sees_arrive(self, mover: Any, source: Any) -> None:
-        """Note that a character arrived. The game's line about it, if any, came before."""
+        """Note that a character arrived. If the game announced that, it did so before this call."""
         known = self._moves.get(str(mover.id))
         if known is not None and known.is_announced:
-            self._notes(replace(known, kind="arrive"))
+            self._collect_move(replace(known, kind="arrive"))
         else:
             place = f" from {_place(self._npc, source)}" if _is_a_place(source) else ""
             self._sees_move("arrive", "{actor} comes in" + place + ".", mover)
 
     def sees_leave(self, mover: Any, target: Any) -> None:
-        """Note that a character leaves. The game's line about it, if any, comes after."""
+        """Note that a character leaves. If the game announces that, it does so after this call."""
         place = f" for {_place(self._npc, target)}" if _is_a_place(target) else ""
         self._sees_move("leave", "{actor} leaves" + place + ".", mover)
 
     def is_given(self, item: Any, giver: Any) -> None:
-        """Note that a character put a thing into the NPC's hands."""
+        """Note that a character gave a thing to the NPC."""
         if giver == self._npc or not is_character(giver) or is_character(item):
             return
         self._settle_moves()
@@ -132,17 +135,17 @@ class Witness:
         self._settle_soon()
 
     def is_looked_at(self, looker: Any) -> None:
-        """Report that a character looks at the NPC, once a minute for each looker."""
+        """Report that a character looks at the NPC, at most once a minute for each looker."""
         if looker == self._npc or not is_character(looker) or not self._is_new_look(str(looker.id)):
             return
         self.settle()
         let_perceive(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
 
     def comes_from(self, source: Any) -> None:
-        """Report that the NPC itself arrived where it is now.
+        """Report that the NPC itself arrived in its room.
 
-        Nothing is reported if the NPC was just made, or was moved into or out of a character's
-        hands: `create/drop` makes an NPC in the builder's hands and drops it.
+        Nothing is reported if the NPC was just created, or moved into or out of a character's
+        hands. Evennia's `create/drop` creates an NPC in the builder's hands and drops it.
         """
         npc = self._npc
         if source is None or npc.location is None:
@@ -156,7 +159,7 @@ class Witness:
         let_perceive(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
 
     def settle(self) -> None:
-        """Report everything seen so far."""
+        """Report everything that was collected, as events."""
         self._settle_moves()
         gifts, self._gifts = self._gifts, {}
         for gift in gifts.values():
@@ -174,23 +177,23 @@ class Witness:
 
     def _sees_move(self, kind: str, text: str, mover: Any) -> None:
         event = event_for(self._npc, Happening(kind=kind, text=text, actor=mover))
-        self._notes(_Move(mover, event, room_ref_of(self._npc), kind))
+        self._collect_move(_Move(mover, event, room_ref_of(self._npc), kind))
 
     def _hears_of_move(self, mover: Any, line: str) -> None:
         event = event_for(self._npc, Happening(kind="move", text="", actor=mover))
         told = replace(event, text=self._with_label(mover, line, event)) if event else None
         known = self._moves.get(str(mover.id))
         kind = known.kind if known is not None else ""
-        self._notes(_Move(mover, told, room_ref_of(self._npc), kind, is_announced=True))
+        self._collect_move(_Move(mover, told, room_ref_of(self._npc), kind, is_announced=True))
 
     def _with_label(self, mover: Any, line: str, event: Event) -> str:
-        """Return the game's line with the mover's name replaced by the NPC's label for them."""
+        """Return the game's line with the NPC's label in place of the mover's name."""
         shown = heard_text(str(mover.get_display_name(self._npc)))
         label = quote_name(event.speaker_name)
         return line if not shown or label == shown else line.replace(shown, label)
 
-    def _notes(self, move: _Move) -> None:
-        """Keep a move until it is complete. A move of another character completes the others."""
+    def _collect_move(self, move: _Move) -> None:
+        """Collect a move until its last report. A move of another character ends the collection."""
         ref = str(move.mover.id)
         if self._gifts or any(other != ref for other in self._moves):
             self.settle()
@@ -225,15 +228,18 @@ class Witness:
 
 
 def call_safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
-    """Call `do`, and log errors of the database or of settings: a game's hook must not fail."""
+    """Call `do`.
+
+    Log errors of the database or of settings, so that the game's hook does not fail.
+    """
     try:
         do(*args)
     except (DatabaseError, EvenniaAIError) as error:
-        logger.log_err(f"evennia_ai: NPC {npc.id}: something was not seen: {error}")
+        logger.log_err(f"evennia_ai: NPC {npc.id} did not see something: {error}")
 
 
 def _is_a_place(where: Any) -> bool:
-    """True if characters can go there: a room, not a character's hands."""
+    """True for a room or another place, false for a character, who may hold the NPC."""
     return where is not None and not is_character(where)
 
 
@@ -242,22 +248,22 @@ def _place(npc: NPC, place: Any) -> str:
 
 
 def _is_in(mover: Any, room_ref: str) -> bool:
-    """True if a character is in this room now. A deleted character is nowhere."""
+    """True if a character is in this room now. A deleted character is in no room."""
     place = mover.location if mover.pk is not None else None
     return place is not None and str(place.id) == room_ref
 
 
 class AIRoomMixin:
-    """A mixin for rooms: NPCs in the room also see moves that the game does not announce.
+    """A mixin for rooms, with which NPCs also see moves that the game does not announce.
 
-    Put it before the room class. Without it, NPCs see what the game announces, and who logs in and
-    out.
+    Put it before the room class. Without it, NPCs see only what the game announces, and who logs in
+    and out.
     """
 
     def at_object_receive(
         self, moved_obj: Any, source_location: Any, move_type: str = "move", **kwargs: Any
     ) -> None:
-        """Evennia's hook: somebody or something came here."""
+        """Show the NPCs of the room that a character arrived. A hook of Evennia."""
         super().at_object_receive(  # type: ignore[misc]
             moved_obj, source_location, move_type=move_type, **kwargs
         )
@@ -266,7 +272,7 @@ class AIRoomMixin:
     def at_object_leave(
         self, moved_obj: Any, target_location: Any, move_type: str = "move", **kwargs: Any
     ) -> None:
-        """Evennia's hook: somebody or something is about to leave."""
+        """Show the NPCs of the room that a character is about to leave. A hook of Evennia."""
         super().at_object_leave(  # type: ignore[misc]
             moved_obj, target_location, move_type=move_type, **kwargs
         )
@@ -274,13 +280,13 @@ class AIRoomMixin:
 
 
 def show_arrival(room: Any, mover: Any, source: Any) -> None:
-    """Show the NPCs of a room that a character arrived; `source` is None if unknown."""
+    """Show the NPCs of a room that a character arrived. `source` is None if unknown."""
     for npc in _onlookers(room, mover):
         call_safely(npc, npc.witness.sees_arrive, mover, source)
 
 
 def show_departure(room: Any, mover: Any, target: Any) -> None:
-    """Show the NPCs of a room that a character leaves; `target` is None if unknown."""
+    """Show the NPCs of a room that a character leaves. `target` is None if unknown."""
     for npc in _onlookers(room, mover):
         call_safely(npc, npc.witness.sees_leave, mover, target)
 
@@ -295,19 +301,19 @@ _UID = "evennia_ai"
 
 
 def watch_logins() -> None:
-    """Show NPCs from now on which characters log in and out. Safe to call again."""
+    """Let NPCs see from now on who logs in and out. May be called more than once."""
     SIGNAL_OBJECT_POST_PUPPET.connect(_on_puppet, dispatch_uid=_UID)
     SIGNAL_OBJECT_POST_UNPUPPET.connect(_on_unpuppet, dispatch_uid=_UID)
 
 
 def _on_puppet(sender: Any, account: Any = None, **kwargs: Any) -> None:
     if isinstance(sender, HasMind) and not is_playable_by(sender, account):
-        return  # a player took over an NPC that was in the room already
-    if sender.sessions.count() == 1:  # not a second session of the same character
+        return  # a builder or player took over an NPC that was in the room already
+    if sender.sessions.count() == 1:  # no arrival for a second session of the same character
         show_arrival(sender.location, sender, None)
 
 
 def _on_unpuppet(sender: Any, **kwargs: Any) -> None:
-    """Report a logout, unless the game leaves the character in the room."""
+    """Show that a character logged out, unless the game leaves it in the room."""
     if sender.location is None and not sender.sessions.count():
         show_departure(sender.db.prelogout_location, sender, None)

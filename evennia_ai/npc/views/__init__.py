@@ -1,1 +1,1 @@
-"""What an NPC is made of, now and in past turns: Django and our tables, no object of the game."""
+"""What the prompts of an NPC are made of, now and in past turns. Needs no running game."""

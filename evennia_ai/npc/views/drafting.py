@@ -1,7 +1,7 @@
-"""Drafts of pages: who may see one, and what is written when it is approved.
+"""Drafts of knowledge pages: who may see a draft, and what approving it writes.
 
-The command `kb` and the page of a draft both use this. They read the current page and write it
-themselves, because a base may be on another machine.
+The command `kb` and the web page of a draft both call these functions. The callers read the current
+page and write the new one, because a knowledge base may be on another machine.
 """
 
 from dataclasses import replace
@@ -15,19 +15,19 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft
 
 
 def may_see_draft(viewer: Viewer, found: StoredDraft, now: Page | None) -> bool:
-    """True if a viewer may see a draft: its page, the current page, and all its sources."""
+    """True if the viewer may see the draft: its page, the current page, and all its sources."""
     pages = (found.draft.page, *([now] if now else []))
     is_open = all(viewer.may_view(page.locks) for page in pages)
     return is_open and may_see_package(viewer, found.context_meta)
 
 
 def is_written(found: StoredDraft, now: Page) -> bool:
-    """True if the current page has the draft's text already, so only the decision is missing."""
+    """True if the current page already has the draft's text, so that only the decision is open."""
     return now.sha256 == found.draft.page.sha256
 
 
 def to_be_written(found: StoredDraft, now: Page | None, *, by: Actor) -> PageDraft:
-    """Return what approving a draft writes.
+    """Return the page that approving the draft would write.
 
     Raises:
         StoreError: The page has changed since the draft was written.

@@ -1,8 +1,10 @@
 """Edits that a builder tries out on past turns. Nothing is stored.
 
-A component or lorebook with a known key or name is changed, another one is added. A card or a list
-of notes replaces the earlier one. The file of an edit has some of the keys of a scenario. Unknown
-keys and wrong values are errors that name their path. Paths are relative to the file's folder.
+A component or lorebook in the edit changes the one with the same key or name. If there is none, it
+is added. A card or a list of notes in the edit replaces the earlier one.
+
+The file of an edit has some of the keys of a scenario file. An unknown key or wrong value raises an
+error that names its path. Paths of files are relative to the folder of the edit file.
 """
 
 from collections import OrderedDict
@@ -60,7 +62,7 @@ Made = TypeVar("Made")
 
 
 class PerView(Generic[Made]):
-    """Values made for each of the last views. Consecutive turns share a view."""
+    """A small cache of values made for views. Consecutive turns share a view."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[int, Hashable], tuple[NPCView, Made]] = OrderedDict()
@@ -81,10 +83,10 @@ class ProposedEdit:
 
     components: tuple[PromptComponent, ...] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The changed fields of each component, by its key."""
+    """The changed fields of each component, by the component's key."""
     card: Card | None = None
     grants: Grants | None = None
-    """The grants of the card; None keeps those of the earlier card."""
+    """The grants of the edit's card; None keeps the grants of the earlier card."""
     books: tuple[Lorebook, ...] = ()
     notes: Notes | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
@@ -92,7 +94,7 @@ class ProposedEdit:
     layout: Layout | None = None
     blocks: BlocksMode | None = None
     notices: tuple[str, ...] = ()
-    """Notices for the author of the edit."""
+    """Notices about the files that the edit names, for the author of the edit."""
     _sets: PerView[ComponentSet] = field(default_factory=PerView)
     _own_books: PerView[Lorebook | None] = field(default_factory=PerView)
     _hung: dict[tuple[str, str], Lorebook] = field(default_factory=dict)
@@ -141,7 +143,7 @@ class ProposedEdit:
         return [*(changed.get(one.key, one) for one in known), *new]
 
     def _known(self, past: PastInputs) -> list[PromptComponent]:
-        """Return the earlier components, with those of the edit's card."""
+        """Return the turn's components. If the edit has a card, they include that card's texts."""
         sources = past.view.sources
         if self.card is None:
             return components_of(sources, parsed_card(sources.card) if sources.card else None)
@@ -176,7 +178,7 @@ class ProposedEdit:
         kept = {book.label for book in books}
         edited = {book.label: book for book in self.books}
         here = [
-            self._hung_like(book, edited[book.label]) if book.label in edited else book
+            self._attached_like(book, edited[book.label]) if book.label in edited else book
             for book in books
         ]
         return (*here, *(book for book in self.books if book.label not in kept))
@@ -184,8 +186,8 @@ class ProposedEdit:
     def _own_book(self, past: PastInputs) -> Lorebook | None:
         return character_book(self.card, grants=self._grants(past)) if self.card else None
 
-    def _hung_like(self, book: Lorebook, edited: Lorebook) -> Lorebook:
-        """Return the edited book attached like the original one, with an empty cache."""
+    def _attached_like(self, book: Lorebook, edited: Lorebook) -> Lorebook:
+        """Return the edited book with the attachment of the original one, and an empty cache."""
         place = (book.label, book.attach)
         if place not in self._hung:
             self._hung[place] = replace(edited, attach=book.attach, memo=Memo())
@@ -193,7 +195,7 @@ class ProposedEdit:
 
 
 class AsOfToday:
-    """The edit that applies today's components, card, books, notes and settings."""
+    """An edit that uses today's components, card, books, notes and settings."""
 
     def __init__(self) -> None:
         self._views: PerView[NPCView] = PerView()
@@ -225,7 +227,7 @@ class AsOfToday:
 def _texts_to_scan(
     inputs: Inputs, texts: CardTexts, values: Mapping[str, str]
 ) -> dict[SourceName, str]:
-    """Return the texts that lore may scan, with those of another card."""
+    """Return the texts that lore may scan, with the card's texts replaced by `texts`."""
     room = inputs.sources.get("room", "")
     values = {**values, **clock_values(inputs.now)}
     return scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)
@@ -254,7 +256,7 @@ class _Settings:
 
 
 def read_edit_file(path: Path) -> ProposedEdit:
-    """Read the edit in a YAML or JSON file. Its paths are relative to the file's folder.
+    """Parse the edit in a YAML or JSON file. Its paths are relative to the file's folder.
 
     Raises:
         FormatError: It is not an edit.
@@ -268,7 +270,7 @@ def read_edit_file(path: Path) -> ProposedEdit:
 
 
 def read_edit(data: object, *, folder: Path) -> ProposedEdit:
-    """Read the edit that `data` describes. Its paths are relative to `folder`."""
+    """Parse an edit from plain data. Its paths are relative to `folder`."""
     check_plain(data, kind=KIND, where="the edit")
     file = read_row(_File, data, path="")
     keys = [one.name for one in fields(_File)]
@@ -299,12 +301,12 @@ def read_edit(data: object, *, folder: Path) -> ProposedEdit:
 
 
 def _of_a_builder(component: PromptComponent, row: Mapping[str, Any]) -> PromptComponent:
-    """Return the component as if a builder of the game had made it."""
+    """Return the component with a builder's trust, unless the edit names another trust."""
     return component if "trust" in row else component.changed(trust="builder")
 
 
 def _check_text(text: str, *, trust: Trust, where: str) -> None:
-    """Check a component or note like the game when it is saved.
+    """Check the text of a component or note as the game does before it saves one.
 
     Raises:
         FormatError: The game would refuse the text.
@@ -333,7 +335,10 @@ def _note(path: str, row: Any) -> AuthorsNote:
 
 
 def _lore(settings: _Settings) -> dict[str, Any]:
-    """Return the changed lore rules. A preset changes all that it sets."""
+    """Return the lore rules that the edit changes.
+
+    If it names a preset, these are all its rules.
+    """
     given = settings.lore
     if given is None:
         return {}

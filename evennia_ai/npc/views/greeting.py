@@ -21,9 +21,9 @@ _ANY_DICE: Final = Dice(turn="", conversation="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """A greeting of a card by its index: 0 is the first message, n the n-th alternate.
+    """A greeting of a card and its index.
 
-    The greetings for groups have the next indexes.
+    Index 0 is the first message, n the n-th alternate greeting. The greetings for groups follow.
     """
 
     card: Card
@@ -37,7 +37,10 @@ class Greeting:
         dice: Dice,
         other_names: Collection[str] = (),
     ) -> str:
-        """Return the words as a reply of the NPC would be said, "" for none."""
+        """Return the words of the greeting, cleaned like a reply of the NPC.
+
+        "" if nothing is left.
+        """
         opening = opening_message(self.card, index=self.index, group=True, values=values, dice=dice)
         if opening is None:
             return ""
@@ -47,7 +50,7 @@ class Greeting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The greeting for each kind of conversation, and reasons for missing or other ones."""
+    """The greeting for each kind of conversation, and the problems with the chosen greeting."""
 
     of_kind: Mapping[ConversationKind, Greeting]
     problems: tuple[str, ...] = ()
@@ -57,7 +60,7 @@ NOT_CHOSEN: Final = Chosen(of_kind={})
 
 
 def choose_greetings(card: Card | None, index: int | None, *, npc_name: str) -> Chosen:
-    """Return the greetings of an NPC for which a builder chose `index`; None means no greeting."""
+    """Return the greetings of an NPC for the index that a builder chose. None: no greeting."""
     if card is None or index is None:
         return NOT_CHOSEN
     last = len(greetings(card, group=True)) - 1

@@ -1,6 +1,6 @@
-"""Prompts as a viewer may see them: of a past turn, a trial, or a foreseen turn.
+"""Prompts as a viewer may see them: of past turns, of trials, and of the next turn.
 
-Commands, pages and their JSON show prompts only through these functions.
+Commands, web pages and their JSON show prompts only through these functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from evennia_ai.store.history.turns import StoredTurn
 
 
 class _OfThread(local):
-    """The reader of past turns of each thread."""
+    """Holds one reader of past turns for each thread."""
 
     def __init__(self) -> None:
         self.reader = PastReader()
@@ -30,29 +30,30 @@ _of_thread: Final = _OfThread()
 
 
 def past_reader() -> PastReader:
-    """Return this thread's reader of past turns, with its caches of unchanging data."""
+    """Return this thread's reader of past turns. It caches what cannot change."""
     _of_thread.reader.forget_histories()
     return _of_thread.reader
 
 
 def forget_past() -> None:
-    """Drop this thread's reader, because the game is another one, for example in tests."""
+    """Replace this thread's reader, for example when a test starts another game."""
     _of_thread.reader = PastReader()
 
 
 def past_of(seer: Seer, turn: StoredTurn) -> PastInputs:
-    """Return what a past turn was composed from, as far as the viewer may see it.
+    """Return the inputs of a past turn, without what is hidden from the viewer.
 
     Raises:
-        NotReadBackError: Part of it is gone.
+        NotReadBackError: Part of the inputs is gone.
     """
     return past_seen(seer, past_reader().inputs(turn))
 
 
 def sent_report(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
-    """Return the report of a past turn's prompt, as far as the viewer may see it.
+    """Return the report of a past turn's prompt for the viewer.
 
-    It is the prompt that was sent, or the one that would have been sent without hidden texts.
+    It shows the prompt that was sent. If something in it is hidden from the viewer, it shows the
+    prompt that would have been sent without that.
 
     Raises:
         ReplayError: The prompt cannot be rebuilt.
@@ -68,13 +69,13 @@ def sent_report(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
 
 
 def past_seen(seer: Seer, past: PastInputs) -> PastInputs:
-    """Return the part of a past turn's inputs that the viewer may see."""
+    """Return a past turn's inputs without what is hidden from the viewer."""
     seen = seer.seen(past.inputs)
     return replace(past, inputs=seen.inputs, hidden=seen.hidden) if seen.hidden else past
 
 
 def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[Verdict]:
-    """Return the verdicts that the viewer may see of a past turn. Raises like `sent_report`."""
+    """Return the verdicts of a past turn that the viewer may see. Raises like `sent_report`."""
     if not seer.may_hide:
         return turn.manifest.verdicts
     past = past_seen(seer, reader.inputs(turn))
@@ -82,10 +83,10 @@ def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[
 
 
 def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[str, str]:
-    """Return the revisions in a past turn's prompt that the viewer may see.
+    """Return the revisions that the viewer may see of the texts in a past turn's prompt.
 
-    A text has a revision there only because it was in the prompt, which could reveal what a hidden
-    text says.
+    If the report hides something, revisions of texts that it does not show are left out too. Such a
+    text may have been in the prompt only because of a hidden text.
 
     Args:
         report: The result of `sent_report`, None if the prompt cannot be shown.
@@ -102,7 +103,7 @@ def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[
 
 
 def trial_report(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
-    """Return the report of a past turn's prompt with an edit, compared with the one without.
+    """Return the report of a past turn's prompt with an edit, compared with the prompt without it.
 
     Args:
         past: The result of `past_of`.
@@ -115,7 +116,10 @@ def trial_report(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Repo
 
 
 def foreseen_report(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:
-    """Compose these inputs as far as the viewer may see them. Return the prompt and its report."""
+    """Compose a prompt from these inputs, without what is hidden from the viewer.
+
+    Return the composition and its report.
+    """
     seen = seer.seen(inputs)
     made = compose_with_lore(seen.inputs)
     return made, make_report(made.prompt, hidden=seen.hidden)

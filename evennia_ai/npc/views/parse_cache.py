@@ -1,8 +1,8 @@
 """A cache of parsed cards and lorebooks: each text is parsed once for all users.
 
-A parsed card or book takes many times the memory of its text, so the cache is bounded by the length
-of texts too. A book is identified by the hash of its text. All users share its entries and tables
-of keys, wherever it is attached and whatever its revision and grants are.
+A parsed card or book takes many times the memory of its text, so the cache also limits the total
+length of the texts. A book is identified by the hash of its text. All attachments, revisions and
+grants of a book share its entries and its tables of keys.
 """
 
 import json
@@ -31,13 +31,13 @@ from evennia_ai.store.authored.lorebooks import StoredBook
 MOST_PARSED: Final = 256
 """The most parsed values of each kind."""
 MOST_CHARACTERS: Final = 32_000_000
-"""The most characters of cached texts. Their values take ten times as much memory."""
+"""The most characters of cached texts in all. The parsed values take ten times as much memory."""
 
 log: Final = logging.getLogger(__name__)
 
 
 class Text(Hashable, Protocol):
-    """One version of a text to parse."""
+    """A text to parse, as the key of the cache."""
 
     @property
     def source(self) -> str: ...
@@ -48,9 +48,9 @@ V = TypeVar("V")
 
 
 class Parsed(Generic[T, V]):
-    """A thread-safe cache of values by their text. The least recently used are dropped.
+    """A thread-safe cache of parsed values by their text.
 
-    The newest value stays, however long its text is.
+    It drops the least recently used values, but always keeps the newest, however long its text is.
     """
 
     def __init__(
@@ -64,27 +64,29 @@ class Parsed(Generic[T, V]):
         self._lock = Lock()
 
     def __call__(self, text: T) -> V:
-        """Return the value of the text. Errors of `parse` are not cached."""
+        """Return the parsed text. Errors of `parse` are not cached."""
         with self._lock:
             if text in self._kept:
                 self._kept.move_to_end(text)
                 return self._kept[text]
-        return self.keep(
-            text, self._parse(text)
-        )  # outside the lock, because parsing may take seconds
+        # Parse outside the lock, because parsing may take seconds.
+        return self.keep(text, self._parse(text))
 
     def __contains__(self, text: T) -> bool:
-        """True if its value is cached."""
+        """True if the parsed text is in the cache."""
         with self._lock:
             return text in self._kept
 
     def keep(self, text: T, value: V) -> V:
-        """Cache a value that was made elsewhere. Return the cached one if there is one."""
+        """Cache a value that was made elsewhere, and return it.
+
+        If the text is cached, return that value.
+        """
         with self._lock:
             return self._keep(text, value)
 
     def _keep(self, text: T, value: V) -> V:
-        """Cache the value. Return the one that another thread has cached meanwhile, if any."""
+        """Cache a value unless another thread has cached one meanwhile. Return the cached value."""
         if text in self._kept:
             return self._kept[text]
         self._kept[text] = value
@@ -99,7 +101,7 @@ class Parsed(Generic[T, V]):
 
 
 def read_ahead(stored: StoredCard) -> None:
-    """Parse a card, its texts and its book for the next turn. Any thread may call it.
+    """Parse a card, compile its texts and parse its book. Any thread may call this.
 
     Raises:
         FormatError: It cannot be parsed.
@@ -109,23 +111,24 @@ def read_ahead(stored: StoredCard) -> None:
 
 
 def compile_ahead(texts: Iterable[str]) -> None:
-    """Compile imported texts, so that views find them compiled."""
+    """Compile imported texts, so that views need not compile them."""
     for text in texts:
         compile_template(text, trust="imported")
 
 
 MANY_MACROS: Final = 500
-"""From this many macros on, a file is parsed in another thread (some milliseconds)."""
+"""A file with at least so many macros is parsed in another thread, because it takes
+milliseconds."""
 
 
 def is_long_to_read(source: str, *, characters: int) -> bool:
-    """True if parsing takes more than a few milliseconds, by length or number of macros."""
+    """True if parsing takes more than a few milliseconds, judged by length and number of macros."""
     return len(source) >= characters or count_macros(source) >= MANY_MACROS
 
 
 @dataclass(frozen=True, slots=True)
 class _BookText:
-    """The text of a book. Its name is part of the labels of its entries."""
+    """The text of a book and its name, which is part of the labels of its entries."""
 
     name: str
     sha256: str
@@ -134,12 +137,12 @@ class _BookText:
 
 @dataclass(frozen=True, slots=True)
 class _CardText:
-    """The text of a card, without its grants."""
+    """The text of a card. Its grants do not matter for parsing."""
 
     source: str = field(repr=False)
 
 
-# Shared by all NPCs, together with everything cached in the values.
+# All NPCs share these values, and what is cached inside them.
 _cards: Final = Parsed[_CardText, Card](lambda text: card_from_text(text.source), most=MOST_PARSED)
 
 
@@ -147,7 +150,7 @@ def parsed_card(stored: StoredCard) -> Card:
     """Return the parsed card.
 
     Raises:
-        FormatError: It cannot be parsed.
+        FormatError: The card cannot be parsed.
     """
     return _cards(_CardText(stored.source))
 
@@ -164,24 +167,26 @@ def own_book(stored: StoredCard) -> Lorebook | None:
     """Return the lorebook in a card, None if it has none.
 
     Raises:
-        FormatError: It cannot be parsed.
+        FormatError: The card or its book cannot be parsed.
     """
     return _own_books(stored)
 
 
 def _own_book(stored: StoredCard) -> Lorebook | None:
     book = _texts_of_cards(_CardText(stored.source))
-    return book and _as(book, revision=stored.revision, grants=stored.grants)
+    return book and _copy_attached(book, revision=stored.revision, grants=stored.grants)
 
 
 _own_books: Final = Parsed[StoredCard, Lorebook | None](_own_book, most=MOST_PARSED)
 
 
 def attached_book(stored: StoredBook) -> Lorebook:
-    """Return the parsed book. Only the kind of its scope matters, so all rooms share it.
+    """Return the parsed book with its attachment.
+
+    All scopes of one kind, such as all rooms, share the same object.
 
     Raises:
-        FormatError: It cannot be parsed.
+        FormatError: The book cannot be parsed.
     """
     scope = stored.scope and Scope(kind=stored.scope.kind)
     return _attached_books(replace(stored, scope=scope))
@@ -189,27 +194,29 @@ def attached_book(stored: StoredBook) -> Lorebook:
 
 def _attached_book(stored: StoredBook) -> Lorebook:
     attach = stored.scope.kind if stored.scope else "global"
-    return _as(_texts(_text_of(stored)), revision=stored.revision, attach=attach)
+    return _copy_attached(_texts(_text_of(stored)), revision=stored.revision, attach=attach)
 
 
 _attached_books: Final = Parsed[StoredBook, Lorebook](_attached_book, most=MOST_PARSED)
 
 
 def is_read(stored: StoredBook) -> bool:
-    """True if a book is in the cache."""
+    """True if the parsed book is in the cache."""
     return _text_of(stored) in _texts
 
 
 def is_card_read(stored: StoredCard) -> bool:
-    """True if a card and its book are in the cache."""
+    """True if the parsed card and its book are in the cache."""
     return stored in _own_books
 
 
 def make_card_ready(stored: StoredCard, rules: ActivationRules) -> str:
-    """Parse a card and index its book, in any thread. Return the book's label, "" for none.
+    """Parse a card and index the keys of its book. Return the book's label, "" without a book.
+
+    Any thread may call this.
 
     Raises:
-        FormatError: It cannot be parsed.
+        FormatError: The card or its book cannot be parsed.
     """
     read_ahead(stored)
     book = own_book(stored)
@@ -220,16 +227,16 @@ def make_card_ready(stored: StoredCard, rules: ActivationRules) -> str:
 
 
 def make_ready(stored: StoredBook, rules: ActivationRules) -> None:
-    """Parse a book and index its keys, in any thread.
+    """Parse a book and index its keys. Any thread may call this.
 
     Raises:
-        FormatError: It cannot be parsed.
+        FormatError: The book cannot be parsed.
     """
     prepare_index(attached_book(stored), rules=rules)
 
 
 def know_read(stored: StoredBook, book: Lorebook) -> None:
-    """Cache the value of a book that is known without parsing."""
+    """Put a book into the cache that the caller has parsed already."""
     _texts.keep(_text_of(stored), book)
 
 
@@ -237,13 +244,13 @@ def _text_of(stored: StoredBook) -> _BookText:
     return _BookText(stored.name, stored.sha256, stored.source)
 
 
-def _as(book: Lorebook, **how: Any) -> Lorebook:
-    """Return the book as attached in one place. Entries and their caches are shared."""
+def _copy_attached(book: Lorebook, **how: Any) -> Lorebook:
+    """Return a copy of the book with this attachment. Both share the entries and their caches."""
     return replace(book, memo=Memo(), **how)
 
 
 def read_books(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
-    """Return the books that can be parsed, and the problems of the others."""
+    """Return the books that can be parsed, and a problem for each of the others."""
     books: list[Lorebook] = []
     problems: list[str] = []
     for book in stored:
@@ -256,7 +263,7 @@ def read_books(stored: tuple[StoredBook, ...]) -> tuple[tuple[Lorebook, ...], tu
 
 @lru_cache(maxsize=MOST_PARSED)
 def players_books(stored: tuple[StoredBook, ...]) -> tuple[Lorebook, ...]:
-    """Return a player's books. Those that cannot be parsed are logged once."""
+    """Return a player's books. Log a warning, once, for each book that cannot be parsed."""
     books, problems = read_books(stored)
     for problem in problems:
         log.warning("evennia_ai: %s", problem)

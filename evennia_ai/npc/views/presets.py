@@ -1,7 +1,7 @@
 """What an assigned preset adds to the view of an NPC: prompts, rules and triggers.
 
-A file is parsed once for all NPCs, whatever is switched in it. If a preset may not speak as the
-system before the history, its formats and headings may not either.
+A preset's file is parsed once for all NPCs and all its switches. If its grants do not allow texts
+of the role system before the history, its formats and headings are not used either.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ from evennia_ai.formats.presets.switches import switch_prompt
 from evennia_ai.npc.views.parse_cache import MOST_PARSED, Parsed, compile_ahead
 from evennia_ai.store.authored.presets import StoredPreset
 
-# SillyTavern's name for the generation in which an NPC acts by itself.
+# SillyTavern calls a turn in which a character acts by itself "quiet".
 _GENERATIONS: Final[Mapping[str, Generation]] = {AUTONOMOUS.name: "quiet"}
 _KEYS: Final = frozenset({*(own.key for own in OWN.values()), NEW_CHAT})
 # The card fields that replace texts of a preset, and the grants that they need.
@@ -43,7 +43,7 @@ _REPLACED_BY: Final[Mapping[str, tuple[str, Grant]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _PresetText:
-    """The text of a preset. Its errors contain its name."""
+    """The text of a preset and its name, which error messages contain."""
 
     name: str
     sha256: str
@@ -56,12 +56,12 @@ _texts: Final = Parsed[_PresetText, Preset](
 
 
 def parsed_preset(stored: StoredPreset) -> Preset:
-    """Return the parsed preset with the switches of the game applied.
+    """Return the parsed preset with the game's switches applied.
 
-    Its texts are compiled too, so that nothing is left to do after a thread has parsed it.
+    Its texts are compiled too, so that a thread can do all the slow work in advance.
 
     Raises:
-        FormatError: It cannot be parsed.
+        FormatError: The preset cannot be parsed.
     """
     return _presets(stored)
 
@@ -78,12 +78,12 @@ _presets: Final = Parsed[StoredPreset, Preset](_parse_preset, most=MOST_PARSED)
 
 
 def is_preset_read(stored: StoredPreset) -> bool:
-    """True if a preset and its texts are in the cache."""
+    """True if the parsed preset and its compiled texts are in the cache."""
     return stored in _presets
 
 
 def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
-    """True if a component that no builder made belongs to the preset, if there is one.
+    """True if the preset would provide this component, when no builder made it.
 
     Args:
         card: The card that the NPC plays. Its own texts replace some of the preset's.
@@ -94,7 +94,7 @@ def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
 
 
 def is_replaced(key: str, card: Card | None, *, grants: Grants) -> bool:
-    """True if the card's own text replaces the preset's text with this key."""
+    """True if the card's own text replaces the preset's text for this component key."""
     if key not in _REPLACED_BY or card is None:
         return False
     field_name, needed = _REPLACED_BY[key]
@@ -109,7 +109,7 @@ def plugged_components(
     card_grants: Grants = NO_GRANTS,
     post_history_depth: int,
 ) -> tuple[PromptComponent, ...]:
-    """Return the components of a preset and of a card, whose texts replace the preset's."""
+    """Return the components of a preset and a card. The card's texts replace the preset's."""
     defaults = replaceable_texts(preset, grants=preset_grants) if preset else {}
     main, after = (defaults.get(key, "") for key in _REPLACED_BY)
     of_card: Iterable[PromptComponent] = ()
@@ -127,9 +127,10 @@ def plugged_components(
 def combine_components(
     own: Iterable[PromptComponent], plugged: Iterable[PromptComponent]
 ) -> list[PromptComponent]:
-    """Combine the game's components with those of preset and card. A builder's own win.
+    """Combine the game's components with those of preset and card.
 
-    Of the history a preset can only change whether it is enabled.
+    A builder's component replaces one with the same key. A preset can switch the history off, but
+    not change it otherwise.
     """
     listed, known = [*own], [*plugged]
     is_off = any(one.id == HISTORY_ID and not one.enabled for one in known)
@@ -140,11 +141,11 @@ def combine_components(
 
 
 def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> AssemblyRules:
-    """Return the game's rules with the preset's rules applied, as far as its grants allow.
+    """Return the game's assembly rules, overridden by the preset's as far as its grants allow.
 
-    The game always decides how a full history is cut and if examples are kept. It also decides
-    about names, unless the preset demands them always or never: in a room more than two may speak,
-    so the program names them.
+    The game always decides how a full history is cut, and if examples are kept. It also decides
+    about names in the history, unless the preset wants them always or never. In a room more than
+    two may speak, so the prompt has to name the speakers.
     """
     given = replace(
         preset_assembly(preset),
@@ -164,7 +165,7 @@ def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> As
 
 
 def triggered_off(preset: Preset) -> Mapping[str, frozenset[str]]:
-    """Return the keys of the prompts that are not sent, by context."""
+    """Return the keys of the preset's prompts that their triggers leave out, by context."""
     return {
         context.name: keys_left_out(preset, _GENERATIONS.get(context.name, "normal"))
         for context in BUILT_IN

@@ -1,8 +1,8 @@
-"""Composes past turns again: reads their inputs back from manifest, records and revisions.
+"""Composes past turns again, from inputs read back from manifests, records and revisions.
 
-Unchanged, a turn must give the bytes that were sent; what cannot be read back is named. With an
-edit, the result shows what the edit would have changed. Each turn is judged by itself, with the
-history, timers and cut that it had.
+Without an edit, a turn must give the same bytes that were sent. If something cannot be read back,
+an error names it. With an edit, the result shows what the edit would have changed. Each turn is
+composed by itself, with the history, timers and cut that it had.
 """
 
 from collections import OrderedDict
@@ -61,7 +61,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 CHARACTER: Final = "character"
 MOST_KEPT: Final = 64
-"""The most sets of sources, and of parts of them, in the cache."""
+"""The most views and the most books that a reader caches."""
 _OF_THE_VIEW: Final = ("scopes", "components", "card", "preset", "notes")
 _STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
@@ -72,19 +72,19 @@ class PastInputs:
 
     npc_ref: str
     speaker_ref: str
-    """The speaker of its event, "" for nobody."""
+    """The reference of the speaker to whom the turn answered, "" for nobody."""
     inputs: Inputs
     view: NPCView
     hidden: tuple[str, ...] = ()
-    """Descriptions of what is hidden from the viewer and missing in the inputs."""
+    """Descriptions of what was removed from the inputs, because the viewer may not see it."""
 
 
 class NotReadBackError(ReplayError):
-    """Something that a past turn was made from cannot be read back. The text says what."""
+    """Some input of a past turn cannot be read back. The message says which."""
 
 
 class PastReader:
-    """Reads past turns back. Consecutive turns share what they have in common."""
+    """Reads the inputs of past turns. Consecutive turns share views and books."""
 
     def __init__(self) -> None:
         self._histories = PastHistories()
@@ -92,14 +92,14 @@ class PastReader:
         self._books: OrderedDict[tuple[str, str, int], StoredBook] = OrderedDict()
 
     def forget_histories(self) -> None:
-        """Drop cached histories, because words in them may have been erased."""
+        """Drop the cached histories, because words in them may have been erased meanwhile."""
         self._histories = PastHistories()
 
     def inputs(self, turn: StoredTurn) -> PastInputs:
         """Return the inputs of a past turn.
 
         Raises:
-            NotReadBackError: Part of them is gone.
+            NotReadBackError: Part of the inputs is gone.
         """
         if turn.manifest.erased:
             raise NotReadBackError("the words of the turn were erased on request")
@@ -108,7 +108,7 @@ class PastReader:
             inputs = self._inputs(turn, view)
         except (NotStoredError, ReplayError) as error:
             raise NotReadBackError(f"turn {turn.number}: {error}") from error
-        except KeyError as error:  # the turn was imported, or comes from another program
+        except KeyError as error:  # for example in a transcript of another program
             raise NotReadBackError(
                 f"turn {turn.number} does not say what its prompt was made of ({error} is missing);"
                 " it can be replayed, but not composed again"
@@ -118,7 +118,7 @@ class PastReader:
         )
 
     def _view(self, turn: StoredTurn) -> NPCView:
-        """Return the view of the NPC from the revisions in the manifest."""
+        """Return the view of the NPC, made from the revisions that the manifest names."""
         made_of = turn.manifest.inputs["made_of"]
         told, policy = {name: made_of[name] for name in _OF_THE_VIEW}, made_of["policy"]
         depth, ref = made_of["post_history_depth"], npc_of(turn.npc_ref)
@@ -126,18 +126,20 @@ class PastReader:
         key = (ref, canonical_json([told, policy, depth, assembly]))
         then = replace(conf(), post_history_depth=depth, assembly=assembly)
         return _get_or_make(
-            self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then)
+            self._views, key, lambda: _view_from_revisions(ref, **told, policy=policy, then=then)
         )
 
-    def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
-        """Yield the books in order, each attached as it was."""
+    def _attached_books(
+        self, made_of: Mapping[str, Any], card: StoredCard | None
+    ) -> Iterator[Lorebook]:
+        """Yield the books of the turn in order, each with the attachment that it had."""
         for label, attach, number in made_of["books"]:
             if attach == CHARACTER:
                 own = own_book(card) if card else None
-                # Next to a book of the same name, the card's book had another label.
+                # If another book had the same name, the label of the card's book was longer.
                 is_same = own is not None and f"{label} (card".startswith(f"{own.label} (card")
                 if own is None or not is_same:
-                    raise NotReadBackError(f"the lorebook {label} of the card is not what it was")
+                    raise NotReadBackError(f"the card's lorebook '{label}' has changed since")
                 yield with_label(own, label)
             else:
                 key = (label, attach, number)
@@ -163,7 +165,7 @@ class PastReader:
             ),
             tools=tuple(self._tool_message(where, told, one) for one in told["tools"]),
             notes=view.notes,
-            books=tuple(self._hung(made_of, view.sources.card)),
+            books=tuple(self._attached_books(made_of, view.sources.card)),
             blocks=tuple(_blocks(told)),
             values=told["values"],
             cut=told["cut"],
@@ -178,7 +180,7 @@ class PastReader:
         )
 
     def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
-        """Return a tool's call or result from an earlier round of the turn."""
+        """Return the message of a tool's call or result from an earlier round of the turn."""
         message = self._histories.event(where, told["history"]["segment"], record_id)
         return replace(message, block="tool", origin="tool")
 
@@ -206,7 +208,7 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
 
 
 def _past_memories(told: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the memories that the turn could recall.
+    """Return the memories that the turn could recall, as fields of `Inputs`.
 
     Raises:
         NotStoredError: The words of a memory were erased.
@@ -219,12 +221,12 @@ def _past_memories(told: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _context(made_of: Mapping[str, Any]) -> PromptContext:
-    """Return the context of the turn, with what was switched off in it."""
+    """Return the context of the turn, with the components that were off in it."""
     return PromptContext(name=made_of["context"], off=frozenset(made_of["off"]))
 
 
 def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
-    """Yield the facts of the turn as blocks."""
+    """Yield the blocks with the turn's facts of the moment."""
     for key, text in told["blocks"]:
         depth, order = told["placed"].get(key, (None, 100))
         fills = told["filled"].get(key, "")
@@ -236,7 +238,11 @@ def _fact(told: Any) -> Fact:
 
 
 def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
-    """Return the texts that lore could scan. Those of the card are made again and compared."""
+    """Return the texts that lore could scan in the turn.
+
+    The manifest has only hashes of the card's texts. They are expanded again and compared with the
+    hashes.
+    """
     values = {**told["values"], **clock_values(told["now"])}
     of_card = scanned_texts(view.texts, values=values, dice=dice, room="")
     texts: dict[SourceName, str] = {}
@@ -246,7 +252,7 @@ def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceN
             texts[name] = of_card.get(name, "")
             found = sha256(texts[name].encode("utf-8", "surrogatepass")).hexdigest()
             if found != kept["sha256"]:
-                raise NotReadBackError(f"the card's text {name} is not what it was")
+                raise NotReadBackError(f"the card's text {name} has changed since")
     return texts
 
 
@@ -264,11 +270,11 @@ def _component(scope: Scope, key: str, number: int) -> PromptComponent:
         return _STATIC[key]
     revision = COMPONENTS.revision(key, number, scope=scope)
     if not revision.is_in_force:
-        raise NotReadBackError(f"revision {number} of component '{key}' removed it")
+        raise NotReadBackError(f"component '{key}' was removed by its revision {number}")
     return revision.value
 
 
-def _made_view(
+def _view_from_revisions(
     npc_ref: str,
     *,
     scopes: Sequence[Sequence[Any]],
@@ -294,23 +300,23 @@ def _made_view(
 
 
 def _tools(policy: str) -> tuple[str, ...]:
-    """Return the tools whose use the prompt explained."""
+    """Return the tools that the prompt explained to the NPC."""
     if policy not in ("", policy_sha256()):
-        raise NotReadBackError("the instructions for looking things up had another text then")
+        raise NotReadBackError("the instructions for knowledge searches had another text then")
     return (KNOWLEDGE_TOOL,) if policy else ()
 
 
 def _book(name: str, attach: str, number: int) -> StoredBook:
-    """Return the book at this revision, attached to this kind of scope."""
+    """Return this revision of a book, attached to a scope of this kind."""
     revision = LOREBOOKS.revision(name, number)
     if not revision.is_in_force:
-        raise NotReadBackError(f"revision {number} of lorebook '{name}' removed it")
+        raise NotReadBackError(f"lorebook '{name}' was removed by its revision {number}")
     scope = Scope(kind=attach) if attach != "global" else None  # type: ignore[arg-type]
     return replace(LOREBOOKS.whole(revision.value), scope=scope)
 
 
 def _get_or_make(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
-    """Return the cached value, made if missing. The oldest is dropped."""
+    """Return the cached value. Make it if it is missing, and drop the least recently used one."""
     if key not in kept:
         kept[key] = make()
         while len(kept) > MOST_KEPT:
@@ -329,23 +335,24 @@ class Comparison:
 
     number: int
     outcome: Outcome
-    """`unknown`: the turn cannot be composed again exactly, or not with the edit."""
+    """`unknown`: the turn cannot be composed again exactly, or the edit does not fit it."""
     problem: str = ""
     """Why the outcome is unknown."""
     tokens_before: int = 0
     tokens: int = 0
     shared_messages: int = 0
     shared_tokens: int = 0
-    """The unchanged start of the prompt, which a provider's cache would have covered."""
+    """The tokens of the unchanged start of the prompt, which a provider's cache would have
+    covered."""
     sha256: str = ""
     differences: tuple[Difference, ...] = ()
 
 
 def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
-    """Compose a past turn from its own inputs.
+    """Compose a past turn from the inputs that it had.
 
     Raises:
-        NotReadBackError: Part of them is gone.
+        NotReadBackError: Part of the inputs is gone.
     """
     return compose(reader.inputs(turn).inputs)
 
@@ -353,11 +360,11 @@ def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
 def compare_turn(
     turn: StoredTurn, edit: Edit, reader: PastReader, as_seen: Callable[[PastInputs], PastInputs]
 ) -> Comparison:
-    """Return what `edit` would have changed in the prompt of this turn.
+    """Return what the edit would have changed in the prompt of this turn.
 
     Args:
-        as_seen: Removes what is hidden from the viewer. The edit is then compared with the prompt
-            without it.
+        as_seen: Removes what is hidden from the viewer, before the prompts with and without the
+            edit are composed.
     """
     try:
         past = reader.inputs(turn)
@@ -370,7 +377,9 @@ def compare_turn(
         return _unchanged(turn, turn.manifest.tokens, len(turn.manifest.messages))
     again = compose(past.inputs)
     if messages_sha256(storable_messages(again.messages)) != turn.manifest.sha256:
-        return _unknown(turn, "composed again without the edit, it differs from what was sent")
+        return _unknown(
+            turn, "composed again without the edit, the prompt differs from the one that was sent"
+        )
     prompt = compose(seen.inputs) if seen.hidden else again
     before = storable_messages(prompt.messages)
     if messages_sha256(before) == messages_sha256(sent):
@@ -389,7 +398,7 @@ def compare_turn(
 
 
 def see_all(past: PastInputs) -> PastInputs:
-    """Return all inputs of a turn, for a viewer who may see everything."""
+    """Return the inputs unchanged, for a viewer who may see everything."""
     return past
 
 

@@ -1,8 +1,8 @@
-"""Trials: edits of a past turn that are not stored, one per line: `component:mood.depth=4`.
+"""Trials: edits of a past turn that are never stored. Each edit is a line of text.
 
-The address of a page can hold such lines, so an edit can be shown, undone and shared. A trial can
-change the place of a text in the history (its depth and order), and switch it off.
-`npc/views/edits.py` reads edits that need a file.
+The line `component:mood.depth=4` changes a depth. The address of a web page can contain such lines,
+so a trial can be undone and shared. A trial can change the depth and order of a text in the
+history, and switch it off. `npc/views/edits.py` has edits that need a file.
 """
 
 import re
@@ -33,35 +33,35 @@ _OFF: Final = "off in this trial"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldEdit:
-    """A changed field of one text. For `off` the value is 1."""
+    """A new value for one field of one text. If the field is `off`, the value is 1."""
 
     origin: str
     field: Field
     value: int
 
     def __str__(self) -> str:
-        """Return the line that `read_trial` parses."""
+        """Return the edit as a line for `read_trial`."""
         return f"{self.origin}.{self.field}={YES if self.field == 'off' else self.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The place of a text with a depth: what a trial may change."""
+    """The depth and order of a text in the history, which a trial may change."""
 
     origin: str
     depth: int
     order: int
     holder: Literal["component", "note", "book", "card"]
-    """Where it is stored. A text in a card is edited with the card."""
+    """The kind of thing that stores the text. A text in a card can only be edited with the card."""
     key: str
-    """The key of the component or note, the name of the book."""
+    """The key of the component or note, or the name of the book."""
     scope: Scope | None = None
-    """The scope of a component."""
+    """The scope of the component; None for other texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Edits of a turn's inputs. The last edit of a field wins."""
+    """Edits to apply to a turn's inputs. Of two edits of one field, the later one counts."""
 
     edits: tuple[FieldEdit, ...] = ()
 
@@ -79,8 +79,8 @@ class Trial:
         """Return the inputs of a past turn with the edits applied.
 
         Raises:
-            FormatError: An edited text has no depth in the turn.
-            ComponentValueError: A component may not have such a value.
+            FormatError: The turn has no text with this origin and a depth.
+            ComponentValueError: A component may not have this value.
         """
         wanted: dict[str, dict[str, int]] = {}
         for edit in self.edits:
@@ -103,7 +103,7 @@ def read_trial(lines: Iterable[str]) -> Trial:
     """Parse a trial from its lines.
 
     Raises:
-        FormatError: A line is not an edit; the message shows what would be.
+        FormatError: A line is not an edit. The message shows what an edit looks like.
     """
     trial = Trial()
     for count, line in enumerate(lines):
@@ -114,7 +114,7 @@ def read_trial(lines: Iterable[str]) -> Trial:
 
 
 def places(inputs: Inputs) -> Mapping[str, Place]:
-    """Return all texts of a turn that have a depth that can be changed, by origin."""
+    """Return the places of all texts of a turn whose depth a trial can change, by origin."""
     return {place.origin: place for place in _places(inputs)}
 
 
@@ -179,7 +179,7 @@ def _components(before: ComponentSet, wanted: Mapping[str, Mapping[str, int]]) -
 
 
 def component_fields(given: Mapping[str, int]) -> dict[str, Any]:
-    """Return the changed fields of a component for these values."""
+    """Return the fields of a component that these edits change, with their new values."""
     fields: dict[str, Any] = {}
     if "depth" in given:
         fields |= {"injection_depth": given["depth"], "placement": "history"}
@@ -218,7 +218,7 @@ def _book(book: Lorebook, wanted: Mapping[str, Mapping[str, int]]) -> Lorebook:
 
 
 def entry_fields(given: Mapping[str, int]) -> dict[str, Any]:
-    """Return the changed fields of a lore entry for these values."""
+    """Return the fields of a lore entry that these edits change, with their new values."""
     fields: dict[str, Any] = {}
     if "depth" in given:
         fields |= {"position": "depth", "depth": given["depth"]}

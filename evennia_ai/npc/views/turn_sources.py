@@ -1,11 +1,12 @@
-"""What a turn was made from, as JSON for its manifest, and the revision that a text came from.
+"""What a turn's prompt was made from, as JSON for its manifest, and the author of each text.
 
-`npc/views/recomposing.py` reads it back. Small values are written in full. Components, cards,
-presets, lorebooks and notes have tables of revisions, so the manifest names their revisions in
-order. It also names revisions of memories, whose words may be erased later, and the first and last
-record of the history. Of card texts that lore may scan, it has only hashes: they follow from
-revision, values and dice. Facts of the moment have no author and no revisions. They are identified
-by their function and the hash of their words.
+`npc/views/recomposing.py` reads the JSON back. Small values are in it in full. Components, cards,
+presets, lorebooks, notes and memories have tables of revisions, so only their revision numbers are
+in it. Of the history it has the first and the last record. Of card texts that lore may scan it has
+only hashes, because the texts follow from the card, the values and the dice.
+
+Facts of the moment have no author and no revisions. They are identified by the function that made
+them and the hash of their words.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -49,11 +50,11 @@ def recorded_turn(
     context: str,
     providers: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the values and sources of a turn of `view` that answers `event`.
+    """Return the values and sources of a turn of `view` that answers `event`, for its manifest.
 
     Args:
         now: The whole window of the conversation.
-        newest_record: The number of its newest record.
+        newest_record: The number of the newest record of the conversation.
     """
     sources = _made_of(
         view, inputs, context=context, newest_record=newest_record, providers=providers
@@ -65,7 +66,10 @@ def recorded_turn(
 def recorded_inputs(
     inputs: Inputs, *, event: Record, now: History, reply_tokens: int
 ) -> dict[str, Any]:
-    """Return the values of `inputs`. `now` is the whole window of the conversation."""
+    """Return the values of `inputs` for a manifest.
+
+    `now` is the whole window of the conversation.
+    """
     rules = inputs.rules
     return {
         "values": dict(inputs.values),
@@ -103,7 +107,7 @@ def _made_of(
     newest_record: int,
     providers: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the sources of `inputs` by name and revision.
+    """Return the names and revisions of the sources of `inputs`.
 
     Args:
         newest_record: The number of the newest record of the segment.
@@ -129,7 +133,7 @@ def _made_of(
 
 
 def _components(view: NPCView) -> dict[str, dict[str, int]]:
-    """Return the revisions of the components that applied, by scope and key, without the card's."""
+    """Return the revisions of the components in the registry, by scope and key."""
     found: dict[str, dict[str, int]] = {}
     for component in view.sources.registry.resolved(view.sources.scopes):
         scope = component.scope
@@ -138,7 +142,7 @@ def _components(view: NPCView) -> dict[str, dict[str, int]]:
 
 
 def _memories(inputs: Inputs) -> dict[str, Any]:
-    """Return the candidate memories by revision, and when each was last recalled."""
+    """Return the candidate memories with their revisions and when each was last recalled."""
     return {
         "rules": asdict(inputs.rules.memory),
         "moment": asdict(inputs.moment),
@@ -157,7 +161,7 @@ def _changed_rules(rules: ActivationRules) -> dict[str, Any]:
 
 
 def _sources(texts: Mapping[SourceName, str]) -> dict[str, Any]:
-    """Return texts of the world in full, and texts of a card as hashes."""
+    """Return persona and room in full, and the card's texts as hashes."""
     return {
         name: text if name in _OF_THE_WORLD else {"sha256": _sha256(text)}
         for name, text in texts.items()
@@ -165,7 +169,7 @@ def _sources(texts: Mapping[SourceName, str]) -> dict[str, Any]:
 
 
 def _range(history: History, now: History, event: Record) -> dict[str, Any]:
-    """Return which records the history held: first, last, and those left out between."""
+    """Return which records the history had: the first, the last, and those left out between."""
     ids = [message.record for message in history]
     left: list[str | None] = []
     if len(now) != len(history) + 1:
@@ -206,18 +210,19 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """The origin of words that nobody stored."""
+    """The origin of words that nobody wrote or said: a provider of facts, or this program."""
 
     by: str
-    """The provider of facts, or this program."""
+    """The name of the provider, or "evennia_ai itself"."""
     revision: str
-    """The first characters of the hash of the words."""
+    """The first characters of the hash of the words, in place of a revision number."""
 
 
 def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
-    """Yield the origins of a text: a block, blocks in a component's place, or our own text.
+    """Yield the origins of a text that a provider of facts or this program made.
 
-    Yield nothing for what somebody stored or said.
+    If blocks fill a component, yield one origin for each block. Yield nothing for a text that
+    somebody stored or said.
     """
     kind, _, key = origin.partition(":")
     made_of = _sources_named(manifest)
@@ -240,9 +245,10 @@ _NAMED: Final = frozenset({"components", "card", "preset", "books", "notes", "pr
 
 
 def _sources_named(manifest: TurnManifest) -> Mapping[str, Any] | None:
-    """Return the sources in a manifest, None if they are not complete.
+    """Return the sources in a manifest, None if the manifest does not have all kinds of them.
 
-    The words of a turn may have been erased, and an imported transcript may contain anything.
+    They may be missing because the turn was erased, or because it comes from an imported
+    transcript.
     """
     made_of = manifest.inputs.get("made_of")
     is_whole = isinstance(made_of, Mapping) and made_of.keys() >= _NAMED
@@ -254,9 +260,9 @@ def _revision(text: str) -> str:
 
 
 def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | None:
-    """Return the revision that the text with this origin came from. None if none is kept.
+    """Return the revision from which the text with this origin came, None if it has no revision.
 
-    Facts of the moment, this program's own texts and what was said have none.
+    Facts of the moment, this program's own texts and spoken words have no revisions.
     """
     kind, _, key = origin.partition(":")
     made_of = _sources_named(manifest)
@@ -264,7 +270,7 @@ def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | 
         return None
     try:
         return _KINDS[kind](key, made_of, npc_ref)
-    except NotStoredError:  # its revisions were removed from the database
+    except NotStoredError:  # the revision was removed from the database
         return None
 
 
@@ -281,7 +287,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
 
 
 def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
-    """True if a component that no builder made belonged to the preset, not to the card."""
+    """True if a component that no builder made came from the preset and not from the card."""
     if made_of["preset"] is None:
         return False
     card = cards.CARDS.then(*made_of["card"]) if made_of["card"] else None

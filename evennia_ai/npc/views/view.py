@@ -1,8 +1,8 @@
-"""NPCView: everything about an NPC that stays the same from turn to turn, resolved once.
+"""NPCView: everything about an NPC that stays the same from turn to turn.
 
-Scopes, components, preset, card, lorebooks and notes become the compiled values that a turn is
-composed from. A view stays until something in the store changes or the NPC moves. Its parsed texts
-and token counts are cached with it.
+A view has the compiled values of scopes, components, preset, card, lorebooks and notes, from which
+turns are composed. It is used until something in the store changes or the NPC moves. Its parsed
+texts and token counts are cached with it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,17 +51,21 @@ KNOWLEDGE_POLICY: Final = PromptComponent(
     id=1400,
     key="knowledge_policy",
     name="Knowledge policy",
-    description="How an NPC uses what it can look up; there where it has the tool.",
+    description="How an NPC uses its knowledge bases. Only for NPCs with the search tool.",
     content=f"{POLICY}\n\n{RESTRICTED_POLICY}",
 )
-"""The same bytes in every prompt, for any bases. A builder's component of this key wins."""
+"""A component with the same bytes in every prompt. A builder's component with its key replaces
+it."""
 
 CardTexts = Mapping[SourceName, Template]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the store has for an NPC in its scopes. Unchanged parts are the same objects."""
+    """What the store has for an NPC in its scopes.
+
+    Parts that did not change are the same objects.
+    """
 
     scopes: tuple[Scope, ...]
     """The scopes that apply where the NPC is."""
@@ -76,16 +80,16 @@ class Sources:
     preset: StoredPreset | None = None
     """The preset of the narrowest scope that has one."""
     greeting: int | None = None
-    """The index of the greeting that a builder chose, None for none."""
+    """The index of the greeting that a builder chose, None if no builder chose one."""
     limit_tokens: int | None = None
-    """The prompt limit of the NPC's model, None for the game's."""
+    """The prompt limit of the NPC's model, None for the limit of the game."""
     tools: tuple[str, ...] = ()
     """The names of the NPC's tools."""
     stand_ins: Mapping[str, Lorebook] = field(default_factory=dict)
-    """By name: what replaces a book that is still being parsed."""
+    """By name of a book that is still being parsed: the book to use until then."""
 
     def is_same(self, other: "Sources") -> bool:
-        """True if nothing changed between the two readings."""
+        """True if both sources have the same parts, so that the view of one fits the other."""
         return (
             self.registry is other.registry
             and self.card is other.card
@@ -105,36 +109,36 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCView:
-    """What the turns of one NPC in one place are composed from."""
+    """The compiled values from which the turns of one NPC in one place are composed."""
 
     sources: Sources
     char_name: str
-    """The card's name for the NPC if its grants allow that, else the NPC's own name."""
+    """The card's name for the NPC if the card's grants allow that, else the NPC's own name."""
     components: ComponentSet
     books: tuple[Lorebook, ...]
     notes: Notes
     rules: ComposeRules
     revisions: Mapping[str, str]
-    """The revisions of card, preset and attached books, unreadable ones too."""
+    """The revisions of card, preset and attached books, also of unreadable ones."""
     facts: Facts
-    """The standing facts, which stay the same from turn to turn."""
+    """The standing facts, which are the same in every turn."""
     texts: CardTexts
     """The card's texts that lore may scan."""
     greetings: Chosen = NOT_CHOSEN
-    """The NPC's greetings."""
+    """The greetings with which the NPC opens conversations."""
     triggered_off: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By context: the keys of the preset's prompts that are not sent. Empty without a preset.
-    A missing context counts as a conversation."""
+    """By name of a context: the keys of the preset's prompts that its triggers leave out. Empty
+    without a preset. A context that is missing here uses the value of the context conversation."""
     problems: tuple[str, ...] = ()
-    """Problems with the sources, for builders."""
+    """Problems with cards, presets, books and greetings, for builders."""
     _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     def components_in(self, context: PromptContext) -> ComponentSet:
-        """Return the components for a context, after its switches and the preset's triggers.
+        """Return the components of a context, without those that switches or triggers leave out.
 
-        If nothing is off, it is the same object for all contexts.
+        If nothing is left out, all contexts share the same object.
         """
         by_trigger = self.triggered_off.get(context.name, self.triggered_off.get(CONVERSATION.name))
         off = context.off | (by_trigger or frozenset())
@@ -160,7 +164,7 @@ def sources_of(
     limit_tokens: int | None = None,
     tools: tuple[str, ...] = (),
 ) -> Sources:
-    """Read the sources from the store. No query once cached."""
+    """Read the sources of an NPC from the store. Makes no query once cached."""
     assigned = assignment_of(npc_ref)
     return Sources(
         scopes=scopes,
@@ -201,9 +205,9 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
 
 
 def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
-    """Return the books of a turn that answers this player: theirs, then those of the view.
+    """Return the books of a turn that answers this player: the player's, then those of the view.
 
-    A book counts once, in its narrowest scope. No query once cached.
+    A book that is attached twice counts once, in its narrowest scope. Makes no query once cached.
     """
     stored = books_for([Scope(kind="player", ref=player_ref)]) if player_ref else ()
     if not stored:
@@ -212,7 +216,7 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
     taken = {book.name for book in stored}
     in_card = [book for book in view.books if book.attach == "character"]
     others = [b for b in view.books if b.attach != "character" and b.label not in taken]
-    # A card's book with the name of a player's book is another book, and stays.
+    # A card's book stays, even if a player's book has the same name: they are different books.
     for book in in_card:
         counted = with_own_book(book, (*own, *others))
         in_card = [one for one in counted if one.attach == "character"]
@@ -224,7 +228,7 @@ def books_with(view: NPCView, *, player_ref: str) -> tuple[Lorebook, ...]:
 def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
     """Return the revisions of card, preset and books for the manifest.
 
-    A card's own book has the card's revision.
+    A card's own book is left out, because it has the revision of the card.
     """
     attached = (book for book in books if book.attach != "character")
     return {**view.revisions, **_book_revisions((book.label, book.revision) for book in attached)}
@@ -233,10 +237,12 @@ def revisions_of(view: NPCView, books: Sequence[Lorebook]) -> dict[str, str]:
 def components_of(
     sources: Sources, card: Card | None, *, grants: Grants | None = None
 ) -> list[PromptComponent]:
-    """Return the components of scopes, preset and `card`. A builder's own win over their keys.
+    """Return the components of scopes, preset and `card`.
+
+    A builder's replace those with their keys.
 
     Args:
-        grants: The grants of `card`, None for those of the card that the NPC plays.
+        grants: The grants for `card`. None: the grants of the card that the NPC plays.
     """
     own = [*sources.registry.resolved(sources.scopes)]
     if KNOWLEDGE_TOOL in sources.tools and all(one.key != KNOWLEDGE_POLICY.key for one in own):
@@ -254,17 +260,17 @@ def components_of(
 
 
 def policy_sha256() -> str:
-    """Return the hash of the knowledge policy, which differs between versions."""
+    """Return the hash of the knowledge policy, whose text may differ between versions."""
     return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
 
 
 def card_facts(card: Card | None) -> dict[str, Fact]:
-    """Return name and tags of the card as facts."""
+    """Return name and tags of the card as facts. Empty without a card."""
     return {} if card is None else {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
 
 
 def card_texts(card: Card | None) -> dict[SourceName, Template]:
-    """Return the card's texts that lore may scan, without empty ones."""
+    """Return the card's texts that lore may scan, compiled. Empty texts are left out."""
     if card is None:
         return {}
     written: dict[SourceName, str] = {
@@ -296,16 +302,20 @@ def _depth_prompt(card: Card) -> str:
 
 
 def char_name_of(npc_name: str, npc_ref: str) -> str:
-    """Return the name in the view of an NPC, without making the view. No query once cached."""
+    """Return the `char_name` of an NPC's view without making the view.
+
+    Makes no query once cached.
+    """
     stored = card_of(npc_ref)
     return _char_name(npc_name, stored, _card(stored)[0])
 
 
 def _char_name(npc_name: str, stored: StoredCard | None, card: Card | None) -> str:
-    """Return what `{{char}}` stands for, also in our own system texts.
+    """Return the value of `{{char}}`, which our own system texts use too.
 
-    The card's name is used only if its fields may stand there. Otherwise it is the NPC's own name,
-    shortened and quoted if it has more than words, since a game may let players choose it.
+    The card's name is used only if the card has the grant "fields". Otherwise it is the NPC's own
+    name. A game may let players choose that name, so it is shortened and quoted if it contains more
+    than words.
     """
     if card is not None and stored is not None and "fields" in stored.grants:
         return card.char
@@ -333,14 +343,14 @@ def _preset(stored: StoredPreset | None) -> tuple[Preset | None, tuple[str, ...]
 def _greetings(
     sources: Sources, card: Card | None, npc_name: str
 ) -> tuple[Chosen, tuple[str, ...]]:
-    """Return the NPC's greetings, and what prevents the chosen one."""
+    """Return the NPC's greetings, and the problems with the chosen one."""
     made = choose_greetings(card, sources.greeting, npc_name=npc_name)
     name = sources.card.name if sources.card else ""
     return made, tuple(f"card '{name}': {problem}" for problem in made.problems)
 
 
 def _books(sources: Sources, card: Card | None) -> tuple[tuple[Lorebook, ...], tuple[str, ...]]:
-    """Return the attached books and the card's own, with problems for unreadable ones."""
+    """Return the attached books and the card's own book, with a problem for each unreadable one."""
     books: list[Lorebook] = []
     problems: list[str] = []
     own: Lorebook | None = None

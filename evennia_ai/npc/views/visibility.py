@@ -1,11 +1,12 @@
-"""The one place that decides what a viewer may see of what an NPC was sent, said and learnt.
+"""Decides what a viewer may see of what an NPC was sent, said and learnt.
 
-An NPC's knowledge does not depend on who looks, so its prompts and records hold texts that a lock
-hides from some builders. Hidden words spread: a component may repeat a whisper, a key of lore may
-match it, a reason may quote it. Cleaning a finished prompt would miss them. A `Seer` therefore
-removes what is hidden from the *inputs*, and the prompt is composed from the rest. What a viewer is
-shown then depends only on what they may see (Devriese and Piessens, "Noninterference through secure
-multi-execution", 2010).
+What an NPC knows does not depend on the viewer, so its prompts and records contain texts that a
+lock hides from some builders. Hidden words also spread: a component may repeat a whisper, a key of
+lore may match it, a reason may quote it. Cleaning a finished prompt would miss such words.
+
+A `Seer` therefore removes what is hidden from the *inputs*, and the prompt is composed from the
+rest. What a viewer is shown then depends only on what they may see (Devriese and Piessens,
+"Noninterference through secure multi-execution", 2010).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ class Seen:
 
 
 class Seer:
-    """Decides what a viewer may see of one NPC."""
+    """Decides what one viewer may see of one NPC."""
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._lore: Final = HiddenLore(viewer)
@@ -53,13 +54,15 @@ class Seer:
 
     @cached_property
     def may_hide(self) -> bool:
-        """True if anything that the NPC was told might be hidden from the viewer. Rarely true."""
+        """True if anything in the NPC's prompts may be hidden from the viewer, which is rare."""
         return self._lore.are_some or self._knowledge.is_there or self._whispers.are_hidden
 
     def seen(self, inputs: Inputs) -> Seen:
-        """Return the inputs without what is hidden: words are replaced by a mark, the rest removed.
+        """Return the inputs without what is hidden.
 
-        Reading what was said in private is written to the security log.
+        Hidden messages become marks; the rest is removed.
+
+        If the viewer reads something private, that is written to the security log.
         """
         shown = [*inputs.history, *inputs.tools, *([inputs.event] if inputs.event else [])]
         records = [record for message in shown if (record := record_of(message)) is not None]
@@ -72,7 +75,7 @@ class Seer:
         books = tuple(map(self._book, inputs.books)) if self._lore.are_some else inputs.books
         memories = tuple(memory for memory in inputs.memories if not self.memory(memory))
         is_private = any(map(self._whispers.hides, records))
-        # Providers get the words of the event, so in private any fact may repeat them.
+        # A provider gets the words of the event, so any fact may repeat a hidden whisper.
         blocks = () if is_private else tuple(b for b in inputs.blocks if not self._hides_block(b))
         gone = (
             (messages, "message", "messages"),
@@ -81,7 +84,7 @@ class Seer:
             (len(inputs.blocks) - len(blocks), "fact", "facts"),
         )
         hidden = [f"{n} {one if n == 1 else several}" for n, one, several in gone if n]
-        if texts:  # their number would reveal if a hidden text activated another one
+        if texts:  # without their number, which could reveal what a hidden text activated
             hidden.append("texts of earlier prompts")
         if not hidden:
             return Seen(inputs=inputs)
@@ -104,12 +107,12 @@ class Seer:
             memories=memories,
             near=tuple(one for one in inputs.near if one[0] in left),
             blocks=blocks,
-            lore_state=NO_STATE,  # hidden words may have activated a sticky or cooling entry
+            lore_state=NO_STATE,  # its sticky and cooling entries may reveal hidden words
         )
         return Seen(inputs=without, hidden=tuple(hidden))
 
     def origin(self, origin: str) -> str:
-        """Return the origin of a text, or an alias if it is hidden lore."""
+        """Return the origin of a text. For a hidden lore entry, return an alias."""
         is_hidden = origin.startswith(_LORE) and self._lore.covers(origin)
         return alias_of(origin) if is_hidden else origin
 
@@ -118,10 +121,10 @@ class Seer:
         return self._lore.shown_revisions(revisions)
 
     def leaves_out(self, record: Record) -> bool:
-        """True if a record is a text of an earlier prompt that no page may show.
+        """True if a record is a text of an earlier prompt that no page may show to the viewer.
 
-        Hidden words may be part of such a text, and its sources are unknown. A text made only of
-        facts is judged by its own words.
+        Hidden words may be part of such a text, because its sources are unknown. A text made only
+        of blocks of facts is judged by its own words.
         """
         if record.kind not in BOOKKEEPING or record.is_erased or not self.may_hide:
             return False
@@ -151,18 +154,21 @@ class Seer:
         return self._whispers.mark_of_memory(memory) or self._knowledge.mark_of_memory(memory)
 
     def search(self, search: StoredSearch) -> str:
-        """What stands in place of what is told of a search, "" where it may be seen."""
+        """Return the mark that replaces a search, "" if the viewer may see the search."""
         if mark := self._whispers.mark_of_search(search):
             return mark
         return self._knowledge.mark_of_search(search) if self._knowledge.is_there else ""
 
     def hides_some(self, records: Iterable[Record]) -> bool:
-        """True if the viewer may not see some part of these records."""
+        """True if the viewer may not see all parts of these records."""
         known = tuple(records)
         return any(self.leaves_out(one) or self.record(one, known) != one for one in known)
 
     def _message(self, message: Message, records: Sequence[Record]) -> Message:
-        """Return the message as the viewer may see it: the same object if it is unchanged."""
+        """Return the message as the viewer may see it.
+
+        If nothing is hidden, return the same object.
+        """
         record = record_of(message)
         if record is None:
             return message
@@ -170,7 +176,7 @@ class Seer:
         if seen == record:
             return message
         shown = message_of(replace(seen, memo=Memo()))
-        assert shown is not None  # only erased records have no message, and a mark does not erase
+        assert shown is not None  # only an erased record has no message
         return replace(shown, block=message.block, origin=message.origin, injected=message.injected)
 
     def _book(self, book: Lorebook) -> Lorebook:
@@ -191,7 +197,7 @@ def _entries(books: Iterable[Lorebook]) -> int:
 
 
 def may_see_package(viewer: Viewer, context_meta: Mapping[str, Any]) -> bool:
-    """True if a viewer may see every page that the lorekeeper's model was shown."""
+    """True if the viewer may see every page that the lorekeeper's model was shown."""
     pages = HiddenPages(viewer)
     told = (*context_meta.get("pages", ()), *context_meta.get("dropped", ()))
     of_bases = [(one["base"], one["page"]) for one in told if one["base"]]

@@ -1,4 +1,4 @@
-"""Jobs that the game does itself: one at a time of a lock, applied, and how each ends."""
+"""Jobs done in the game's own process: locks, queue limits, and how each job ends."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from evennia_ai.services.settings.workers import WorkerSettings
 
 @dataclass
 class Sums:
-    """A kind that asks a model, and keeps what came of it."""
+    """A test kind of job: it asks a model and lists its starts, results and endings."""
 
     name: str = "sums"
     fails_with: Exception | None = None
@@ -64,14 +64,14 @@ def submitted(stage, *jobs):
     return ends
 
 
-def test_a_job_asks_the_games_models_and_is_applied(stage, sums):
+def test_job_asks_the_models_of_the_game_and_is_applied(stage, sums):
     ends = submitted(stage, a_job())
     assert ends == [("applied", "")]
     assert sums.applied == [("sums:1", {"total": 3, "said": "Three."})]
     assert sums.ends == [("sums:1", "applied", "")]
 
 
-def test_of_one_lock_one_is_done_at_a_time(stage, sums):
+def test_jobs_with_the_same_lock_run_one_at_a_time(stage, sums):
     gate = Deferred()
     sums.gates.append(gate)
     ends = submitted(stage, a_job("a", lock="npc:1"), a_job("b", lock="npc:1"), a_job("c"))
@@ -81,7 +81,7 @@ def test_of_one_lock_one_is_done_at_a_time(stage, sums):
     assert ends == [("applied", "")] * 3
 
 
-def test_one_of_a_queueing_lock_waits_at_most(stage, sums):
+def test_job_is_refused_when_another_with_its_queueing_lock_waits(stage, sums):
     sums.gates.append(Deferred())
     locks = {"lock": "npc:1", "queueing_lock": "sums"}
     ends = submitted(stage, a_job("a", **locks), a_job("b", **locks), a_job("c", **locks))
@@ -89,7 +89,7 @@ def test_one_of_a_queueing_lock_waits_at_most(stage, sums):
     assert submitted(stage, a_job("a")) == [("waiting", "a is running")]
 
 
-def test_over_the_cap_the_game_does_without(stage):
+def test_job_is_refused_when_too_many_of_its_kind_wait(stage):
     stage.talks_with("Three.", workers=WorkerSettings(caps={"sums": 1}))
     kind = Sums(gates=[Deferred()])
     stage.running.runtime().work.add(GameKind(does=kind, applies=kind))
@@ -97,18 +97,18 @@ def test_over_the_cap_the_game_does_without(stage):
     assert submitted(stage, *jobs) == [("over", "1 of sums wait")]
 
 
-def test_what_is_stale_is_not_written(stage, sums):
+def test_stale_job_is_not_applied(stage, sums):
     sums.is_stale = True
     assert submitted(stage, a_job()) == [("stale", "the numbers were changed")]
     assert sums.ends == [("sums:1", "stale", "the numbers were changed")]
 
 
-def test_a_function_says_why_there_is_nothing(stage, sums):
+def test_job_fails_with_the_reason_that_its_function_raises(stage, sums):
     sums.fails_with = EvenniaAIError("no model can be asked")
     assert submitted(stage, a_job()) == [("failed", "no model can be asked")]
 
 
-def test_what_fails_unforeseen_three_times_is_asked_no_more(stage, sums, logged):
+def test_job_is_poisoned_after_three_unexpected_errors(stage, sums, logged):
     sums.fails_with = ZeroDivisionError("by zero")
     ends = submitted(stage, *[a_job()] * 4)
     assert ends[:3] == [("failed", "ZeroDivisionError: by zero")] * 3
@@ -117,12 +117,12 @@ def test_what_fails_unforeseen_three_times_is_asked_no_more(stage, sums, logged)
     assert "job sums:1 failed unexpectedly" in logged[0]
 
 
-def test_what_nobody_began_in_time_lapses(stage, sums):
+def test_job_lapses_after_its_deadline(stage, sums):
     now = stage.clock.seconds()
     assert submitted(stage, a_job(deadline=now - 1)) == [("lapsed", "nobody started it in time")]
     assert sums.began == []
 
 
-def test_a_kind_that_was_not_added_is_refused_by_name(stage, sums):
+def test_submit_refuses_an_unknown_kind_and_names_it(stage, sums):
     with pytest.raises(KeyError, match="no kind of work 'dance' was added"):
         stage.running.runtime().work.submit(Job(kind="dance", idempotency="dance:1"))

@@ -1,4 +1,4 @@
-"""Kinds of work: the same bytes in the game and in a worker, and applied once or not at all."""
+"""Kinds of jobs: game and workers compute the same bytes, and each result is applied once."""
 
 import json
 import random
@@ -51,8 +51,8 @@ def _learning() -> Any:
     return MemorySettings(after_messages=4)
 
 
-def talk(stage: Any, number: int) -> Any:
-    """A conversation of the NPC of a length and in words that its number tells."""
+def add_conversation(stage: Any, number: int) -> Any:
+    """Add a conversation of the NPC. The number determines its partner, length and words."""
     dice = random.Random(number)
     where = get_or_open_conversation(
         stage.npc.ai.ref, kind="private", partner_ref=str(900 + number)
@@ -66,7 +66,7 @@ def talk(stage: Any, number: int) -> Any:
 
 
 def wanted_of(where: Any, *, is_pressing: bool) -> Wanted:
-    """A compaction of a history that is nearly full."""
+    """Return the request to compact a history that nearly fills its prompt."""
     tokens = sum(message.tokens(ESTIMATE) for message in windows(where.id).history)
     return Wanted(
         conversation=where,
@@ -80,7 +80,7 @@ def wanted_of(where: Any, *, is_pressing: bool) -> Wanted:
 
 
 def jobs_about(stage: Any, where: Any, number: int) -> list[Job]:
-    """A compaction and an observation of it."""
+    """Return two jobs for the conversation: a compaction and an observation."""
     live = stage.running.runtime()
     wanted = wanted_of(where, is_pressing=bool(number % 2))
     compact = live.compactor.job_of(wanted)
@@ -89,7 +89,7 @@ def jobs_about(stage: Any, where: Any, number: int) -> list[Job]:
 
 
 def done_here(stage: Any, job: Job) -> dict[str, Any]:
-    """The body that the game's own calls give, its requests committed on the way."""
+    """Do the job as the game does, which commits its requests. Return the body."""
     live = stage.running.runtime()
     kind = live.work.kinds[job.kind]
     tools = GameTools(live.calls, in_thread, commit=lambda request: kind.records(job, request))
@@ -100,12 +100,12 @@ def done_here(stage: Any, job: Job) -> dict[str, Any]:
 
 
 def in_thread(work: Any, *values: Any) -> "Deferred[Any]":
-    """What `work` makes of values, at once."""
+    """Call `work` at once, in place of the tools' thread."""
     return maybeDeferred(work, *values)
 
 
-def applied(stage: Any, job: Job, body: dict[str, Any]) -> Any:
-    """As the game applies what a worker offered."""
+def apply_body(stage: Any, job: Job, body: dict[str, Any]) -> Any:
+    """Apply a body as the game applies one that a worker offered."""
     kind = stage.running.runtime().work.kinds[job.kind]
     if kind.prepares is not None:
         body = kind.prepares(job, body)
@@ -118,9 +118,11 @@ def written() -> tuple[int, int]:
 
 @pytest.mark.long
 @pytest.mark.req("S2-20")
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="the other process has a copy as a file")
-def test_eighty_jobs_give_the_same_bytes_in_the_game_and_in_a_worker(stage, tmp_path):
-    places = [talk(stage, number) for number in range(CONVERSATIONS)]
+@pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="the other process reads a copy of the SQLite file"
+)
+def test_game_and_worker_compute_the_same_bytes_for_eighty_jobs(stage, tmp_path):
+    places = [add_conversation(stage, number) for number in range(CONVERSATIONS)]
     jobs = [job for n, where in enumerate(places) for job in jobs_about(stage, where, n)]
     assert len({job.idempotency for job in jobs}) == 2 * CONVERSATIONS
     lines = [text_of(job) for job in jobs]
@@ -148,44 +150,45 @@ def test_eighty_jobs_give_the_same_bytes_in_the_game_and_in_a_worker(stage, tmp_
     told = {one["result"] for body in bodies for one in body.get("tries", ())}
     assert told == {"accepted", "refused", "failed"}
     assert {bool(body["failed"]) for body in bodies if "failed" in body} == {True, False}
-    for job, body in list(zip(jobs, bodies, strict=True))[::-1]:  # observed, then compacted
+    # In reverse, so that each observation is applied before the compaction of its conversation.
+    for job, body in list(zip(jobs, bodies, strict=True))[::-1]:
         if job.kind == "compact" and body["nothing"]:
             continue
-        applied(stage, job, body)
+        apply_body(stage, job, body)
         before = written()
         with pytest.raises(StaleError):
-            applied(stage, job, body)
+            apply_body(stage, job, body)
         assert written() == before
     assert all(verifying.verify(where) is None for where in places)
 
 
-def offered(stage: Any, kind: str) -> tuple[Any, Job, dict[str, Any]]:
-    """A job of this kind about which a model said something of use, and its body."""
+def job_with_result(stage: Any, kind: str) -> tuple[Any, Job, dict[str, Any]]:
+    """Return the first job of this kind whose result is not empty: conversation, job and body."""
     for number in range(CONVERSATIONS):
-        where = talk(stage, number)
+        where = add_conversation(stage, number)
         job = next(one for one in jobs_about(stage, where, number) if one.kind == kind)
         body = done_here(stage, job)
         if body.get("summary") or body.get("observations"):
             return where, job, body
-    raise AssertionError(f"no job of {kind} came to anything")
+    raise AssertionError(f"no job of kind {kind} has a result")
 
 
 @pytest.mark.req("S2-20")
 @pytest.mark.parametrize("kind", ["compact", "observe"])
-def test_nothing_is_written_of_what_was_erased_meanwhile(stage, kind):
-    where, job, body = offered(stage, kind)
+def test_result_is_not_applied_when_its_conversation_was_erased(stage, kind):
+    where, job, body = job_with_result(stage, kind)
     erase_conversation(where, by=trusted("Mira"))
     before = written()
     with pytest.raises(StaleError, match="another segment"):
-        applied(stage, job, body)
+        apply_body(stage, job, body)
 
     assert written() == before
     assert [record.body for record in record_rows.records_of(where) if record.body] == []
 
 
 @pytest.mark.parametrize("kind", ["compact", "observe"])
-def test_a_worker_offers_no_word_of_what_is_erased_while_it_asks(stage, kind):
-    where, job, _ = offered(stage, kind)
+def test_offer_has_no_body_when_the_conversation_is_erased_meanwhile(stage, kind):
+    where, job, _ = job_with_result(stage, kind)
 
     class Erasing(Thinking):
         def complete(self, request, *, listener=None):
@@ -195,7 +198,7 @@ def test_a_worker_offers_no_word_of_what_is_erased_while_it_asks(stage, kind):
     stage.install(Erasing())
     live = stage.running.runtime()
     does = live.work.kinds[kind].does
-    like_a_worker = GameTools(live.calls, in_thread)  # it commits nothing before it asks
+    like_a_worker = GameTools(live.calls, in_thread)  # without `commit`, as in a worker
     found: list[Any] = []
     Deferred.fromCoroutine(does.run(job, like_a_worker)).addBoth(found.append)
     offer = Offer(
@@ -209,21 +212,21 @@ def test_a_worker_offers_no_word_of_what_is_erased_while_it_asks(stage, kind):
 
 
 @pytest.mark.parametrize("kind", ["compact", "observe"])
-def test_nothing_is_written_where_the_head_is_another(stage, kind):
-    _, job, body = offered(stage, kind)
+def test_result_is_not_applied_when_the_head_of_the_conversation_differs(stage, kind):
+    _, job, body = job_with_result(stage, kind)
     head = {**job.given["head"], "sha256": "0" * 64}
     before = written()
     with pytest.raises(StaleError, match="not the one that was meant"):
-        applied(stage, replace(job, given={**job.given, "head": head}), body)
+        apply_body(stage, replace(job, given={**job.given, "head": head}), body)
 
     assert written() == before
 
 
 @pytest.mark.parametrize("kind", ["compact", "observe"])
-def test_what_a_worker_asked_is_on_record_with_what_came_of_it(stage, kind):
-    where, job, body = offered(stage, kind)
+def test_requests_of_a_worker_are_recorded_when_its_result_is_applied(stage, kind):
+    where, job, body = job_with_result(stage, kind)
     asked = len(_asked(where))
-    applied(stage, job, body)  # as of a worker: nothing of it is said to be recorded
+    apply_body(stage, job, body)  # without RECORDED, as from a worker
     new = _asked(where)[asked:]
     stored = {record.place: record.body for record in record_rows.records_of(where)}
 
@@ -232,8 +235,8 @@ def test_what_a_worker_asked_is_on_record_with_what_came_of_it(stage, kind):
     ]
 
 
-def test_what_is_said_while_a_worker_summarises_is_kept(stage):
-    where, job, body = offered(stage, "compact")
+def test_line_said_during_a_compaction_stays_in_the_history(stage):
+    where, job, body = job_with_result(stage, "compact")
     append_records(where, [replace(a_line("And one thing more."), name="Anna")])
     outcome = compacting.apply_compaction(job, body)
 
@@ -241,9 +244,9 @@ def test_what_is_said_while_a_worker_summarises_is_kept(stage):
     assert [message.content for message in windows(where.id).history][-1] == "And one thing more."
 
 
-def test_a_memory_of_a_worker_is_the_one_that_the_game_would_have(stage):
-    _, job, body = offered(stage, "observe")
-    applied(stage, job, body)
+def test_observation_of_a_worker_becomes_a_memory(stage):
+    _, job, body = job_with_result(stage, "observe")
+    apply_body(stage, job, body)
 
     assert "Anna owes Oren 12 coins." in [
         memory.text for memory in memories.held_by(stage.npc.ai.ref).memories
@@ -251,12 +254,12 @@ def test_a_memory_of_a_worker_is_the_one_that_the_game_would_have(stage):
 
 
 @pytest.mark.parametrize("kind", ["compact", "observe"])
-def test_idle_time_asks_workers_and_does_not_wait_for_them(stage, kind, monkeypatch):
+def test_idle_time_submits_jobs_to_workers_without_waiting(stage, kind, monkeypatch):
     live = stage.running.runtime()
     asked: list[Job] = []
     monkeypatch.setattr(live.work, "_queued", object())
     monkeypatch.setattr(live.work, "submit", asked.append)
-    where = talk(stage, 2)
+    where = add_conversation(stage, 2)
     if kind == "compact":
         wanted = replace(wanted_of(where, is_pressing=False), npc_limits=FEW)
         done = live.compactor.compact(wanted)
@@ -267,12 +270,12 @@ def test_idle_time_asks_workers_and_does_not_wait_for_them(stage, kind, monkeypa
     assert [(job.kind, job.limits) for job in asked] == [(kind, FEW)]
 
 
-def test_a_compaction_that_somebody_waits_for_is_done_here(stage, monkeypatch):
+def test_pressing_compaction_runs_in_the_game_process(stage, monkeypatch):
     live = stage.running.runtime()
     asked: list[Job] = []
     monkeypatch.setattr(live.work, "_queued", object())
     monkeypatch.setattr(live.work, "submit", asked.append)
-    live.compactor.compact(wanted_of(talk(stage, 2), is_pressing=True))
+    live.compactor.compact(wanted_of(add_conversation(stage, 2), is_pressing=True))
 
     assert asked == []
     assert models.Record.objects.filter(kind=RecordKind.SUMMARY.value).count() == 1

@@ -1,4 +1,4 @@
-"""Who is meant by what is said, case by case."""
+"""Table of utterances: is the NPC Oren meant by each of them, and why."""
 
 from dataclasses import replace
 
@@ -40,35 +40,43 @@ def said(text="Good evening.", **fields):
         (said("Oren!", kind="talk", to_ref="8"), Addressed.NONE, "said to somebody else"),
         (said(kind="whisper", private=True), Addressed.MEANT, "whispered to"),
         (said("waves.", kind="pose", alone=True), Addressed.NONE, "a pose"),
-        (said("waves to Oren.", kind="pose"), Addressed.MEANT, "a pose at it"),
-        (said("asks the old ferryman the way.", kind="pose"), Addressed.MEANT, "a pose at it"),
+        (said("waves to Oren.", kind="pose"), Addressed.MEANT, "named in a pose"),
+        (said("asks the old ferryman the way.", kind="pose"), Addressed.MEANT, "named in a pose"),
         (said("kicks Oren's stool.", kind="pose"), Addressed.NONE, "a pose"),
         (said("nods at Brida.", kind="pose", alone=True), Addressed.NONE, "a pose"),
         (said("nods at Oren.", kind="pose", hops=1), Addressed.NONE, "a pose"),
         (said("Oren, come", hops=3), Addressed.MEANT, "called by name"),
         (said("Oren, come", hops=4), Addressed.NONE, "4 NPC replies in a row, 3 are allowed"),
-        (said(hops=1, alone=True), Addressed.NONE, "said by an NPC that names it not"),
+        (said(hops=1, alone=True), Addressed.NONE, "said by an NPC that does not name it"),
         (
             said("Oren, come", hops=1, by_rote=True),
             Addressed.NONE,
-            "said by an NPC that no model spoke for",
+            "said by an NPC without a model",
         ),
         (
             said("Oren, come", hops=1, by_rote=True, kind="whisper", private=True),
             Addressed.NONE,
-            "said by an NPC that no model spoke for",
+            "said by an NPC without a model",
         ),
-        (said(kind="give", to_ref="7", wants_answer=True), Addressed.MEANT, "meant for it: give"),
-        (said(kind="alarm", wants_answer=True), Addressed.WILLING, "meant for it: alarm"),
+        (
+            said(kind="give", to_ref="7", wants_answer=True),
+            Addressed.MEANT,
+            "the game wants an answer to give",
+        ),
+        (
+            said(kind="alarm", wants_answer=True),
+            Addressed.WILLING,
+            "the game wants an answer to alarm",
+        ),
         (
             said(kind="tick", speaker_ref="", wants_answer=True),
             Addressed.MEANT,
-            "meant for it: tick",
+            "the game wants an answer to tick",
         ),
         (said(kind="arrive"), Addressed.NONE, "does not react to arrive"),
     ],
 )
-def test_the_npc_answers_when_it_is_meant_and_only_then(event, claim, why):
+def test_address_has_the_expected_claim_and_reason(event, claim, why):
     address = address_of(event, OREN)
     assert (address.claim, address.why) == (claim, why)
 
@@ -92,11 +100,11 @@ def test_the_npc_answers_when_it_is_meant_and_only_then(event, claim, why):
         ("whisper_only", said(kind="give", to_ref="7", wants_answer=True), Addressed.MEANT),
     ],
 )
-def test_a_mode_says_what_else_is_answered(mode, event, claim):
+def test_response_mode_decides_claim_when_no_other_rule_applies(mode, event, claim):
     assert address_of(event, replace(OREN, mode=mode)).claim is claim
 
 
-def test_among_npcs_alone_a_greeting_to_nobody_is_for_one_of_them():
+def test_greeting_gets_one_answer_when_speaker_is_the_only_person():
     among = replace(OREN, is_among_npcs=True)
     assert address_of(said("Good evening."), among).claim is Addressed.WILLING
     assert address_of(said("Good evening, Brida."), among).claim is Addressed.NONE
@@ -106,33 +114,33 @@ def test_among_npcs_alone_a_greeting_to_nobody_is_for_one_of_them():
     assert address_of(said("Good evening."), decides).claim is Addressed.UNDECIDED
 
 
-def test_one_that_answers_whispers_only_answers_no_pose():
+def test_whisper_only_npc_ignores_a_pose_at_it():
     quiet = replace(OREN, mode="whisper_only")
     assert address_of(said("waves to Oren.", kind="pose"), quiet).claim is Addressed.NONE
 
 
-def test_what_it_reacts_to_is_answered_by_one_of_those_there():
+def test_happening_in_react_to_makes_npc_willing_to_answer():
     react_to = replace(OREN, react_to=("arrive",))
     assert address_of(said(kind="arrive"), react_to).claim is Addressed.WILLING
 
 
-def test_npcs_that_talked_long_enough_by_themselves_answer_no_npc():
+def test_npc_answers_only_persons_when_the_npc_chain_is_over():
     weary = replace(OREN, is_chain_over=True)
     assert address_of(said("Oren?", hops=1), weary).claim is Addressed.NONE
     assert address_of(said("Oren?"), weary).claim is Addressed.MEANT
 
 
-def test_a_conversation_goes_on_without_the_name():
+def test_engaged_npc_answers_speaker_without_being_named():
     engaged = replace(OREN, is_engaged=True)
     assert address_of(said("And tomorrow?"), engaged).claim is Addressed.ENGAGED
 
 
-def test_a_conversation_does_not_take_what_is_said_to_somebody_else():
+def test_engaged_npc_ignores_words_that_name_another_character():
     engaged = replace(OREN, is_engaged=True)
     assert address_of(said("Brida, and you?"), engaged).claim is Addressed.NONE
 
 
-def test_another_npc_is_not_in_conversation_by_going_on_talking():
+def test_engaged_npc_ignores_another_npc_that_does_not_name_it():
     engaged = replace(OREN, is_engaged=True)
     assert address_of(said("Quite so.", hops=1), engaged).claim is Addressed.NONE
 
@@ -158,20 +166,20 @@ TELLING = (
 
 
 @pytest.mark.parametrize("text", CALLING)
-def test_who_is_called_by_name_is_meant(text):
+def test_npc_is_meant_when_its_name_calls_it(text):
     assert address_of(said(text), OREN).why == "called by name"
 
 
 @pytest.mark.parametrize("text", TELLING)
-def test_who_is_only_told_of_is_not_meant(text):
+def test_npc_is_not_meant_when_its_name_is_only_mentioned(text):
     assert address_of(said(text), OREN).why == "not named"
 
 
-def test_it_is_known_where_in_the_text_a_name_stands():
+def test_address_has_the_index_of_the_name_in_the_text():
     assert address_of(said("Well, Oren and Brida?"), OREN).named_at == 6
 
 
-def test_names_are_words_in_any_script_and_never_patterns():
+def test_names_match_literally_as_whole_words_in_any_script():
     assert mentions("Hé, Zoë!", ("Zoë",))
     assert mentions("a (b) c", ("(b)",))
     assert not mentions("anything", (".*",))
@@ -193,11 +201,11 @@ def test_names_are_words_in_any_script_and_never_patterns():
         ("Well, Will, what now?", True),
     ],
 )
-def test_who_is_called_like_a_common_word_is_named_where_it_is_written_as_a_name(text, named):
-    """Issue 14, Low: with a character called "the" nobody else in the room was answered."""
+def test_common_word_counts_as_name_only_when_written_as_a_name(text, named):
+    """Issue 14, Low: with a character named "the" in the room, NPCs answered nobody."""
     assert mentions(text, ("the", "Will")) is named
 
 
-def test_a_character_called_the_silences_nobody():
+def test_npc_answers_when_a_character_named_the_is_present():
     beside_the = replace(OREN, names_another=lambda text: mentions(text, ("the",)))
     assert address_of(said("Is the ferry gone?", alone=True), beside_the).claim is Addressed.MEANT

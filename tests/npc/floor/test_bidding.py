@@ -1,4 +1,4 @@
-"""Bids for the same utterance, and who is told what."""
+"""NPCs bid for the same utterance: which of them speak, and what the others get as a reason."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -10,7 +10,7 @@ from evennia_ai.npc.senses.events import Event
 
 
 class Later:
-    """A recorder with nothing to commit: what is to be done then waits for `comes`."""
+    """A stand-in for the recorder: `comes` calls the functions that `then` has queued."""
 
     def __init__(self):
         self.planned = []
@@ -25,7 +25,7 @@ class Later:
 
 
 class Npc:
-    """A bidder that tells what became of its bid."""
+    """A bidder that lists in `told` which of its methods were called, and the reasons."""
 
     def __init__(self):
         self.told = []
@@ -72,14 +72,14 @@ def bids(floors, claim, *refs, event=None):
     return npcs
 
 
-def test_nobody_is_told_before_all_have_bid(floors, later):
+def test_floor_is_decided_only_after_all_npcs_have_bid(floors, later):
     first, second = bids(floors, Addressed.WILLING, "7", "8")
     assert first.told == second.told == []
     later.comes()
     assert sorted(first.told + second.told) == ["somebody else answers", "speaks"]
 
 
-def test_the_next_one_speaks_when_the_one_before_has_ended(floors, later, clock):
+def test_next_npc_speaks_when_the_previous_has_ended_or_took_too_long(floors, later, clock):
     first, second, third = bids(floors, Addressed.MEANT, "7", "8", "9")
     later.comes()
     assert (first.told, second.told, third.told) == (["speaks"], [], [])
@@ -91,7 +91,7 @@ def test_the_next_one_speaks_when_the_one_before_has_ended(floors, later, clock)
     assert third.told == ["speaks"]
 
 
-def test_who_bids_twice_means_two_utterances(floors, later):
+def test_second_bid_of_an_npc_opens_a_new_floor(floors, later):
     bids(floors, Addressed.WILLING, "7")
     bids(floors, Addressed.WILLING, "7")
     first, second = bids(floors, Addressed.WILLING, "7", "8")
@@ -99,14 +99,14 @@ def test_who_bids_twice_means_two_utterances(floors, later):
     assert sorted(first.told + second.told) == ["somebody else answers", "speaks"]
 
 
-def test_words_garbled_for_some_are_one_utterance(floors, later):
+def test_garbled_and_plain_words_count_as_one_utterance(floors, later):
     (first,) = bids(floors, Addressed.WILLING, "7", event=said("Mae govannen", language="elvish"))
     (second,) = bids(floors, Addressed.WILLING, "8", event=said("Xae goxaxxen", language="elvish"))
     later.comes()
     assert sorted(first.told + second.told) == ["somebody else answers", "speaks"]
 
 
-def test_the_first_who_decides_to_answer_speaks_and_the_others_are_given_up(floors, later):
+def test_first_decider_that_agrees_speaks_and_the_others_are_cancelled(floors, later):
     first, second = bids(floors, Addressed.UNDECIDED, "7", "8")
     later.comes()
     second.asked.callback("")
@@ -115,7 +115,7 @@ def test_the_first_who_decides_to_answer_speaks_and_the_others_are_given_up(floo
     assert first.asked.called
 
 
-def test_nobody_speaks_where_all_decide_not_to(floors, later):
+def test_no_npc_speaks_when_all_deciders_decline(floors, later):
     npcs = bids(floors, Addressed.UNDECIDED, "7", "8")
     later.comes()
     for npc in npcs:
@@ -123,7 +123,7 @@ def test_nobody_speaks_where_all_decide_not_to(floors, later):
     assert [npc.told for npc in npcs] == [["asked", "the decider says no"]] * 2
 
 
-def test_after_the_stop_nobody_gets_the_floor(floors, later):
+def test_no_npc_speaks_after_floors_are_closed(floors, later):
     (npc,) = bids(floors, Addressed.WILLING, "7")
     floors.close()
     later.comes()

@@ -1,4 +1,4 @@
-"""How long NPCs answer each other without a person."""
+"""How long NPCs answer each other without a person, and what continues such an exchange."""
 
 import pytest
 from twisted.internet.task import Clock
@@ -28,11 +28,11 @@ def said(hops=0, room_ref="2", **fields):
     return Event(**{**made, "hops": hops, "room_ref": room_ref, **fields})
 
 
-def test_a_room_in_which_nothing_was_said_has_no_chain(chains):
+def test_chain_is_not_over_in_a_room_without_words(chains):
     assert not chains.is_over("2")
 
 
-def test_it_is_over_when_npcs_have_talked_for_long(chains, clock):
+def test_chain_is_over_when_npcs_have_talked_for_the_allowed_time(chains, clock):
     chains.heard(said())
     for hops in range(1, 5):
         clock.advance(3)
@@ -41,7 +41,7 @@ def test_it_is_over_when_npcs_have_talked_for_long(chains, clock):
     assert not chains.is_over("3")
 
 
-def test_a_persons_word_begins_anew(chains, clock):
+def test_words_of_a_person_begin_a_new_chain(chains, clock):
     chains.heard(said())
     clock.advance(9)
     chains.heard(said(1))
@@ -51,7 +51,7 @@ def test_a_persons_word_begins_anew(chains, clock):
     assert not chains.is_over("2")
 
 
-def test_after_a_long_silence_npcs_may_talk_again(chains, clock):
+def test_chain_restarts_when_an_npc_speaks_after_a_long_silence(chains, clock):
     chains.heard(said(1))
     clock.advance(11)
     assert chains.is_over("2")
@@ -59,7 +59,7 @@ def test_after_a_long_silence_npcs_may_talk_again(chains, clock):
     assert not chains.is_over("2")
 
 
-def test_what_is_whispered_or_happens_begins_nothing(chains, clock):
+def test_whispers_and_happenings_do_not_begin_a_new_chain(chains, clock):
     chains.heard(said())
     clock.advance(6)
     chains.heard(said(kind="whisper", private=True))
@@ -68,7 +68,7 @@ def test_what_is_whispered_or_happens_begins_nothing(chains, clock):
     assert chains.is_over("2")
 
 
-def test_rooms_are_forgotten_when_there_are_too_many(chains):
+def test_chains_forget_rooms_beyond_the_limit(chains):
     for number in range(MOST_ROOMS + 5):
         chains.heard(said(room_ref=str(number)))
     assert len(chains._of_room) == MOST_ROOMS
@@ -81,28 +81,28 @@ ANSWER = "She leaves at the slack of noon."
 @pytest.mark.parametrize(
     ("text", "fields", "seconds", "hops"),
     [
-        # In a moment after the NPC, whatever is said.
+        # Any words within MOMENT_SECONDS after the NPC continue its line.
         ("Oren, hear, hear!", {}, 0.0, 3),
         ("Oren, hear, hear!", {}, MOMENT_SECONDS, 3),
         ("Oren, hear, hear!", {"kind": "pose"}, 1.0, 3),
         ("Oren, hear, hear!", {"kind": "whisper", "private": True}, 1.0, 3),
         ("It growls.", {"kind": "growl", "wants_answer": True}, 1.0, 3),
-        # Later, or anywhere, the words of the NPC.
+        # Words that repeat the NPC continue its line later and in other rooms too.
         (ANSWER, {}, 9.0, 3),
         (f'Oren said: "{ANSWER.upper()}"', {}, 9.0, 3),
         ("... the slack of noon!", {}, 9.0, 3),
         (f"The radio says {ANSWER}", {"room_ref": "3"}, 9.0, 3),
-        # Something else, later or elsewhere: it begins a chain.
+        # Other words, later or in another room, do not continue the line.
         ("Oren, nine o'clock and all is well!", {}, MOMENT_SECONDS + 0.1, 0),
         ("Oren, nine o'clock and all is well!", {"room_ref": "3"}, 0.0, 0),
         ("At noon.", {}, 9.0, 0),
         (ANSWER, {}, 10.1, 0),
-        # A person, and who came.
+        # A person's words and an arrival do not continue the line.
         (ANSWER, {"unplayed": False}, 0.0, 0),
         ("The parrot comes in.", {"kind": "arrive"}, 0.0, 0),
     ],
 )
-def test_unplayed_speaker_continues_what_an_npc_said_and_nothing_else(
+def test_unplayed_speaker_continues_an_npc_line_when_soon_after_or_repeating(
     chains, clock, text, fields, seconds, hops
 ):
     chains.spoke("2", ANSWER, speaker_ref="9", hops=2, line=LINE)
@@ -112,23 +112,21 @@ def test_unplayed_speaker_continues_what_an_npc_said_and_nothing_else(
     assert heard.line is (LINE if hops else None)
 
 
-def test_unplayed_speaker_continues_the_newest_of_several_lines(chains, clock):
+def test_unplayed_speaker_continues_the_newest_of_several_npc_lines(chains, clock):
     chains.spoke("2", "Aye.", speaker_ref="9", hops=3, line=None)
     clock.advance(1)
     chains.spoke("2", "No.", speaker_ref="9", hops=1, line=LINE)
     assert chains.continued(said(unplayed=True)).hops == 2
 
 
-def test_chains_remember_a_bounded_number_of_lines(chains):
+def test_chains_forget_the_oldest_lines_beyond_the_limit(chains):
     chains.spoke("2", ANSWER, speaker_ref="9", hops=1, line=LINE)
     for at in range(MOST_SPOKEN):
         chains.spoke("3", f"Aye {at}.", speaker_ref="9", hops=1, line=LINE)
     assert chains.continued(said(text=ANSWER, unplayed=True)).hops == 0
 
 
-def test_another_unplayed_speaker_continues_the_first_one_and_nobody_continues_himself(
-    chains, clock
-):
+def test_unplayed_speaker_continues_another_unplayed_one_but_not_itself(chains, clock):
     chains.spoke("2", ANSWER, speaker_ref="9", hops=1, line=LINE)
     clock.advance(4)
     assert chains.continued(said(text="Squawk!", unplayed=True)).hops == 2

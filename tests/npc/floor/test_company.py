@@ -1,4 +1,4 @@
-"""Who is in a room and whom of them a line names, for all who ask in one turn of the reactor."""
+"""The characters in a room, and which of them a line names. Cached for one reactor turn."""
 
 from evennia_ai.npc.floor.company import Companies
 
@@ -7,7 +7,7 @@ def refs(*people):
     return frozenset(str(who.id) for who in people)
 
 
-def test_who_is_named_is_found_by_name_and_by_alias(stage):
+def test_named_in_finds_characters_by_name_and_alias(stage):
     stage.npc.aliases.add("old ferryman")
     company = Companies(stage.clock).around(stage.npc)
 
@@ -18,7 +18,7 @@ def test_who_is_named_is_found_by_name_and_by_alias(stage):
     assert company.named_in("Annabel sings.") == frozenset()
 
 
-def test_who_is_one_of_ours_is_told(stage):
+def test_company_marks_npcs(stage):
     company = Companies(stage.clock).around(stage.npc)
 
     assert {one.ref: one.is_npc for one in company.people if one.is_npc} == {
@@ -26,7 +26,7 @@ def test_who_is_one_of_ours_is_told(stage):
     }
 
 
-def test_it_is_looked_up_once_in_a_turn_of_the_reactor_and_anew_in_the_next(stage):
+def test_company_is_read_once_per_reactor_turn(stage):
     companies = Companies(stage.clock)
     first = companies.around(stage.npc)
     stage.anna.aliases.add("Nan")
@@ -36,7 +36,7 @@ def test_it_is_looked_up_once_in_a_turn_of_the_reactor_and_anew_in_the_next(stag
     assert companies.around(stage.npc).named_in("Nan?") == refs(stage.anna)
 
 
-def test_who_is_nowhere_is_in_no_company(stage):
+def test_company_is_empty_when_npc_has_no_location(stage):
     stage.npc.location = None
 
     assert Companies(stage.clock).around(stage.npc).people == ()

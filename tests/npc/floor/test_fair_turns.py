@@ -1,4 +1,4 @@
-"""One NPC among many who speak: nobody who presses keeps it from anybody else."""
+"""Twenty players flood one NPC with lines: it still answers everybody else soon."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from evennia_ai.services.llm.quotas import Quota, Quotas
 
 ATTACKERS = 20
 BURST = 20
-"""Lines of each; together three times what waits (128)."""
+"""Lines of each attacker; in all three times as many as fit into the queue (128)."""
 
 
 def number_of(request):
@@ -16,13 +16,13 @@ def number_of(request):
 
 @pytest.fixture
 def model(stage):
-    """A model that takes ten seconds for each reply; NPCs tell what they heard."""
+    """A model that takes ten seconds for each reply and repeats the question in it."""
     return stage.talks_with(lambda request: f"Heard {number_of(request)}", delay_seconds=10)
 
 
 @pytest.fixture(scope="module")
 def _attackers(beforehand):
-    """Their ids."""
+    """The ids of the attackers' characters, created once for this file."""
     return beforehand(
         lambda stage: [stage.player(f"Attacker{number}").id for number in range(ATTACKERS)]
     )
@@ -41,12 +41,12 @@ def all_press(stage, attackers, *, lines=BURST):
 
 
 def questions(model):
-    """What was answered, in order; an NPC that has time also remembers, and is asked nothing."""
+    """Return the questions that the model got, in order. Requests of idle time have none."""
     return [number_of(request) for request in model.requests if request.question]
 
 
 @pytest.mark.long
-def test_the_twenty_first_is_answered_within_two_turns(stage, model, attackers):
+def test_new_speaker_is_answered_within_two_turns_when_twenty_others_flood(stage, model, attackers):
     all_press(stage, attackers)
     stage.says(stage.anna, "Oren, what of me?")
     asked = len(questions(model))
@@ -57,9 +57,7 @@ def test_the_twenty_first_is_answered_within_two_turns(stage, model, attackers):
 
 
 @pytest.mark.long
-def test_whoever_comes_while_many_press_is_answered_within_two_turns_each_time(
-    stage, model, attackers
-):
+def test_new_speaker_is_answered_within_two_turns_each_time_during_a_flood(stage, model, attackers):
     all_press(stage, attackers, lines=8)
     for turn in range(6):
         stage.says(stage.anna, f"Oren, I ask {turn}")
@@ -73,7 +71,7 @@ def test_whoever_comes_while_many_press_is_answered_within_two_turns_each_time(
 
 @pytest.mark.long
 @pytest.mark.req("S2-10", "S2-32")
-def test_what_waits_is_bounded_and_what_is_too_much_recorded_once(stage, model, attackers):
+def test_queue_is_bounded_and_overflow_is_recorded_once(stage, model, attackers):
     all_press(stage, attackers)
     notes = [body for kind, _, body in stage.records() if kind == "event"]
     assert stage.npc.ai.status().waiting == 128
@@ -81,7 +79,7 @@ def test_what_waits_is_bounded_and_what_is_too_much_recorded_once(stage, model, 
 
 
 @pytest.mark.req("S2-32")
-def test_what_many_say_once_is_bounded_too(stage, model, attackers):
+def test_queue_is_bounded_when_many_speakers_say_one_line_each(stage, model, attackers):
     stage.install(model, queue_limit=3)
     for attacker in attackers:
         stage.says(attacker, f"Oren, {attacker.key}")
@@ -89,20 +87,20 @@ def test_what_many_say_once_is_bounded_too(stage, model, attackers):
 
 
 @pytest.mark.long
-def test_all_that_was_said_stays_in_the_history_as_heard(stage, model, attackers):
+def test_history_keeps_all_lines_of_a_flood(stage, model, attackers):
     all_press(stage, attackers)
     heard = [body for kind, _, body in stage.records() if kind == "user"]
     assert len(heard) == ATTACKERS * BURST
 
 
-def test_the_newest_words_of_a_speaker_stand_for_the_older_ones(stage, model, attackers):
+def test_only_the_newest_lines_of_a_flooding_speaker_are_answered(stage, model, attackers):
     all_press(stage, attackers[:1])
     for _ in range(12):
         stage.passes(10)
     assert questions(model) == [f"Attacker0 {line}" for line in (0, *range(BURST - 8, BURST))]
 
 
-def test_those_who_press_are_answered_in_turn(stage, model, attackers):
+def test_flooding_speakers_are_answered_in_rotation(stage, model, attackers):
     all_press(stage, attackers[:3], lines=5)
     for _ in range(16):
         stage.passes(10)
@@ -112,7 +110,7 @@ def test_those_who_press_are_answered_in_turn(stage, model, attackers):
     }
 
 
-def test_those_who_press_are_not_kept_waiting_for_ever(stage, model, attackers):
+def test_flooding_speaker_still_gets_some_turns_when_others_ask(stage, model, attackers):
     all_press(stage, attackers[:1], lines=8)
     asked = len(questions(model))
     for turn in range(12):
@@ -122,7 +120,7 @@ def test_those_who_press_are_not_kept_waiting_for_ever(stage, model, attackers):
     assert len(pressing) >= 3
 
 
-def test_a_full_share_costs_nobody_else_a_place(stage, model, attackers):
+def test_full_queue_of_one_speaker_does_not_drop_lines_of_others(stage, model, attackers):
     stage.install(model, queue_limit=10, speaker_limit=10)
     all_press(stage, attackers[:1], lines=20)
     for number in range(4):
@@ -133,7 +131,7 @@ def test_a_full_share_costs_nobody_else_a_place(stage, model, attackers):
     assert guests == [f"guest {number}" for number in range(4)]
 
 
-def test_at_a_limit_words_take_no_place_among_what_waits(stage, attackers):
+def test_lines_over_a_call_limit_are_not_queued(stage, attackers):
     one_call = Quotas(player=Quota(calls_per_minute=1), npc=Quota(), game=Quota())
     slow = stage.talks_with("Aye.", delay_seconds=10, limits=one_call)
     all_press(stage, attackers[:1], lines=5)
@@ -142,8 +140,8 @@ def test_at_a_limit_words_take_no_place_among_what_waits(stage, attackers):
 
 
 @pytest.mark.long
-def test_what_is_not_recorded_yet_is_kept_fairly(stage, model, attackers):
-    """Sixty lines each in one moment, before anything of it is committed."""
+def test_uncommitted_lines_of_one_speaker_survive_a_flood_by_others(stage, model, attackers):
+    """Each attacker says sixty lines before the recorder commits any of them."""
     for attacker in attackers:
         for line in range(60):
             attacker.at_say(f"Oren, {attacker.key} {line}", msg_self=True)
@@ -155,7 +153,7 @@ def test_what_is_not_recorded_yet_is_kept_fairly(stage, model, attackers):
     assert "what of me?" in questions(model)[:3]
 
 
-def test_another_npc_hears_nothing_of_it(stage, model, attackers):
+def test_other_npc_answers_at_once_during_a_flood(stage, model, attackers):
     brida = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     assert brida.ai.enabled
     all_press(stage, attackers, lines=8)

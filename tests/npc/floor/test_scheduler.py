@@ -1,4 +1,4 @@
-"""The scheduler: order, fairness, bounds."""
+"""The scheduler: the order of starts, fairness among NPCs and models, and bounds."""
 
 import sys
 
@@ -10,7 +10,7 @@ from evennia_ai.npc.floor.scheduler import Place, Scheduler
 
 
 class Works:
-    """Work that stays in flight until it is ended."""
+    """Makes functions of work, lists them as they start, and ends them on demand."""
 
     def __init__(self):
         self.started = []
@@ -53,14 +53,14 @@ def made(clock, errors, **limits):
     return Scheduler(clock, on_error=lambda key, failure: errors.append((key, failure)), **limits)
 
 
-def test_nothing_starts_inside_the_offer(scheduler, works, clock):
+def test_offer_starts_no_work_itself(scheduler, works, clock):
     assert scheduler.offer("oren", works.of("a"))
     assert works.started == []
     clock.advance(0)
     assert works.started == ["a"]
 
 
-def test_one_npc_has_one_turn_in_flight_and_the_next_in_order(scheduler, works, clock):
+def test_npc_has_one_turn_in_flight_and_the_others_follow_in_order(scheduler, works, clock):
     for name in "abc":
         scheduler.offer("oren", works.of(name))
     clock.advance(0)
@@ -73,7 +73,7 @@ def test_one_npc_has_one_turn_in_flight_and_the_next_in_order(scheduler, works, 
     assert works.started == ["a", "b", "c"]
 
 
-def test_the_whole_game_has_no_more_turns_in_flight_than_allowed(scheduler, works, clock):
+def test_running_turns_of_all_npcs_are_bounded_by_max_running(scheduler, works, clock):
     for key in ("oren", "brida", "ismay"):
         scheduler.offer(key, works.of(key))
     clock.advance(0)
@@ -83,7 +83,7 @@ def test_the_whole_game_has_no_more_turns_in_flight_than_allowed(scheduler, work
     assert works.started == ["oren", "brida", "ismay"]
 
 
-def test_a_busy_npc_does_not_keep_the_others_from_starting(clock, works, errors):
+def test_npcs_start_in_rotation_when_one_has_much_work(clock, works, errors):
     scheduler = made(clock, errors, max_running=1)
     for name in ("oren 1", "oren 2", "oren 3"):
         scheduler.offer("oren", works.of(name))
@@ -95,12 +95,12 @@ def test_a_busy_npc_does_not_keep_the_others_from_starting(clock, works, errors)
     assert works.started == ["oren 1", "brida 1", "oren 2", "oren 3"]
 
 
-def test_over_the_limit_an_offer_is_refused(scheduler, works):
+def test_offer_returns_false_when_the_queue_of_the_npc_is_full(scheduler, works):
     assert [scheduler.offer("oren", works.of("x")) for _ in range(4)] == [True] * 3 + [False]
     assert scheduler.offer("brida", works.of("y"))
 
 
-def test_an_npc_rests_between_two_starts(clock, works, errors):
+def test_npc_rests_for_the_cooldown_between_two_starts(clock, works, errors):
     scheduler = made(clock, errors, cooldown_seconds=2.0)
     scheduler.offer("oren", works.of("a"))
     scheduler.offer("oren", works.of("b"))
@@ -112,7 +112,7 @@ def test_an_npc_rests_between_two_starts(clock, works, errors):
     assert works.started == ["a", "b"]
 
 
-def test_what_is_put_back_comes_first_and_later(scheduler, works, clock):
+def test_work_that_is_put_back_starts_first_after_its_delay(scheduler, works, clock):
     scheduler.offer("oren", works.of("b"))
     scheduler.put_back("oren", works.of("a"), delay_seconds=5)
     clock.advance(4.9)
@@ -121,7 +121,7 @@ def test_what_is_put_back_comes_first_and_later(scheduler, works, clock):
     assert works.started == ["a"]
 
 
-def test_an_error_ends_its_own_turn_and_no_other(scheduler, works, clock, errors):
+def test_error_in_work_is_reported_and_the_next_work_starts(scheduler, works, clock, errors):
     def broken():
         raise ZeroDivisionError
 
@@ -133,7 +133,7 @@ def test_an_error_ends_its_own_turn_and_no_other(scheduler, works, clock, errors
     assert [(key, failure.type) for key, failure in errors] == [("oren", ZeroDivisionError)]
 
 
-def test_after_the_stop_nothing_starts(scheduler, works, clock):
+def test_no_work_starts_after_stop(scheduler, works, clock):
     scheduler.offer("oren", works.of("a"))
     scheduler.stop()
     clock.advance(10)
@@ -141,7 +141,7 @@ def test_after_the_stop_nothing_starts(scheduler, works, clock):
     assert clock.getDelayedCalls() == []
 
 
-def test_who_answers_a_person_starts_before_chatter_that_waited_longer(clock, works, errors):
+def test_answer_to_person_starts_before_older_chatter_of_another_npc(clock, works, errors):
     scheduler = made(clock, errors, max_running=1)
     scheduler.offer("oren", works.of("chat"), chatter=True)
     scheduler.offer("brida", works.of("answer"))
@@ -149,7 +149,7 @@ def test_who_answers_a_person_starts_before_chatter_that_waited_longer(clock, wo
     assert works.started == ["answer"]
 
 
-def test_an_npc_answers_a_person_before_it_goes_on_chatting(clock, works, errors):
+def test_answer_to_person_starts_before_older_chatter_of_the_same_npc(clock, works, errors):
     scheduler = made(clock, errors, max_running=1)
     scheduler.offer("oren", works.of("chat"), chatter=True)
     scheduler.offer("oren", works.of("answer"))
@@ -159,7 +159,7 @@ def test_an_npc_answers_a_person_before_it_goes_on_chatting(clock, works, errors
     assert works.started == ["answer", "chat"]
 
 
-def test_chatter_comes_to_its_turn_however_much_people_say(clock, works, errors):
+def test_chatter_starts_within_five_starts_when_persons_keep_asking(clock, works, errors):
     scheduler = made(clock, errors, max_running=1, queue_limit=100)
     scheduler.offer("oren", works.of("chat"), chatter=True)
     for number in range(20):
@@ -170,13 +170,13 @@ def test_chatter_comes_to_its_turn_however_much_people_say(clock, works, errors)
     assert "chat" in works.started
 
 
-def test_chatter_leaves_room_for_people(scheduler, works):
+def test_chatter_fills_at_most_half_of_the_queue(scheduler, works):
     offers = [scheduler.offer("oren", works.of("chat"), chatter=True) for _ in range(3)]
     assert offers == [True, False, False]
     assert [scheduler.offer("oren", works.of("answer")) for _ in range(3)] == [True, True, False]
 
 
-def test_work_may_have_a_rest_of_its_own(clock, works, errors):
+def test_cooldown_of_an_offer_replaces_the_cooldown_of_the_game(clock, works, errors):
     scheduler = made(clock, errors, cooldown_seconds=1.0)
     scheduler.offer("oren", works.of("a"), cooldown_seconds=9.0)
     scheduler.offer("oren", works.of("b"))
@@ -188,7 +188,7 @@ def test_work_may_have_a_rest_of_its_own(clock, works, errors):
     assert works.started == ["a", "b"]
 
 
-def test_what_one_speaker_waits_for_can_be_withdrawn(scheduler, works, clock):
+def test_withdraw_removes_only_waiting_work(scheduler, works, clock):
     first, second = works.of("a"), works.of("b")
     scheduler.offer("oren", first)
     scheduler.offer("oren", second)
@@ -198,14 +198,14 @@ def test_what_one_speaker_waits_for_can_be_withdrawn(scheduler, works, clock):
     assert scheduler.withdraw("oren", [second]) == 0
 
 
-def test_it_is_known_how_much_goes_on_in_the_whole_game(scheduler, works, clock):
+def test_scheduler_counts_running_and_waiting_work_of_all_npcs(scheduler, works, clock):
     for key in ("oren", "brida", "ismay"):
         scheduler.offer(key, works.of(key))
     clock.advance(0)
     assert (scheduler.running, scheduler.waiting_in_all) == (2, 1)
 
 
-def test_starts_are_apart_so_that_the_server_does_other_things_between(works, errors):
+def test_each_reactor_iteration_starts_at_most_one_work(works, errors):
     reactor = OneCallAtATime()
     scheduler = made(reactor, errors)
     for key in ("oren", "brida"):
@@ -216,8 +216,8 @@ def test_starts_are_apart_so_that_the_server_does_other_things_between(works, er
     assert works.started == ["oren", "brida"]
 
 
-def test_a_step_takes_no_longer_where_many_wait(errors):
-    """Counted in calls of Python functions, which no busy machine changes."""
+def test_cost_of_a_start_does_not_grow_with_the_number_of_npcs(errors):
+    """The cost is the number of Python calls, which does not depend on the machine's load."""
 
     def steps(npcs, each):
         clock = Clock()
@@ -229,7 +229,7 @@ def test_a_step_takes_no_longer_where_many_wait(errors):
     assert steps(300, 34) < 2 * 300 * (steps(1, 1) + 20)
 
 
-def test_it_is_known_who_is_busy(scheduler, works, clock):
+def test_busy_keys_lists_npcs_with_waiting_or_running_work(scheduler, works, clock):
     for name in ("a", "b"):
         scheduler.offer("oren", works.of(name))
     scheduler.offer("karl", works.of("c"))
@@ -239,7 +239,7 @@ def test_it_is_known_who_is_busy(scheduler, works, clock):
     assert scheduler.busy_keys == ("oren",)
 
 
-def test_it_is_known_how_long_somebody_rests(clock, errors, works):
+def test_rest_seconds_returns_the_rest_of_the_cooldown(clock, errors, works):
     scheduler = made(clock, errors, cooldown_seconds=5.0)
     assert scheduler.rest_seconds("oren") == 0
     scheduler.offer("oren", works.of("a"))
@@ -248,7 +248,7 @@ def test_it_is_known_how_long_somebody_rests(clock, errors, works):
     assert scheduler.rest_seconds("oren") == 3
 
 
-def test_turns_that_wait_for_one_model_hold_up_no_turn_of_another(clock, errors, works):
+def test_turns_of_a_full_model_do_not_delay_turns_of_another_model(clock, errors, works):
     scheduler = made(clock, errors, max_running=4)
     dead, good = Place("a", "dead", 2), Place("b", "good", 2)
     for number in range(5):
@@ -265,7 +265,7 @@ def test_turns_that_wait_for_one_model_hold_up_no_turn_of_another(clock, errors,
     assert scheduler.why_waits("d2") == "2 turns are running for dead, which is the limit"
 
 
-def test_whose_model_changes_waits_for_the_new_one(clock, errors, works):
+def test_npc_waits_for_its_new_model_when_its_model_changes(clock, errors, works):
     scheduler = made(clock, errors, max_running=4)
     dead, good = Place("a", "dead", 1), Place("b", "good", 1)
     scheduler.offer("karl", works.of("k"), place=dead)
@@ -277,7 +277,7 @@ def test_whose_model_changes_waits_for_the_new_one(clock, errors, works):
     assert scheduler.crowds() == ()
 
 
-def test_why_somebody_waits(clock, errors, works):
+def test_why_waits_names_the_reason(clock, errors, works):
     scheduler = made(clock, errors, max_running=1, cooldown_seconds=5.0)
     assert scheduler.why_waits("oren") == ""
     for key in ("oren", "oren", "brida"):
@@ -287,11 +287,11 @@ def test_why_somebody_waits(clock, errors, works):
     game_is_full = "1 turn is running in the whole game, which is the limit"
     assert scheduler.why_waits("brida") == game_is_full
     works.end("oren")
-    assert scheduler.why_waits("oren") == "it rests for 5.0 s"
+    assert scheduler.why_waits("oren") == "it rests for another 5.0 s"
 
 
 class OneCallAtATime(Clock):
-    """A clock that, as the reactor, calls in one iteration what was planned before it."""
+    """A clock like the reactor: one iteration calls only what was scheduled before it."""
 
     def iterate(self):
         due = [call for call in self.getDelayedCalls() if call.getTime() <= self.seconds()]
@@ -303,7 +303,7 @@ class OneCallAtATime(Clock):
 
 
 def calls_of(do):
-    """How many Python functions were called while `do` ran."""
+    """Return how many Python functions were called while `do` ran."""
     count = 0
 
     def profile(_frame, event, _argument):

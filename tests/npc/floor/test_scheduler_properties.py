@@ -1,4 +1,4 @@
-"""The scheduler under whatever may happen to it: no interleaving breaks order, fairness, bounds."""
+"""Random sequences of offers, ends and withdrawals: order, fairness and bounds always hold."""
 
 from collections import Counter, defaultdict
 
@@ -19,7 +19,7 @@ BACK_SECONDS = 5.0
 
 
 class Schedulings(RuleBasedStateMachine):
-    """Offers, ends, time and withdrawals in any order, beside what should be true of them."""
+    """Random steps on a scheduler, compared with a simple model of what it should do."""
 
     @initialize(max_running=st.integers(1, 3), cooldown_seconds=st.sampled_from([0.0, 2.0]))
     def begins(self, max_running, cooldown_seconds):
@@ -39,7 +39,7 @@ class Schedulings(RuleBasedStateMachine):
         self.waits = {(key, chatter): [] for key in KEYS for chatter in (False, True)}
         self.running = {}
         self.rests_until = dict.fromkeys(KEYS, 0.0)
-        # How often each other key answered a person while this one waited to answer one.
+        # For each waiting key: how often each other key started an answer while this one waited.
         self.passed = {key: defaultdict(int) for key in KEYS}
 
     def work(self, key, chatter):
@@ -82,7 +82,7 @@ class Schedulings(RuleBasedStateMachine):
         return sum(PLACES[other] == place for other in self.running) < place.most
 
     @rule(offers=st.lists(st.tuples(st.sampled_from(KEYS), st.booleans()), min_size=1, max_size=6))
-    def something_is_offered(self, offers):
+    def offer_some_work(self, offers):
         for key, chatter in offers:
             self.offer(key, chatter)
 
@@ -97,7 +97,7 @@ class Schedulings(RuleBasedStateMachine):
 
     @precondition(lambda self: self.running)
     @rule(data=st.data(), again=st.booleans())
-    def one_ends(self, data, again):
+    def end_one_work(self, data, again):
         key = data.draw(st.sampled_from(sorted(self.running)))
         done, chatter, number = self.running[key]
         if again:
@@ -109,11 +109,11 @@ class Schedulings(RuleBasedStateMachine):
         done.callback(None)
 
     @rule(seconds=st.sampled_from([0.0, 0.5, 2.0, 10.0]))
-    def time_passes(self, seconds):
+    def pass_time(self, seconds):
         self.clock.advance(seconds)
 
     @rule(key=st.sampled_from(KEYS), data=st.data())
-    def some_of_it_is_withdrawn(self, key, data):
+    def withdraw_some_work(self, key, data):
         waits = [*self.waits[key, False], *self.waits[key, True]]
         gone = data.draw(st.lists(st.sampled_from(waits), unique=True)) if waits else []
         works = [self.works[number] for number in gone]
@@ -124,7 +124,7 @@ class Schedulings(RuleBasedStateMachine):
         self.passed[key].clear()
 
     @rule(key=st.sampled_from(KEYS))
-    def an_npc_is_switched_off(self, key):
+    def withdraw_all_work_of_one_key(self, key):
         waits = [*self.waits[key, False], *self.waits[key, True]]
         works = [self.works[number] for number in waits]
         assert self.scheduler.withdraw(key, works) == len(waits)
@@ -132,7 +132,7 @@ class Schedulings(RuleBasedStateMachine):
         self.passed[key].clear()
 
     @invariant()
-    def what_it_tells_is_so(self):
+    def counts_match_the_model(self):
         if not hasattr(self, "scheduler"):
             return
         for key in KEYS:
@@ -143,12 +143,12 @@ class Schedulings(RuleBasedStateMachine):
         assert self.scheduler.running == len(self.running)
 
     @invariant()
-    def every_start_was_right(self):
+    def no_start_broke_a_rule(self):
         assert not getattr(self, "errors", [])
 
     @invariant()
-    def nothing_that_may_start_is_forgotten(self):
-        """The reactor has something to call where something may start now or later."""
+    def next_start_is_scheduled(self):
+        """If work may start now or later, the scheduler has planned a call for that."""
         if not hasattr(self, "scheduler"):
             return
         waits = any(self.waits[key, False] or self.waits[key, True] for key in KEYS)
@@ -163,7 +163,7 @@ class Schedulings(RuleBasedStateMachine):
             assert self.clock.getDelayedCalls()
 
     def teardown(self):
-        """All that was taken and not withdrawn is done in the end."""
+        """End all running work until the queues are empty: accepted work must have started."""
         if not hasattr(self, "scheduler"):
             return
         for _ in range(500):
@@ -182,7 +182,7 @@ TestSchedulings.settings = settings(max_examples=up_to(60), stateful_step_count=
     st.lists(st.sampled_from(KEYS), max_size=40),
     st.lists(st.sampled_from(KEYS), max_size=20),
 )
-def test_of_five_starts_one_is_of_chatter_where_chatter_waits(people, chatter):
+def test_one_of_five_starts_is_chatter_when_chatter_waits(people, chatter):
     clock, started = Clock(), []
     scheduler = Scheduler(
         clock,

@@ -1,4 +1,4 @@
-"""Shares: whatever waits and comes, order, bounds and nobody waiting for ever."""
+"""Shares: in which order the waiting words of several speakers are answered."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ def test_owners_take_turns():
     assert [one.owner for one in all_next(shares_of(*"aaabbbccc"))] == list("abcabcabc")
 
 
-def test_who_says_one_thing_goes_before_who_presses():
+def test_owner_with_one_waiting_turn_comes_before_owners_with_two():
     assert all_next(shares_of(*"aabbc"))[0].owner == "c"
 
 
-def test_speaking_while_one_is_answered_is_pressing():
+def test_owner_counts_as_pressing_when_adding_work_during_their_own_turn():
     shares = shares_of("a")
     shares.next(now=0)
     shares.add(One("a", 1), now=0)
@@ -47,7 +47,7 @@ def test_speaking_while_one_is_answered_is_pressing():
     assert shares.next(now=0).owner == "b"
 
 
-def test_who_pressed_long_ago_is_like_anybody():
+def test_owner_no_longer_counts_as_pressing_after_a_while():
     shares = shares_of("a", "a")
     for _ in range(2):
         shares.next(now=0)
@@ -57,19 +57,19 @@ def test_who_pressed_long_ago_is_like_anybody():
     assert shares.next(now=PRESSING_SECONDS).owner == "a"
 
 
-def test_who_still_has_two_things_waiting_presses_however_long_ago_they_were_said():
+def test_owner_with_two_waiting_turns_counts_as_pressing_after_any_time():
     shares = shares_of("a", "a", "b")
     assert shares.next(now=10 * PRESSING_SECONDS).owner == "b"
 
 
-def test_of_some_turns_one_is_of_those_who_press():
+def test_pressing_owner_gets_one_of_every_few_turns():
     shares = shares_of("a", "a", *map(str, range(2 * PRESSING_SHARE)))
     owners = [shares.next(now=0).owner for _ in range(2 * PRESSING_SHARE)]
     assert owners.count("a") == 2
     assert owners.index("a") == PRESSING_SHARE - 1
 
 
-def test_what_is_put_back_comes_first():
+def test_work_that_is_put_back_comes_first():
     shares = shares_of("a", "b")
     one = shares.next(now=0)
     shares.put_back(one)
@@ -77,7 +77,7 @@ def test_what_is_put_back_comes_first():
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=30), st.lists(st.integers(0, 30), max_size=10))
-def test_all_that_is_not_withdrawn_comes_once_and_in_order(owners, gone):
+def test_work_comes_once_and_in_order_of_its_owner_unless_forgotten(owners, gone):
     shares = shares_of(*owners)
     withdrawn = [number for number in set(gone) if number < len(owners)]
     shares.forget(withdrawn)
@@ -94,8 +94,8 @@ def test_all_that_is_not_withdrawn_comes_once_and_in_order(owners, gone):
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=60), st.integers(0, 59))
-def test_nobody_new_waits_for_more_than_one_who_presses(owners, at):
-    """Whoever says one thing goes before all who press, but for their one of some turns."""
+def test_new_owner_waits_only_for_the_fixed_share_of_pressing_owners(owners, at):
+    """Owners with one work come first, except that one of every few turns is for pressing ones."""
     shares = shares_of(*owners)
     served = set()
     for _ in range(min(at, len(owners) - 1)):

@@ -1,4 +1,4 @@
-"""Ticks: NPCs that are told that time passes."""
+"""Ticks: events that make an NPC act on its own after its interval."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from evennia_ai.store.model_calls import Halt, add_halt
 
 @pytest.fixture
 def ticks(stage):
-    """A ticker on the stage's clock, with Oren in it every minute, and what he perceived."""
+    """A ticker on the stage's clock, in which Oren ticks every minute."""
     change_settings(stage.npc, tick_seconds=60, by=THE_GAME)
     ticker = Ticker(stage.clock)
     ticker.take_in(stored_ticks())
@@ -28,7 +28,7 @@ def told(stage):
     return events
 
 
-def test_an_npc_is_told_at_its_interval_that_time_passes(stage, ticks, told):
+def test_npc_gets_a_tick_event_at_each_interval(stage, ticks, told):
     for _ in range(3):
         stage.passes(60)
     assert [(event.kind, event.text, event.wants_answer) for event in told] == [
@@ -36,14 +36,14 @@ def test_an_npc_is_told_at_its_interval_that_time_passes(stage, ticks, told):
     ] * 3
 
 
-def test_an_npc_without_an_interval_never_ticks(stage, told):
+def test_npc_without_an_interval_never_ticks(stage, told):
     ticker = Ticker(stage.clock)
     ticker.stirs(stage.npc)
     stage.passes(3600)
     assert (ticker.count, told) == (0, [])
 
 
-def test_it_is_not_told_that_nobody_spoke_where_somebody_did(stage, ticks, told):
+def test_tick_text_says_whether_something_reached_the_npc_since_the_last(stage, ticks, told):
     ticks.stirs(stage.npc)
     stage.passes(60)
     stage.passes(60)
@@ -60,14 +60,14 @@ def test_it_is_not_told_that_nobody_spoke_where_somebody_did(stage, ticks, told)
         lambda npc: npc.delete(),
     ],
 )
-def test_an_npc_that_could_not_act_is_left_alone(stage, ticks, told, hindered):
+def test_npc_does_not_tick_when_it_cannot_act(stage, ticks, told, hindered):
     hindered(stage.npc)
     stage.passes(60)
     stage.passes(60)
     assert told == []
 
 
-def test_without_a_player_nothing_ticks_unless_the_game_wants_it(stage, ticks, told):
+def test_npc_ticks_without_a_player_present_only_with_ticks_alone(stage, ticks, told):
     for player in (stage.anna, stage.ben):
         player.__dict__.pop("sessions")
     stage.passes(60)
@@ -78,7 +78,7 @@ def test_without_a_player_nothing_ticks_unless_the_game_wants_it(stage, ticks, t
     assert len(told) == 1
 
 
-def test_a_busy_npc_does_not_tick(stage, ticks, told):
+def test_busy_npc_does_not_tick(stage, ticks, told):
     stage.talks_with("Aye.", delay_seconds=500)
     stage.npc.ai.hear = stage.npc.ai.attention.hear
     stage.says(stage.anna, "Oren?")
@@ -88,13 +88,13 @@ def test_a_busy_npc_does_not_tick(stage, ticks, told):
     assert told == []
 
 
-def test_a_paused_npc_does_not_tick(stage, ticks, told):
+def test_paused_npc_does_not_tick(stage, ticks, told):
     add_halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mara", halted_at=0.0), by=trusted("Ada"))
     stage.passes(60)
     assert told == []
 
 
-def test_a_change_of_the_interval_counts_when_the_npc_is_reached(stage, ticks, told):
+def test_changed_interval_applies_when_something_reaches_the_npc(stage, ticks, told):
     change_settings(stage.npc, tick_seconds=10, by=THE_GAME)
     ticks.stirs(stage.npc)
     for _ in range(6):
@@ -103,7 +103,7 @@ def test_a_change_of_the_interval_counts_when_the_npc_is_reached(stage, ticks, t
 
 
 @pytest.mark.parametrize("stored", [0.01, -5, "soon", None, float("inf"), {}, True])
-def test_a_stored_interval_that_cannot_be_makes_no_tick(stage, told, stored):
+def test_invalid_stored_interval_makes_no_tick(stage, told, stored):
     stage.npc.attributes.add(ATTRIBUTE, {"values": {"tick_seconds": stored}})
     ticker = Ticker(stage.clock)
     ticker.take_in(stored_ticks())
@@ -112,7 +112,7 @@ def test_a_stored_interval_that_cannot_be_makes_no_tick(stage, told, stored):
     assert told == []
 
 
-def test_many_npcs_are_spread_over_their_interval_and_never_at_once(stage):
+def test_ticks_of_many_npcs_are_spread_over_the_interval(stage):
     told = []
     for number in range(40):
         npc = stage.make(f"Oren {number}", "evennia_ai.typeclasses.AINPC")
@@ -129,7 +129,7 @@ def test_many_npcs_are_spread_over_their_interval_and_never_at_once(stage):
     assert max(times) - min(times) > 30
 
 
-def test_the_npcs_that_tick_are_found_in_one_query(stage):
+def test_stored_ticks_makes_one_query(stage):
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -142,7 +142,7 @@ def test_the_npcs_that_tick_are_found_in_one_query(stage):
     assert len(queries) == 1
 
 
-def test_a_tick_that_is_not_due_asks_the_database_nothing(stage, ticks, told, no_queries):
+def test_ticker_makes_no_query_between_ticks(stage, ticks, told, no_queries):
     stage.passes(60)
     with no_queries():
         stage.passes(30)
@@ -151,7 +151,7 @@ def test_a_tick_that_is_not_due_asks_the_database_nothing(stage, ticks, told, no
     assert len(told) == 2
 
 
-def test_one_timer_serves_all(stage):
+def test_ticker_uses_one_timer_for_all_npcs(stage):
     for number in range(5):
         change_settings(
             stage.make(f"Oren {number}", "evennia_ai.typeclasses.AINPC"),
@@ -165,7 +165,7 @@ def test_one_timer_serves_all(stage):
 
 
 @pytest.mark.req("S2-10")
-def test_a_tick_a_prompt_shows_is_a_record_and_in_the_next_prompt_too(stage, ticks):
+def test_tick_is_recorded_and_stays_in_the_next_prompt(stage, ticks):
     model = stage.talks_with("*counts the boats*", "Aye.")
     stage.passes(60)
     stage.passes(1)
@@ -176,7 +176,7 @@ def test_a_tick_a_prompt_shows_is_a_record_and_in_the_next_prompt_too(stage, tic
     assert shown == [1, 1]
 
 
-def test_after_a_restart_an_npc_ticks_again(stage, told):
+def test_npc_ticks_after_server_start_and_not_after_stop(stage, told):
     change_settings(stage.npc, tick_seconds=60, by=THE_GAME)
     service.at_server_start()
     stage.passes(60)

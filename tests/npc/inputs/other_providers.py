@@ -1,4 +1,4 @@
-"""A provider of another game's, with a name that is taken."""
+"""A provider with the same function name as one in `test_providers.py`."""
 
 
 def weather(npc, event, conversation):

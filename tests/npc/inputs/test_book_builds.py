@@ -1,4 +1,4 @@
-"""Long books are read beside the game: the turn uses the one before, or waits for a first one."""
+"""Long books are parsed in a thread: a turn uses the earlier revision, or waits for the first."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ FERRY = "The ferry sails with the tide."
 
 
 class Threads:
-    """Work for another thread, done there when a test says so."""
+    """Queues work for another thread. `finish` runs it there."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Deferred[Any], Callable[[], Any]]] = []
@@ -51,7 +51,7 @@ def _kept(work: Callable[[], Any], ended: list[Any]) -> None:
 
 @pytest.fixture
 def threads(stage) -> Threads:
-    """A stage whose long books are read when `finish` is called."""
+    """Parse long books of the stage only when the test calls `finish`."""
     made = Threads()
     stage.talks_with("Aye.", "Aye again.", "And again.")
     _reading_in(stage, made)
@@ -66,7 +66,7 @@ def _reading_in(stage, threads: Threads) -> None:
 
 @pytest.fixture
 def readers(monkeypatch) -> list[int]:
-    """The threads in which books are read."""
+    """The ids of the threads that parsed a book."""
     found: list[int] = []
     read = parse_cache.read_book
 
@@ -85,17 +85,17 @@ def long_book(content: str, *, name: str, scope: Scope = GAME) -> None:
     LOREBOOKS.assign(name, scope, by=trusted("builder"))
 
 
-def tells(stage, text: str, index: int = -1) -> bool:
+def prompt_contains(stage, text: str, index: int = -1) -> bool:
     return any(text in message.content for message in stage.model.requests[index].messages)
 
 
-def told_of(stage, name: str) -> list[str]:
-    """What the trace of the last turn says of a book."""
+def reasons_of_book(stage, name: str) -> list[str]:
+    """Return the reasons that the trace of the last turn gives about a book."""
     verdicts = stage.npc.ai.last_report().verdicts
     return [one.reason for one in verdicts if one.item == f"book:{name}"]
 
 
-def test_a_first_use_waits_and_nothing_is_read_in_the_reactor_s_thread(stage, threads, readers):
+def test_first_use_of_a_long_book_waits_until_a_thread_has_parsed_it(stage, threads, readers):
     long_book(FERRY, name="first")
     stage.says(stage.anna, "Oren, when does the ferry sail?")
     assert stage.model.requests == []
@@ -104,15 +104,15 @@ def test_a_first_use_waits_and_nothing_is_read_in_the_reactor_s_thread(stage, th
     threads.finish()
     stage.passes()
 
-    assert tells(stage, FERRY)
+    assert prompt_contains(stage, FERRY)
     assert len(readers) == 1
     assert get_ident() not in readers
-    assert told_of(stage, "first") == ["the turn waited until it was parsed"]
+    assert reasons_of_book(stage, "first") == ["the turn waited until it was parsed"]
     stage.says(stage.anna, "Oren, and the ferry now?")
-    assert told_of(stage, "first") == []
+    assert reasons_of_book(stage, "first") == []
 
 
-def test_a_turn_meanwhile_is_answered_with_the_book_before_and_says_so(stage, threads, readers):
+def test_turn_uses_the_earlier_revision_while_a_new_one_is_parsed(stage, threads, readers):
     long_book(FERRY, name="second")
     stage.says(stage.anna, "Oren, when does the ferry sail?")
     threads.finish()
@@ -122,43 +122,45 @@ def test_a_turn_meanwhile_is_answered_with_the_book_before_and_says_so(stage, th
     stage.says(stage.anna, "Oren, and the ferry now?")
 
     assert len(stage.model.requests) == 2
-    assert tells(stage, FERRY)
-    assert not tells(stage, "was sunk")
-    assert told_of(stage, "second") == ["revision 2 is being read: revision 1 counts until then"]
+    assert prompt_contains(stage, FERRY)
+    assert not prompt_contains(stage, "was sunk")
+    assert reasons_of_book(stage, "second") == [
+        "revision 2 is still being parsed; revision 1 is used until then"
+    ]
     assert turns.last_turn(stage.npc.ai.ref).manifest.revisions["book:second"] == "1"
 
     threads.finish()
     stage.says(stage.anna, "Oren, and the ferry at last?")
 
-    assert tells(stage, "was sunk")
-    assert told_of(stage, "second") == []
+    assert prompt_contains(stage, "was sunk")
+    assert reasons_of_book(stage, "second") == []
     assert get_ident() not in readers
 
 
-def test_a_player_s_own_long_book_is_waited_for(stage, threads, readers):
+def test_turn_waits_for_the_long_book_of_its_player(stage, threads, readers):
     long_book(FERRY, name="third", scope=Scope(kind="player", ref=str(stage.anna.id)))
     stage.says(stage.ben, "Oren, the ferry?")
-    assert not tells(stage, FERRY)
+    assert not prompt_contains(stage, FERRY)
     stage.says(stage.anna, "Oren, the ferry?")
     assert len(stage.model.requests) == 1
     threads.finish()
     stage.passes()
-    assert tells(stage, FERRY)
+    assert prompt_contains(stage, FERRY)
     assert get_ident() not in readers
 
 
-def test_a_turn_waits_for_all_of_them_whichever_is_read_first(stage, threads):
+def test_turn_waits_for_all_long_books_in_any_order(stage, threads):
     long_book(FERRY, name="sixth")
     long_book("Another of the ferry.", name="seventh")
     stage.says(stage.anna, "Oren, the ferry?")
     threads.waiting.reverse()
     threads.finish()
     stage.passes()
-    assert tells(stage, FERRY)
-    assert tells(stage, "Another of the ferry.")
+    assert prompt_contains(stage, FERRY)
+    assert prompt_contains(stage, "Another of the ferry.")
 
 
-def test_a_long_book_that_cannot_be_read_keeps_nobody_silent(stage, threads):
+def test_npc_answers_when_a_long_book_cannot_be_parsed(stage, threads):
     save_book("broken", json.dumps({"entries": 7, "x": "x" * LONG}), by=trusted("builder"))
     LOREBOOKS.assign("broken", GAME, by=trusted("builder"))
     stage.says(stage.anna, "Oren, the ferry?")
@@ -168,7 +170,7 @@ def test_a_long_book_that_cannot_be_read_keeps_nobody_silent(stage, threads):
     assert any("lorebook 'broken' is left out" in one for one in stage.npc.ai.view().problems)
 
 
-def test_one_text_is_read_once_however_many_wait_for_it(stage, threads):
+def test_long_book_is_parsed_once_for_several_waiting_turns(stage, threads):
     long_book(FERRY, name="fourth")
     LOREBOOKS.assign("fourth", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder"))
     stage.says(stage.anna, "Oren, the ferry?")
@@ -176,11 +178,11 @@ def test_one_text_is_read_once_however_many_wait_for_it(stage, threads):
     assert len(threads.waiting) == 1
 
 
-def test_short_books_and_clocks_without_threads_read_in_place(stage, readers):
+def test_book_is_parsed_in_the_reactor_thread_without_other_threads(stage, readers):
     stage.talks_with("Aye.")
     long_book(FERRY, name="fifth")
     stage.says(stage.anna, "Oren, when does the ferry sail?")
-    assert tells(stage, FERRY)
+    assert prompt_contains(stage, FERRY)
     assert readers == [get_ident()]
 
 
@@ -194,7 +196,7 @@ def a_card_with_a_long_book() -> None:
     save_card("oren", json.dumps(card), by=trusted("builder"))
 
 
-def test_the_long_book_of_a_card_is_waited_for_and_the_trace_says_so(stage, threads, monkeypatch):
+def test_turn_waits_for_the_long_book_of_a_card_and_the_trace_says_so(stage, threads, monkeypatch):
     a_card_with_a_long_book()
     CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     found: list[int] = []
@@ -206,13 +208,13 @@ def test_the_long_book_of_a_card_is_waited_for_and_the_trace_says_so(stage, thre
     assert stage.model.requests == []
     threads.finish()
     stage.passes()
-    assert tells(stage, FERRY)
-    assert told_of(stage, "tides") == ["the turn waited until it was parsed"]
+    assert prompt_contains(stage, FERRY)
+    assert reasons_of_book(stage, "tides") == ["the turn waited until it was parsed"]
     assert len(found) == 1
     assert get_ident() not in found
 
 
-def test_who_wants_all_of_a_book_waits_and_whoever_it_need_not_does_not(stage, threads):
+def test_read_first_returns_none_once_the_book_is_parsed(stage, threads):
     long_book(FERRY, name="eighth")
     builds, stored = stage.running.runtime().book_builds, get_book("eighth")
     waits = builds.read_first(stored)

@@ -1,4 +1,4 @@
-"""docs/extend/dynamic-context.md: its provider runs, and it names every provider."""
+"""docs/extend/dynamic-context.md: its example runs, and its table lists every provider."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ PAGE = (Path(__file__).resolve().parents[3] / "docs" / "extend" / "dynamic-conte
 )
 
 
-def test_the_page_tells_of_every_provider_and_which_are_asked_by_default() -> None:
+def test_page_lists_all_providers_and_marks_those_that_are_on_by_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| .+ \| (yes|no)[^|]* \|$", PAGE, re.MULTILINE)
     default = SETTINGS["context_providers"].default
     assert sorted(name for name, _ in rows) == sorted(SHIPPED)
@@ -23,7 +23,7 @@ def test_the_page_tells_of_every_provider_and_which_are_asked_by_default() -> No
 @pytest.mark.parametrize(
     ("weather", "told"), [("fog", "Who speaks: Anna (Player).\n\nWeather: fog."), (None, None)]
 )
-def test_the_provider_of_the_page_tells_the_weather(stage, tmp_path, monkeypatch, weather, told):
+def test_example_provider_of_the_page_adds_the_weather(stage, tmp_path, monkeypatch, weather, told):
     code = re.search(r"^```python\n(# world/context\.py\n.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "context_of_the_page.py").write_text(code[1])
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""Facts that conditions of lore ask about: the NPC, its place, the moment, the game's own."""
+"""Facts for conditions of lore: the NPC, its place, the moment, and functions of the game."""
 
 from datetime import UTC, datetime
 
@@ -46,11 +46,11 @@ no_function = 7
 
 @pytest.fixture(autouse=True)
 def _imported_anew():
-    facts._functions.cache_clear()
+    facts._import_functions.cache_clear()
 
 
-def told(*names, npc=None, event=SAID):
-    """The facts of a moment with these functions of a game."""
+def facts_with(*names, npc=None, event=SAID):
+    """Return the passing facts when the game has these functions."""
     return passing_facts(npc, event, paths=tuple(f"{HERE}.{name}" for name in names))
 
 
@@ -59,7 +59,7 @@ def at(monkeypatch, hour):
     monkeypatch.setattr(gametime, "gametime", lambda absolute: moment)
 
 
-def test_the_npc_is_told_by_its_name_and_its_tags(stage):
+def test_standing_facts_have_name_and_tags_of_the_npc(stage):
     stage.npc.tags.add("ferryman")
     stage.npc.tags.add("guild", category="faction")
 
@@ -68,7 +68,7 @@ def test_the_npc_is_told_by_its_name_and_its_tags(stage):
     assert set(known["npc.tags"]) == {"ferryman", "guild"}
 
 
-def test_the_room_is_told_by_its_name_its_tags_and_its_zones(stage):
+def test_standing_facts_have_name_tags_and_zones_of_the_room(stage):
     stage.room.tags.add("outdoors")
     stage.room.tags.add("harbour", category="zone")
 
@@ -78,29 +78,29 @@ def test_the_room_is_told_by_its_name_its_tags_and_its_zones(stage):
     assert known["room.zones"] == ("harbour",)
 
 
-def test_an_npc_that_is_nowhere_has_no_room(stage):
+def test_standing_facts_have_no_room_when_npc_has_no_location(stage):
     stage.npc.location = None
 
     assert sorted(standing_facts(stage.npc)) == ["generation.kind", "npc.key", "npc.tags"]
 
 
-def test_markup_in_a_name_is_no_part_of_the_fact(stage):
+def test_fact_of_a_room_name_has_no_markup(stage):
     stage.room.key = "|rFerry|n Landing"
 
     assert standing_facts(stage.npc)["room.key"] == "Ferry Landing"
 
 
-def test_warm_facts_ask_the_database_nothing(stage, no_queries):
+def test_cached_facts_make_no_query(stage, no_queries):
     stage.room.tags.add("harbour", category="zone")
     standing_facts(stage.npc)
-    told()
+    facts_with()
 
     with no_queries():
         standing_facts(stage.npc)
-        told()
+        facts_with()
 
 
-def test_the_card_is_told_by_its_name_and_tags():
+def test_card_facts_have_name_and_tags_of_the_card():
     from evennia_ai.formats.cards.card import Card
 
     card = Card(name="Oren Vale", nickname="Oren", tags=("ferry", "grumpy"))
@@ -111,23 +111,23 @@ def test_the_card_is_told_by_its_name_and_tags():
     assert card_facts(None) == {}
 
 
-def test_the_event_is_told_by_its_kind_and_its_speaker():
-    known = told()
+def test_passing_facts_have_kind_and_speaker_of_the_event():
+    known = facts_with()
 
     assert known["event.kind"] == "whisper"
     assert known["speaker.kind"] == "player"
     assert (known["speaker.rank"], known["speaker.name"]) == ("Builder", "Anna")
 
 
-def test_a_speaker_that_is_one_of_ours_is_told_as_an_npc():
+def test_speaker_kind_is_npc_when_an_npc_speaks():
     event = Event(
         kind="say", speaker_ref="8", speaker_name="Brida", speaker_rank="NPC", text="", room_ref=""
     )
-    assert told(event=event)["speaker.kind"] == "npc"
+    assert facts_with(event=event)["speaker.kind"] == "npc"
 
 
-def test_without_an_event_nothing_is_told_of_one():
-    assert sorted(told(event=None)) == ["time.hour", "time.part"]
+def test_passing_facts_have_only_the_time_without_an_event():
+    assert sorted(facts_with(event=None)) == ["time.hour", "time.part"]
 
 
 @pytest.mark.parametrize(
@@ -144,44 +144,44 @@ def test_without_an_event_nothing_is_told_of_one():
         (22, "night"),
     ],
 )
-def test_the_time_is_the_game_s(monkeypatch, hour, part):
+def test_time_facts_have_hour_and_part_of_day_in_game_time(monkeypatch, hour, part):
     at(monkeypatch, hour)
 
-    assert (told()["time.hour"], told()["time.part"]) == (hour, part)
+    assert (facts_with()["time.hour"], facts_with()["time.part"]) == (hour, part)
 
 
-def test_a_time_that_no_calendar_has_is_left_out(monkeypatch):
+def test_time_facts_are_left_out_for_a_date_outside_the_calendar(monkeypatch):
     monkeypatch.setattr(gametime, "gametime", lambda absolute: 1e18)
 
-    assert "time.hour" not in told()
+    assert "time.hour" not in facts_with()
 
 
-def test_functions_of_the_game_tell_more(logged):
-    known = told("of_the_tide")
+def test_function_of_the_game_adds_facts(logged):
+    known = facts_with("of_the_tide")
 
     assert (known["tide.height"], known["tide.falls"]) == (2.5, True)
     assert known["tide.boats"] == ("ferry", "skiff")
     assert logged == []
 
 
-def test_functions_of_the_game_get_the_npc_and_the_event_and_win(stage, monkeypatch):
+def test_function_of_the_game_gets_npc_and_event_and_overrides_facts(stage, monkeypatch):
     at(monkeypatch, 12)
-    known = told("of_the_day", npc=stage.npc)
+    known = facts_with("of_the_day", npc=stage.npc)
 
     assert known["time.part"] == "dusk"
     assert known["npc.mood"] == "Oren hears The tide?"
 
 
-def test_a_function_that_fails_is_logged_and_the_others_are_asked(logged):
-    known = told("broken", "of_the_tide")
+def test_failing_function_is_logged_and_the_others_are_called(logged):
+    known = facts_with("broken", "of_the_tide")
 
     assert known["tide.height"] == 2.5
     (line,) = logged
     assert line.endswith(f"{HERE}.broken raised KeyError: 'tide'; it is ignored")
 
 
-def test_what_is_no_fact_is_logged_and_left_out(stage, logged):
-    known = told("of_things", npc=stage.npc)
+def test_invalid_fact_is_logged_and_left_out(stage, logged):
+    known = facts_with("of_things", npc=stage.npc)
 
     assert known["crew"] == ("a", "b")
     assert known.keys().isdisjoint({"harbour", "depth", 7, "mixed"})
@@ -189,8 +189,8 @@ def test_what_is_no_fact_is_logged_and_left_out(stage, logged):
     assert "returned 'depth' as NoneType, which cannot be a fact" in logged[1]
 
 
-def test_an_answer_that_is_no_dictionary_is_logged(logged):
-    told("of_nothing")
+def test_function_that_returns_no_dictionary_is_logged(logged):
+    facts_with("of_nothing")
 
     assert logged[0].endswith("of_nothing returned NoneType instead of a dictionary; it is ignored")
 
@@ -198,9 +198,9 @@ def test_an_answer_that_is_no_dictionary_is_logged(logged):
 @pytest.mark.parametrize(
     ("name", "why"), [("missing", "cannot be imported"), ("no_function", "is not a function")]
 )
-def test_a_path_that_leads_to_no_function_is_told_once(logged, name, why):
-    told(name)
-    told(name)
+def test_path_without_a_function_is_logged_once(logged, name, why):
+    facts_with(name)
+    facts_with(name)
 
     (line,) = logged
     assert why in line

@@ -1,4 +1,4 @@
-"""What is read and worked out for the first turn of an NPC."""
+"""What is read, counted and converted before the first turn of an NPC."""
 
 from evennia_ai.engine.prompt.memo import cached_values
 from evennia_ai.npc.inputs.first_reading import COUNTER, read_first
@@ -13,7 +13,7 @@ from evennia_ai.store.memories import held_by
 PERSON = "evennia.objects.objects.DefaultCharacter"
 
 
-def test_each_message_is_counted_and_fitted_before_the_turn(stage, monkeypatch):
+def test_messages_are_counted_and_converted_before_the_first_turn(stage, monkeypatch):
     for line in ("The tide is out.", "The bell has gone."):
         stage.says(stage.ben, line)
     forget_everything()
@@ -35,7 +35,7 @@ def test_each_message_is_counted_and_fitted_before_the_turn(stage, monkeypatch):
     ]
 
 
-def test_with_the_first_turn_of_a_room_the_others_are_read(stage, no_queries):
+def test_first_turn_of_an_npc_also_reads_the_data_of_others_in_the_room(stage, no_queries):
     ada = stage.make("Ada", "evennia_ai.typeclasses.AINPC")
     stage.talks_with("Aye.")
     stage.says(stage.ben, "The tide is out.")
@@ -48,7 +48,7 @@ def test_with_the_first_turn_of_a_room_the_others_are_read(stage, no_queries):
         assert books_for(scopes_of(ada)) == ()
 
 
-def test_whoever_is_called_otherwise_by_now_is_not_foreseen(stage, query_count):
+def test_renamed_stranger_gets_no_number_from_the_earlier_reading(stage, query_count):
     older = stage.make("Guest", PERSON, None)
     guest, carl = stage.make("Guest", PERSON), stage.make("Carl", PERSON)
     ids = older_ids(strangers_to(stage.npc))
@@ -61,6 +61,6 @@ def test_whoever_is_called_otherwise_by_now_is_not_foreseen(stage, query_count):
     assert strangers_to(stage.npc) == ()
 
 
-def test_of_who_is_not_there_nothing_is_asked(stage, no_queries):
+def test_older_ids_makes_no_query_without_strangers(stage, no_queries):
     with no_queries():
         assert older_ids(()) == {}

@@ -1,4 +1,4 @@
-"""A guarded base in whole turns: what its NPC is told before any search, and how one debugs it."""
+"""A guarded base in whole turns: the prompt before a search, and the lines of `ai/debug`."""
 
 import pytest
 
@@ -14,14 +14,14 @@ def cellar(stage):
 
 
 def steps(stage):
-    """What `ai/debug` tells a builder of the newest turn, step by step."""
+    """Return the lines that `ai/debug` shows a builder about the newest turn."""
     builder = stage.player("Mara")
     builder.permissions.add("Builder")
     return debug_lines(builder, stage.npc, turns.last_turn(stage.npc.ai.ref))
 
 
 @pytest.mark.req("S0-41", "S0-42")
-def test_the_safe_block_is_in_the_facts_of_the_request_before_any_search(cellar):
+def test_first_request_has_the_safe_block_of_a_guarded_base(cellar):
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     first = cellar.minds.requests[0]
     (facts,) = [m for m in first.messages if HEADING in m.content]
@@ -40,14 +40,14 @@ def test_the_safe_block_is_in_the_facts_of_the_request_before_any_search(cellar)
 
 
 @pytest.mark.req("S0-41")
-def test_nothing_that_the_base_protects_is_in_the_first_request(cellar):
+def test_first_request_has_no_secret_of_a_guarded_base(cellar):
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     sent = "\n".join(m.content for m in cellar.minds.requests[0].messages)
     assert [secret for secret in CANARIES if secret in sent] == []
 
 
 @pytest.mark.req("S0-58")
-def test_debugging_tells_the_search_the_summary_and_the_decision(cellar):
+def test_debug_lines_show_the_search_the_summary_and_the_decision(cellar):
     cellar.minds.mediates = answering(decision="refuse", reason="policy_extraction")
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     lines = steps(cellar)
@@ -64,7 +64,7 @@ def test_debugging_tells_the_search_the_summary_and_the_decision(cellar):
 
 
 @pytest.mark.req("S0-58")
-def test_debugging_tells_nothing_that_the_base_protects(cellar):
+def test_debug_lines_show_no_secret_of_a_guarded_base(cellar):
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     told = "\n".join(steps(cellar))
     assert [secret for secret in CANARIES if secret in told] == []
@@ -72,13 +72,13 @@ def test_debugging_tells_nothing_that_the_base_protects(cellar):
 
 
 @pytest.mark.req("S0-58")
-def test_debugging_tells_that_the_tool_was_not_called(cellar):
+def test_debug_lines_say_that_the_search_tool_was_not_called(cellar):
     cellar.minds.searches = None
     cellar.says(cellar.anna, "Oren, hello")
     assert "2. knowledge_base_search: NOT called." in steps(cellar)
 
 
-def test_a_call_that_was_refused_is_told_as_one_without_a_search(cellar):
+def test_debug_lines_count_a_refused_call_without_a_search(cellar):
     cellar.minds.searches = {"bases": ["attic"]}
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     lines = steps(cellar)
@@ -86,7 +86,7 @@ def test_a_call_that_was_refused_is_told_as_one_without_a_search(cellar):
     assert any("was refused" in line for line in lines)
 
 
-def test_all_rounds_of_a_turn_are_debugged_together_whichever_is_named(cellar):
+def test_debug_lines_cover_all_rounds_of_a_turn(cellar):
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     last = turns.last_turn(cellar.npc.ai.ref)
     numbers = [one.number for one in rounds_of(last)]

@@ -1,4 +1,4 @@
-"""The provider of knowledge bases: which are told to whom, where they stand, and what is not."""
+"""The provider `kb_meta_prompt`: which bases its block lists, and where the prompt shows it."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from evennia_ai.store.knowledge import knowledge_bases
 
 @pytest.fixture
 def stage(stage):
-    """The stage, where Oren may look things up."""
+    """The stage, where Oren has the search tool."""
     registry.choose_tools(stage.npc, [TOOL], by=trusted("builder"))
     return stage
 
@@ -33,17 +33,17 @@ def ids(text):
     return [line.split()[1] for line in text.splitlines() if line.startswith("  ID: ")]
 
 
-def told(stage, conversation=None):
+def listed_ids(stage, conversation=None):
     return ids(kb_meta_prompt(stage.npc, None, conversation))
 
 
 def facts_of(request):
-    """The messages of facts in a request, with their index."""
+    """Return the messages with the block of a request, each with its index."""
     return [(i, m) for i, m in enumerate(request.messages) if HEADING in m.content]
 
 
 @pytest.mark.req("S0-13", "S0-18", "S1-02")
-def test_bases_of_the_npc_its_place_and_its_zone_are_told(stage):
+def test_block_lists_bases_of_the_npc_its_room_zone_and_game(stage):
     stage.room.tags.add("harbour", category="zone")
     a_base("world", GAME)
     a_base("quay", Scope(kind="zone", ref="harbour"))
@@ -51,10 +51,10 @@ def test_bases_of_the_npc_its_place_and_its_zone_are_told(stage):
     a_base("ferry", Scope(kind="npc", ref=stage.npc.ai.ref))
     a_base("elsewhere", Scope(kind="room", ref="9999"))
     a_base("unbound")
-    assert told(stage) == ["ferry", "landing", "quay", "world"]
+    assert listed_ids(stage) == ["ferry", "landing", "quay", "world"]
 
 
-def test_a_base_of_one_conversation_is_told_there_alone(stage):
+def test_block_lists_a_base_of_one_conversation_only_there(stage):
     here = heard.open_conversation(
         stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
     )
@@ -62,34 +62,38 @@ def test_a_base_of_one_conversation_is_told_there_alone(stage):
         stage.npc.ai.ref, ConversationKey(kind="private", partner_ref=str(stage.anna.id))
     )
     a_base("case", Scope(kind="conversation", ref=str(here.id)))
-    assert (told(stage, here), told(stage, other), told(stage)) == (["case"], [], [])
+    assert (listed_ids(stage, here), listed_ids(stage, other), listed_ids(stage)) == (
+        ["case"],
+        [],
+        [],
+    )
 
 
-def test_a_base_whose_lock_does_not_let_the_npc_search_it_is_not_told(stage):
+def test_block_omits_a_base_whose_lock_forbids_the_npc_to_search(stage):
     a_base("open", GAME)
     a_base("shut", GAME, locks="search:false()")
     a_base("guild", GAME, locks="search:tag(guild)")
-    assert told(stage) == ["open"]
+    assert listed_ids(stage) == ["open"]
     stage.npc.tags.add("guild")
-    assert told(stage) == ["guild", "open"]
+    assert listed_ids(stage) == ["guild", "open"]
 
 
 @pytest.mark.req("S0-17", "S0-20")
-def test_of_a_restricted_base_safe_metadata_is_told(stage):
+def test_block_shows_only_safe_metadata_of_a_restricted_base(stage):
     a_base("vault", GAME, restricted=True, summary="The bell hangs below.", hint="What divers say.")
     text = kb_meta_prompt(stage.npc, None, None)
     assert "Routing hint: What divers say." in text
     assert "bell" not in text
 
 
-def test_a_restricted_base_is_told_in_full_to_whom_its_lock_trusts(stage):
+def test_block_shows_the_summary_of_a_restricted_base_to_a_trusted_npc(stage):
     a_base(
         "vault", GAME, restricted=True, summary="The bell hangs below.", locks="restricted:false()"
     )
     assert "Summary: The bell hangs below." in kb_meta_prompt(stage.npc, None, None)
 
 
-def test_an_npc_without_the_tool_is_told_nothing_of_bases_and_its_prompt_is_as_ever(stage):
+def test_prompt_does_not_change_with_bases_for_an_npc_without_the_tool(stage):
     registry.choose_tools(stage.npc, [], by=trusted("builder"))
     before = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     a_base("world", GAME)
@@ -99,22 +103,20 @@ def test_an_npc_without_the_tool_is_told_nothing_of_bases_and_its_prompt_is_as_e
 
 @pytest.mark.req("S0-20")
 @pytest.mark.parametrize("restricted", [False, True])
-def test_an_npc_with_the_tool_is_told_of_what_is_bound_also_where_it_is_restricted(
-    stage, restricted
-):
+def test_block_lists_bound_bases_open_and_restricted(stage, restricted):
     a_base("world", GAME, restricted=restricted)
-    assert told(stage) == ["world"]
+    assert listed_ids(stage) == ["world"]
 
 
 @pytest.mark.req("S0-49", "S1-09")
-def test_without_bases_nothing_is_told_and_the_prompt_is_as_ever(stage):
+def test_prompt_without_bases_is_the_same_as_without_the_provider(stage):
     with_it = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     stage.talks_with(context_providers=("speaker", "relation", "acquaintance", "place", "goals"))
     assert stage.npc.ai.preview("Oren?", speaker=stage.anna).sha256 == with_it.sha256
 
 
 @pytest.mark.req("S0-14", "S0-15", "S1-02", "S1-04")
-def test_the_block_goes_with_the_request_as_a_user_message_before_the_current_one(stage):
+def test_block_is_in_the_user_message_before_the_current_line(stage):
     a_base("world", GAME)
     model = stage.talks_with("Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
@@ -129,7 +131,7 @@ def test_the_block_goes_with_the_request_as_a_user_message_before_the_current_on
 
 
 @pytest.mark.req("S0-14", "S1-03")
-def test_the_turn_keeps_the_block_under_its_own_name(stage):
+def test_manifest_has_the_block_with_the_key_kb_meta_prompt(stage):
     a_base("world", GAME)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
@@ -139,7 +141,7 @@ def test_the_turn_keeps_the_block_under_its_own_name(stage):
 
 
 @pytest.mark.req("S1-03")
-def test_a_past_turn_has_the_block_as_it_was_then(stage):
+def test_past_turn_has_its_block_after_the_base_is_unbound(stage):
     from evennia_ai.npc.views.recomposing import PastReader
 
     a_base("world", GAME)
@@ -151,7 +153,7 @@ def test_a_past_turn_has_the_block_as_it_was_then(stage):
 
 
 @pytest.mark.req("S1-08")
-def test_binding_a_base_changes_no_system_message(stage):
+def test_system_messages_do_not_change_when_a_base_is_bound(stage):
     model = stage.talks_with("Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
     a_base("world", GAME)
@@ -163,7 +165,7 @@ def test_binding_a_base_changes_no_system_message(stage):
     assert facts_of(model.requests[1])
 
 
-def test_a_change_of_a_base_is_told_in_the_next_prompt(stage):
+def test_changed_base_appears_in_the_next_block(stage):
     a_base("world", GAME, summary="All that is known.")
     assert "Summary: All that is known." in kb_meta_prompt(stage.npc, None, None)
     a_base("world", summary="All that was known.")
@@ -172,7 +174,7 @@ def test_a_change_of_a_base_is_told_in_the_next_prompt(stage):
     assert "Summary" not in kb_meta_prompt(stage.npc, None, None)
 
 
-def test_warm_it_asks_the_database_nothing(stage, no_queries):
+def test_cached_block_makes_no_query(stage, no_queries):
     a_base("world", GAME)
     a_base("guild", GAME, locks="search:tag(guild)", restricted=True)
     stage.npc.tags.add("guild")

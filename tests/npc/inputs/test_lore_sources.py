@@ -1,4 +1,4 @@
-"""Texts beside the conversation that lore may scan: the card's and the room's."""
+"""Texts that lore may scan besides the conversation: the card's and the room's."""
 
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.formats.cards.card import Card
@@ -22,7 +22,7 @@ def scanned(npc, card=CARD):
     )
 
 
-def test_the_card_s_texts_are_expanded_and_empty_ones_left_out(stage):
+def test_card_texts_are_expanded_and_empty_ones_left_out(stage):
     assert scanned(stage.npc) == {
         "char_description": "Oren rows the ferry for Anna.",
         "char_personality": "Gruff.",
@@ -31,31 +31,31 @@ def test_the_card_s_texts_are_expanded_and_empty_ones_left_out(stage):
     }
 
 
-def test_the_room_is_scanned_as_plain_text(stage):
+def test_room_description_is_scanned_as_plain_text(stage):
     stage.room.db.desc = "|gNets|n hang\nover |lclook|ltthe quay|le."
 
     assert scanned(stage.npc, None) == {"room": "Nets hang over the quay."}
 
 
-def test_an_npc_that_is_nowhere_has_no_room_to_scan(stage):
+def test_no_room_is_scanned_when_npc_has_no_location(stage):
     stage.npc.location = None
 
     assert scanned(stage.npc, None) == {}
 
 
-def test_a_description_that_is_no_text_is_left_out(stage):
+def test_room_description_that_is_not_text_is_left_out(stage):
     stage.room.db.desc = ["Nets"]
 
     assert scanned(stage.npc, None) == {}
 
 
-def test_a_depth_prompt_that_is_none_is_left_out(stage):
+def test_invalid_depth_prompt_is_left_out(stage):
     card = Card(name="Oren", extensions={"depth_prompt": {"prompt": 7}})
 
     assert scanned(stage.npc, card) == {}
 
 
-def test_warm_sources_ask_the_database_nothing(stage, no_queries):
+def test_cached_scan_sources_make_no_query(stage, no_queries):
     scanned(stage.npc)
 
     with no_queries():

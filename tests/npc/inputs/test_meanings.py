@@ -1,4 +1,4 @@
-"""Memories compared by their meaning: with vectors that are scripted, as far as they were read."""
+"""Memories compared by meaning, with a scripted model of two-dimensional vectors."""
 
 import logging
 from typing import Any
@@ -24,7 +24,7 @@ ABOUT_ANIMALS = ("mare", "horse", "mount")
 
 
 class Scripted:
-    """A model to whom a text is about animals, or not; it counts what it reads."""
+    """A model with two vectors: for texts about animals and for others. `read` lists its texts."""
 
     def __init__(self) -> None:
         self.read: list[str] = []
@@ -41,7 +41,7 @@ class Scripted:
 
 @pytest.fixture
 def model() -> Scripted:
-    need("numpy", undone="no memory is compared by its meaning")
+    need("numpy", undone="no memory is compared by meaning")
     return Scripted()
 
 
@@ -51,14 +51,14 @@ def near(meanings: Meanings, said: str, *memories: Any) -> Any:
     return found[0]
 
 
-def test_no_turn_waits_for_memories_to_be_read_and_the_next_one_knows_them(model):
+def test_memories_without_vectors_are_compared_only_from_the_next_turn(model):
     meanings = Meanings(in_thread=maybeDeferred, model=lambda: model)
 
     assert near(meanings, "Who has a horse?", MARE, RAIN) == ()
     assert near(meanings, "Who has a horse?", MARE, RAIN) == ((1, 1.0), (2, 0.0))
 
 
-def test_a_memory_is_read_once(model):
+def test_model_reads_each_memory_once(model):
     meanings = Meanings(in_thread=maybeDeferred, model=lambda: model)
     for _ in range(3):
         near(meanings, "Who has a horse?", MARE, RAIN)
@@ -66,7 +66,7 @@ def test_a_memory_is_read_once(model):
     assert model.read.count(MARE.text) == model.read.count(RAIN.text) == 1
 
 
-def test_what_was_used_longest_ago_is_let_go(model, monkeypatch):
+def test_least_recently_used_vectors_are_dropped(model, monkeypatch):
     monkeypatch.setattr(room, "MOST_KEPT", 1)
     meanings = Meanings(in_thread=maybeDeferred, model=lambda: model)
     near(meanings, "horse", MARE)
@@ -76,7 +76,7 @@ def test_what_was_used_longest_ago_is_let_go(model, monkeypatch):
     assert near(meanings, "horse", MARE) == ()
 
 
-def test_without_a_model_words_alone_count_and_the_log_says_so(caplog):
+def test_missing_model_is_logged_and_no_memory_is_compared(caplog):
     def missing() -> Any:
         raise SentenceModelError("numpy is not installed")
 
@@ -85,7 +85,7 @@ def test_without_a_model_words_alone_count_and_the_log_says_so(caplog):
     assert "recalled by their words only: numpy is not installed" in caplog.text
 
 
-def test_nothing_is_read_where_there_is_nothing_to_compare(model):
+def test_model_reads_nothing_without_memories_or_words(model):
     meanings = Meanings(in_thread=maybeDeferred, model=lambda: model)
 
     assert near(meanings, "horse") == near(meanings, "  ", MARE) == ()
@@ -99,7 +99,7 @@ def talking(stage, model, monkeypatch):
     return stage
 
 
-def test_a_prompt_has_what_is_meant_without_a_word_of_it(talking):
+def test_memory_is_recalled_by_meaning_without_a_common_word(talking):
     learn(talking, "Corvin sold the mare.")
     for number in range(3):
         talking.says(talking.anna, f"Oren, who has a horse? {number}")
@@ -108,7 +108,7 @@ def test_a_prompt_has_what_is_meant_without_a_word_of_it(talking):
     assert "meaning" in str(verdicts)
 
 
-def test_a_turn_is_composed_again_with_the_nearness_of_then(talking, model):
+def test_past_turn_is_composed_again_with_its_recorded_closeness(talking, model):
     for number in range(4):
         learn(talking, f"The mare number {number} is sold.", importance=number + 1)
     for number in range(2):
@@ -121,7 +121,7 @@ def test_a_turn_is_composed_again_with_the_nearness_of_then(talking, model):
     assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
-def test_a_game_that_does_not_ask_for_it_reads_nothing(stage, model, monkeypatch):
+def test_model_reads_nothing_when_recall_by_meaning_is_off(stage, model, monkeypatch):
     monkeypatch.setattr("evennia_ai.services.endpoints.sentence_model", lambda: model)
     stage.talks_with(lambda request: "Aye.")
     learn(stage, "Corvin sold the mare.")

@@ -1,4 +1,4 @@
-"""The registry of providers: which there are, in what order they tell, what may go wrong."""
+"""Providers of facts: their order, their errors, and their blocks in prompts."""
 
 from dataclasses import replace
 
@@ -45,43 +45,43 @@ def _imported_anew():
     providers_of.cache_clear()
 
 
-def told(*names):
+def blocks_from(*names):
     paths = tuple(f"{HERE}.{name}" for name in names)
     settings = replace(conf(), context_providers=paths)
     return [(one.key, one.text) for one in blocks_of("Oren", SAID, None, conf=settings)]
 
 
 @pytest.mark.req("S0-27", "S1-07")
-def test_each_provider_tells_a_block_of_its_own_in_the_order_of_the_setting() -> None:
+def test_each_provider_makes_one_block_in_the_order_of_the_setting() -> None:
     rain, said = ("weather", "It rains on Oren."), ("heard", "Heard: The tide?, None.")
-    assert told("weather", "heard") == [rain, said]
-    assert told("heard", "weather") == [said, rain]
+    assert blocks_from("weather", "heard") == [rain, said]
+    assert blocks_from("heard", "weather") == [said, rain]
 
 
 @pytest.mark.req("S0-49", "S1-09")
-def test_who_has_nothing_to_say_makes_no_block() -> None:
-    assert told("nothing") == []
+def test_provider_with_empty_text_makes_no_block() -> None:
+    assert blocks_from("nothing") == []
 
 
 @pytest.mark.req("S0-27")
-def test_one_that_fails_is_left_out_and_told_once(logged) -> None:
+def test_failing_provider_is_skipped_and_logged_once(logged) -> None:
     for _ in range(3):
-        assert told("broken", "weather") == [("weather", "It rains on Oren.")]
+        assert blocks_from("broken", "weather") == [("weather", "It rains on Oren.")]
     (line,) = logged
     assert f"{HERE}.broken raised KeyError: 'tide'; its facts are left out" in line
 
 
-def test_one_that_gives_no_text_is_left_out_and_told_once(logged) -> None:
-    assert told("a_number") == told("a_number") == []
+def test_provider_that_returns_no_text_is_skipped_and_logged_once(logged) -> None:
+    assert blocks_from("a_number") == blocks_from("a_number") == []
     (line,) = logged
     assert f"{HERE}.a_number returned int instead of a text" in line
 
 
-def test_one_that_is_named_twice_tells_once() -> None:
-    assert len(told("weather", "weather")) == 1
+def test_provider_named_twice_makes_one_block() -> None:
+    assert len(blocks_from("weather", "weather")) == 1
 
 
-def test_two_functions_of_one_name_are_told_apart_by_their_paths() -> None:
+def test_second_provider_of_the_same_name_has_its_path_as_key() -> None:
     paths = (f"{HERE}.weather", "tests.npc.inputs.other_providers.weather")
     keys = [one.key for one in providers_of(paths).members]
     assert keys == ["weather", "tests.npc.inputs.other_providers.weather"]
@@ -96,7 +96,7 @@ def test_two_functions_of_one_name_are_told_apart_by_their_paths() -> None:
         ("speeker", "unknown name; use one of kb_meta_prompt, speaker"),
     ],
 )
-def test_what_is_no_provider_is_told_at_the_start_and_left_out(path, problem, logged) -> None:
+def test_invalid_provider_is_reported_by_the_check_and_left_out(path, problem, logged) -> None:
     with override_settings(EVENNIA_AI_CONTEXT_PROVIDERS=["speaker", path]):
         (error,) = check_context_providers()
     assert error.id == "evennia_ai.E063"
@@ -104,24 +104,24 @@ def test_what_is_no_provider_is_told_at_the_start_and_left_out(path, problem, lo
     assert [one.key for one in providers_of(("speaker", path)).members] == ["speaker"]
 
 
-def test_a_setting_that_is_no_list_of_names_is_told_first() -> None:
+def test_setting_that_is_not_a_list_is_reported_once() -> None:
     with override_settings(EVENNIA_AI_CONTEXT_PROVIDERS="speaker"):
         assert check_context_providers() == []
         assert [error.id for error in check_settings()] == ["evennia_ai.E063"]
 
 
-def test_every_shipped_provider_can_be_asked() -> None:
+def test_every_shipped_provider_can_be_imported() -> None:
     found = providers_of(SHIPPED)
     assert (found.problems, [one.key for one in found.members]) == ((), list(SHIPPED))
 
 
-def test_all_that_are_shipped_are_asked_by_default_but_for_the_time() -> None:
+def test_default_setting_names_all_shipped_providers_except_game_time() -> None:
     default = SETTINGS["context_providers"].default
     assert set(SHIPPED) - set(default) == {"game_time"}
     assert set(default) <= set(SHIPPED)
 
 
-def test_a_game_adds_facts_and_orders_them(stage) -> None:
+def test_facts_message_follows_the_order_of_the_setting(stage) -> None:
     paths = ("place", f"{HERE}.weather", "speaker")
     model = stage.talks_with("Aye.", context_providers=paths)
     stage.says(stage.anna, "Oren?")
@@ -133,13 +133,13 @@ def test_a_game_adds_facts_and_orders_them(stage) -> None:
 
 
 @pytest.mark.req("S0-49", "S1-09")
-def test_without_any_provider_there_is_no_message_of_facts(stage) -> None:
+def test_prompt_has_no_facts_message_without_providers(stage) -> None:
     model = stage.talks_with("Aye.", context_providers=())
     stage.says(stage.anna, "Oren?")
     assert [m.content for m in model.requests[0].messages if m.role == "user"] == ["Anna: Oren?"]
 
 
-def test_a_provider_that_fails_does_not_end_the_turn(stage, logged) -> None:
+def test_npc_answers_when_a_provider_fails(stage, logged) -> None:
     stage.talks_with("Aye.", context_providers=(f"{HERE}.broken", "speaker"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'

@@ -1,4 +1,4 @@
-"""What an NPC is reminded of in its turns, and that a past turn gives the same bytes again."""
+"""Which memories a turn recalls, and that past turns are composed again with their memories."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ from tests.engine.memory.builders import a_memory
 
 
 def learn(stage: Any, text: str, *, about: Any = None, **fields: Any) -> int:
-    """Have the stage's NPC remember something."""
+    """Add a memory of the stage's NPC and return its id."""
     new = a_memory(text, id=memories.NEW, about=str(about.id) if about else "", **fields)
     return memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=500).memory.id
 
 
-def told(stage: Any, number: int = -1) -> str:
-    """All that the model was told the last time."""
+def prompt_text(stage: Any, number: int = -1) -> str:
+    """Return all messages of a request as one text, by default of the last one."""
     return "\n".join(message.content for message in stage.model.requests[number].messages)
 
 
@@ -33,42 +33,42 @@ def talking(stage):
     return stage
 
 
-def test_it_is_reminded_of_the_speaker_of_those_present_and_of_the_world(talking):
+def test_prompt_has_memories_about_speaker_bystanders_and_world(talking):
     learn(talking, "Anna owes Oren a rope.", about=talking.anna)
     learn(talking, "Ben broke an oar.", about=talking.ben)
     learn(talking, "The ferry is lost.")
     talking.says(talking.anna, "Oren, good evening!")
 
-    assert "What you remember:\n- Anna owes" in told(talking)
-    assert "- Ben broke an oar.\n- The ferry is lost." in told(talking)
+    assert "What you remember:\n- Anna owes" in prompt_text(talking)
+    assert "- Ben broke an oar.\n- The ferry is lost." in prompt_text(talking)
 
 
-def test_who_is_not_here_is_not_thought_of(talking):
+def test_prompt_has_no_memory_about_an_absent_person(talking):
     learn(talking, "Ben broke an oar.", about=talking.ben)
     talking.ben.location = None
     talking.says(talking.anna, "Oren, good evening!")
 
-    assert "oar" not in told(talking)
+    assert "oar" not in prompt_text(talking)
 
 
-def test_what_was_whispered_is_told_to_who_whispered_it_and_to_nobody_else(talking):
+def test_whispered_memory_is_recalled_only_in_private_with_that_person(talking):
     learn(talking, "Anna is afraid of Ben.", about=talking.anna, learnt="private")
     talking.whispers(talking.anna, "Do you remember?")
     talking.whispers(talking.ben, "Is Anna afraid?")
     talking.says(talking.anna, "Oren, am I afraid?")
 
-    assert ["afraid of Ben" in told(talking, i) for i in range(3)] == [True, False, False]
+    assert ["afraid of Ben" in prompt_text(talking, i) for i in range(3)] == [True, False, False]
 
 
-def test_a_game_may_switch_memory_off(talking):
+def test_prompt_has_no_memory_when_memory_is_switched_off(talking):
     learn(talking, "The ferry is lost.")
     talking.talks_with(lambda request: "Aye.", memory=MemorySettings(enabled=False))
     talking.says(talking.anna, "Oren, good evening!")
 
-    assert "ferry" not in told(talking)
+    assert "ferry" not in prompt_text(talking)
 
 
-def test_a_turn_is_composed_again_after_its_memories_were_changed(talking):
+def test_past_turn_is_composed_again_after_its_memories_changed(talking):
     lost = learn(talking, "The ferry is lost.", recalled_at=2.5)
     gone = learn(talking, "Ben broke an oar.")
     talking.says(talking.anna, "Oren, good evening!")
@@ -80,7 +80,7 @@ def test_a_turn_is_composed_again_after_its_memories_were_changed(talking):
     assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
-def test_a_turn_whose_memories_are_gone_for_good_says_so(talking):
+def test_past_turn_cannot_be_read_back_when_a_memory_was_erased(talking):
     learn(talking, "The ferry is lost.")
     talking.says(talking.anna, "Oren, good evening!")
     models.MemoryRevision.objects.update(value="")
@@ -89,7 +89,7 @@ def test_a_turn_whose_memories_are_gone_for_good_says_so(talking):
         composed_again(turns.last_turn(talking.npc.ai.ref), PastReader())
 
 
-def test_no_words_of_a_memory_are_in_the_manifest(talking):
+def test_manifest_has_no_words_of_memories(talking):
     learn(talking, "The ferry is lost.")
     talking.says(talking.anna, "Oren, good evening!")
 
@@ -98,7 +98,7 @@ def test_no_words_of_a_memory_are_in_the_manifest(talking):
     assert "lost" not in manifest
 
 
-def test_a_warm_turn_asks_the_database_nothing_for_memories(talking, no_queries):
+def test_cached_memories_make_no_query(talking, no_queries):
     learn(talking, "The ferry is lost.")
     talking.says(talking.anna, "Oren, good evening!")
     memories.held_by(talking.npc.ai.ref)
@@ -108,7 +108,7 @@ def test_a_warm_turn_asks_the_database_nothing_for_memories(talking, no_queries)
     assert [memory.text for memory in found] == ["The ferry is lost."]
 
 
-def test_a_prompt_is_not_shown_any_more_once_a_memory_of_it_was_erased(talking):
+def test_past_prompt_is_not_shown_after_a_memory_in_it_was_erased(talking):
     learn(talking, "Anna owes Oren a rope.", about=talking.anna)
     talking.says(talking.anna, "Oren, good evening!")
     assert "rope" in str(talking.npc.ai.last_report())

@@ -1,4 +1,4 @@
-"""Runtime guidance in the game: decided by the client of who first speaks to the NPC, for good."""
+"""Runtime guidance: the client of the first speaker decides it for the whole conversation."""
 
 import pytest
 
@@ -27,14 +27,14 @@ from tests.npc.screens import (
 
 
 def types_at(character, protocol, *, screenreader=False):
-    """`character` is played from a client of this protocol; the screen is that of the stage."""
+    """Let `character` be played from a client of this protocol, with the screen of the stage."""
     session = session_at(protocol, screenreader=screenreader)
     session.data_out = character.screen.data_out
     character.sessions.all = lambda: [session]
 
 
 def heads(model):
-    """The system messages of each prompt, in their order."""
+    """Return the system messages of each prompt in order."""
     return [[m.content for m in r.messages if m.role == "system"] for r in model.requests]
 
 
@@ -48,7 +48,7 @@ def origins(stage):
     [(WebSocketClient, "websocket"), (AjaxWebClientSession, "ajax/comet")],
 )
 @pytest.mark.parametrize("screenreader", [False, True])
-def test_who_speaks_from_the_web_client_first_makes_it_a_web_conversation(
+def test_prompt_has_guidance_when_the_first_speaker_uses_the_web_client(
     stage, protocol, origin, screenreader
 ):
     types_at(stage.anna, protocol, screenreader=screenreader)
@@ -69,7 +69,7 @@ def test_who_speaks_from_the_web_client_first_makes_it_a_web_conversation(
         (OwnProtocol, "other"),
     ],
 )
-def test_no_other_client_gets_the_block(stage, protocol, origin):
+def test_prompt_has_no_guidance_when_the_first_speaker_uses_another_client(stage, protocol, origin):
     types_at(stage.anna, protocol)
     model = stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
@@ -79,7 +79,7 @@ def test_no_other_client_gets_the_block(stage, protocol, origin):
 
 @pytest.mark.req("S0-29", "S0-33")
 @pytest.mark.parametrize("first", [WebSocketClient, TelnetProtocol, OwnProtocol])
-def test_a_second_speaker_with_another_client_changes_nothing_of_the_head(stage, first):
+def test_second_speaker_with_another_client_does_not_change_system_messages(stage, first):
     types_at(stage.anna, first)
     types_at(stage.ben, TelnetProtocol if first is WebSocketClient else WebSocketClient)
     model = stage.talks_with("Aye.", "Aye.")
@@ -90,32 +90,34 @@ def test_a_second_speaker_with_another_client_changes_nothing_of_the_head(stage,
     assert any(GUIDANCE_MARK in text for text in after) == (first is WebSocketClient)
 
 
-def arrives(stage):
-    """Ben, who is at a telnet client, is seen to come; nobody answers it."""
+def let_ben_arrive(stage):
+    """Let the NPC see Ben arrive with a telnet client. No NPC answers that."""
     types_at(stage.ben, TelnetProtocol)
     happened(stage.room, "arrive", "{actor} comes in.", actor=stage.ben)
 
 
-def ticks(stage):
-    """Time passes, and the NPC acts on it."""
+def let_time_pass(stage):
+    """Let the NPC hear a tick, on which it acts."""
     stage.npc.ai.hear(tick_of(stage.npc, "Time passes."))
 
 
-def answers_a_happening(stage):
-    """The NPC answers something that was done to it from a telnet client, before anybody spoke."""
+def let_ben_poke(stage):
+    """Let Ben poke the NPC from a telnet client. The NPC answers before anybody spoke."""
     types_at(stage.ben, TelnetProtocol)
     happened(stage.npc, "poke", "{actor} pokes you.", actor=stage.ben, wants_answer=True)
 
 
-def is_overheard(stage):
-    """Ben, who is at a telnet client, says something that is not meant for the NPC."""
+def let_ben_speak_to_anna(stage):
+    """Let Ben say something to Anna, not to the NPC, from a telnet client."""
     types_at(stage.ben, TelnetProtocol)
     stage.says(stage.ben, "Fine weather, Anna.")
 
 
 @pytest.mark.req("S0-29", "S0-33")
-@pytest.mark.parametrize("opening", [arrives, ticks, answers_a_happening, is_overheard])
-def test_what_opened_the_conversation_unasked_decides_nothing(stage, opening):
+@pytest.mark.parametrize(
+    "opening", [let_ben_arrive, let_time_pass, let_ben_poke, let_ben_speak_to_anna]
+)
+def test_events_before_the_first_words_to_the_npc_do_not_decide_guidance(stage, opening):
     model = stage.talks_with(lambda *_: "Aye.")
     opening(stage)
     stage.passes()
@@ -127,8 +129,8 @@ def test_what_opened_the_conversation_unasked_decides_nothing(stage, opening):
 
 
 @pytest.mark.req("S0-33")
-@pytest.mark.parametrize("opening", [ticks, answers_a_happening])
-def test_a_turn_that_nobody_asked_for_has_no_block(stage, opening):
+@pytest.mark.parametrize("opening", [let_time_pass, let_ben_poke])
+def test_prompt_has_no_guidance_before_anybody_spoke_to_the_npc(stage, opening):
     model = stage.talks_with("Aye.")
     opening(stage)
     stage.passes()
@@ -136,7 +138,7 @@ def test_a_turn_that_nobody_asked_for_has_no_block(stage, opening):
 
 
 @pytest.mark.req("S0-32", "S0-34", "S0-38")
-def test_facts_of_the_request_are_behind_the_history_and_not_in_the_block(stage):
+def test_facts_follow_the_history_and_are_not_in_system_messages(stage):
     types_at(stage.anna, WebSocketClient)
     knowledge_bases.save_base(BaseInfo(key="port", name="Port ledger"), by=trusted("builder"))
     knowledge_bases.bind_base("port", GAME, by=trusted("builder"))
@@ -151,7 +153,7 @@ def test_facts_of_the_request_are_behind_the_history_and_not_in_the_block(stage)
         assert fact not in "".join(heads(model)[0])
 
 
-def test_who_speaks_while_the_first_turn_runs_decides_nothing(stage):
+def test_speaker_during_the_first_turn_does_not_decide_guidance(stage):
     types_at(stage.anna, WebSocketClient)
     types_at(stage.ben, TelnetProtocol)
     model = stage.talks_with("Aye.", "Aye.", delay_seconds=1.0)
@@ -164,7 +166,7 @@ def test_who_speaks_while_the_first_turn_runs_decides_nothing(stage):
     assert origins(stage) == ["websocket"]
 
 
-def test_it_stays_after_a_restart(stage):
+def test_guidance_stays_after_a_restart(stage):
     types_at(stage.anna, WebSocketClient)
     model = stage.talks_with("Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
@@ -174,7 +176,7 @@ def test_it_stays_after_a_restart(stage):
     assert GUIDANCE_MARK in heads(model)[1][-1]
 
 
-def test_a_preview_shows_what_the_turn_will_have(stage):
+def test_preview_has_the_guidance_of_the_turn(stage):
     types_at(stage.anna, WebSocketClient)
     stage.talks_with("Aye.")
     seen = stage.npc.ai.preview("Oren?", speaker=stage.anna)
@@ -182,7 +184,7 @@ def test_a_preview_shows_what_the_turn_will_have(stage):
     assert stage.npc.ai.last_report().sha256 == seen.sha256
 
 
-def test_a_past_turn_is_composed_again_with_it(stage):
+def test_past_turn_is_composed_again_with_its_guidance(stage):
     from evennia_ai.npc.views.recomposing import PastReader
     from evennia_ai.store.history import turns
 
@@ -195,7 +197,7 @@ def test_a_past_turn_is_composed_again_with_it(stage):
 
 @pytest.mark.req("S0-29")
 @pytest.mark.parametrize("profile", [STRICT, ONE_SYSTEM], ids=["strict", "one system"])
-def test_a_server_with_one_system_message_has_the_block_as_its_last_text(stage, profile):
+def test_guidance_ends_the_system_message_when_the_server_takes_only_one(stage, profile):
     types_at(stage.anna, WebSocketClient)
     prompt = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     first, *others = adapt_messages(chat_messages(prompt.messages), profile=profile)

@@ -1,4 +1,4 @@
-"""The run's PostgreSQL for the tests of work, a database in it for each."""
+"""Fixtures: a PostgreSQL cluster for the tests of jobs, with a database for each test."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def databases(tmp_path_factory):
 
 @pytest.fixture
 def places(databases, tmp_path_factory):
-    """Makes as many games' databases as are asked for; their processes end with the test."""
+    """A function that makes the database of one more game. Its processes end with the test."""
     from tests.npc.jobs.processes import Place
 
     made = []
@@ -35,5 +35,5 @@ def places(databases, tmp_path_factory):
 
 @pytest.fixture
 def place(places):
-    """One of these."""
+    """The database of one game (see `places`)."""
     return places()

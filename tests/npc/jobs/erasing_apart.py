@@ -1,7 +1,7 @@
-"""An offer and an erasure at the same moment, on connections of their own.
+"""A program in which an offer and an erasure meet, on two connections.
 
-Prints what becomes of two offers as JSON: of one that comes while an erasure is not committed yet,
-and of one that is not committed yet when an erasure comes.
+It prints two offers as JSON. The first comes before an erasure is committed. The second is not
+committed yet when its conversation is erased.
 """
 
 import json
@@ -12,7 +12,7 @@ import django
 from evennia_ai.engine.actors import trusted
 
 MOMENT_SECONDS = 0.5
-"""So long the one who is first stays in its transaction, for the other to run into it."""
+"""How long the first transaction stays open, so that the second has to wait for it."""
 
 
 def found_out():
@@ -51,7 +51,7 @@ def found_out():
         proposals.store_offer(new, refuse_stale=refuse)
 
     def begun(do):
-        """The thread that does it with a connection of its own, and closes that."""
+        """Call `do` in a new thread with its own connection. Return the thread."""
 
         def run():
             do()

@@ -1,9 +1,9 @@
-"""A game's process for these tests: a reactor, a writer, models and its work, and no world.
+"""A process for these tests that submits jobs like a game, without a world.
 
-It is given {"address": ..., "settings": {...}}, the jobs to submit (fields of `Job`), how many
-`seconds` it lives at most, and where it dies: {"die_at": "before commit" | "after commit",
-"after": so many}, or what `points` takes. It prints a line of JSON for each job that ended, in
-order, and "ready" when what it was given is in the queue.
+It gets {"address": ..., "settings": {...}}, the jobs to submit (fields of `Job`), and the most
+`seconds` to run. It may also get a point at which to kill itself: {"die_at": "before commit" or
+"after commit", "after": a number of applied jobs}, or the options of `points`. It prints a line of
+JSON for each job that ended, in order, and "ready" once all jobs are in the queue.
 """
 
 import json
@@ -36,7 +36,7 @@ def live(given):
     from twisted.internet import reactor
     from twisted.python import log
 
-    reactor.__init__()  # a fork shares what it waits by with those forked before
+    reactor.__init__()  # otherwise it would share its wake-up sockets with earlier forks
     log.startLogging(sys.stderr, setStdout=False)
     from evennia_ai.npc.background import queued
     from evennia_ai.npc.background.applying import GameKind
@@ -100,7 +100,7 @@ def live(given):
 
 
 def die_at(point, after):
-    """Kill this process at a point of the applying, the so manieth time it comes there."""
+    """Kill this process when it applies a result for the `after`-th time, at this point."""
     from django.db import transaction
 
     from evennia_ai.store.work import proposals

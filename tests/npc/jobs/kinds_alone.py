@@ -1,7 +1,7 @@
-"""A process without Evennia does jobs as a worker does, over a copy of the tables.
+"""A program that does jobs like a worker, without Evennia, on a copy of the database.
 
-Usage: python -m tests.npc.jobs.kinds_alone DATABASE JOBS. JOBS has a job as JSON in each line;
-printed is a line of JSON for each, its body as a worker offers it. It fails where Evennia or the
+Usage: python -m tests.npc.jobs.kinds_alone DATABASE JOBS. The file JOBS has one job as JSON per
+line. The program prints the body of each job as a line of JSON. It fails if Evennia or Twisted's
 reactor was imported.
 """
 
@@ -21,7 +21,7 @@ def main(database: str, jobs: str) -> None:
         INSTALLED_APPS=["evennia_ai"],
         DATABASES={"default": {"ENGINE": SQLITE, "NAME": database, "CONN_MAX_AGE": None}},
         USE_TZ=True,
-        EVENNIA_AI_CONTEXT_TOKENS=1400,  # as the game in the test has it
+        EVENNIA_AI_CONTEXT_TOKENS=1400,  # the same value as in the test's game
         EVENNIA_AI_REPLY_TOKENS=200,
     )
     django.setup()
@@ -32,7 +32,7 @@ def main(database: str, jobs: str) -> None:
 
 
 async def done(lines: list[str]) -> list[str]:
-    """The bodies of these jobs, one after the other."""
+    """Do these jobs one after the other and return their bodies."""
     from twisted.internet.defer import Deferred
 
     from evennia_ai.npc.jobs.registry import kinds_of

@@ -1,7 +1,7 @@
-"""A kind of work for these tests: asks a model, and has each answer entered into a ledger.
+"""A kind of job for these tests: it asks a model and writes the answer into a ledger.
 
-The ledger is the table of memories, one a job applied: what was applied twice occurs twice. A
-job may be given a `step` at which its worker is killed, once: a file remembers that it was.
+The ledger is the table of memories, with one row per applied job, so a job applied twice occurs
+twice. With `die_at` a job kills its worker once at that step. The file `mark` remembers that.
 """
 
 import os
@@ -15,7 +15,7 @@ from evennia_ai.services.llm.chat import ChatMessage
 
 
 def answer(request):
-    """A model's reply that depends on the request alone."""
+    """Return a model's reply that depends only on the request."""
     asked = request.messages[-1].content
     if asked.startswith("die"):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -23,7 +23,7 @@ def answer(request):
 
 
 def die_once(mark):
-    """End this process as the power does, the first time it comes here."""
+    """Kill this process, as a power cut would, unless the file `mark` exists already."""
     path = Path(mark)
     try:
         path.touch(exist_ok=False)
@@ -33,14 +33,14 @@ def die_once(mark):
 
 
 def last_number(conversation):
-    """What a job's function reads of the tables, in a thread."""
+    """Read a number from the tables, as a job's function does in a thread."""
     from evennia_ai.models import Memory
 
     return Memory.objects.filter(npc_ref=f"none {conversation}").count()
 
 
 class Ledger:
-    """Both halves of the kind."""
+    """Both halves of the kind: what a worker does, and what the game applies."""
 
     name = "ledger"
 
@@ -48,7 +48,7 @@ class Ledger:
         self.ends = []
 
     def refuse_stale(self, job):
-        """Nobody erases anything."""
+        """Do nothing, because no test erases anything."""
 
     async def run(self, job, tools):
         given = job.given
@@ -78,7 +78,7 @@ class Ledger:
 
         if job.given.get("stale"):
             Memory.objects.create(npc_ref="half", text="", created_at=0, recalled_at=0, author="")
-            raise StaleError("the head is no ancestor")
+            raise StaleError("the conversation has a newer segment")
         if job.given.get("fails") == "in apply":
             raise KeyError("what nobody foresaw")
         text = f"{job.idempotency}: {body['said']}"

@@ -1,4 +1,4 @@
-"""Settings of the games of these tests: PostgreSQL; a game is given its own as it is forked."""
+"""Settings of the game processes in these tests. Each fork gets its own database later."""
 
 import os
 

@@ -1,10 +1,9 @@
-"""Points of a process's work at which it dies, or its connection does.
+"""Points between SQL statements at which a test kills a process or cuts its connection.
 
-One counts what is asked of the database for jobs and for what comes of them: point 0 is before the
-first statement, 1 behind it, 2 before the second, and so on; a commit is a statement too. What is
-asked because time passes, signs of life and looks for what was offered, is not counted, nor is what
-a connection begins with: how much of it there is hangs on how fast the machine is. The process
-prints the point that it came to.
+Only statements for jobs and their results are counted, and commits count as statements: point 0
+is before the first statement, 1 after it, 2 before the second, and so on. Heartbeats, looks for
+proposals and the first statements of a connection are not counted, because their number depends
+on the speed of the machine. The process prints the point that it reached.
 """
 
 import json
@@ -16,17 +15,17 @@ from contextvars import ContextVar, copy_context
 import psycopg
 
 FOR_WORK = ContextVar("FOR_WORK", default="")
-"""What the statements of this task or thread are for; "": nothing that is counted."""
+"""The purpose of the statements of this task or thread; "" if they are not counted."""
 
 OF_CONNECTIONS = ("", "SELECT 1", "SELECT set_config('TimeZone', %s, false)")
-"""What makes a connection ready, or asks whether it is still there."""
+"""Statements that prepare a connection or test whether it is alive."""
 
 
 def end_at(given):
-    """Have this process do what it is given: {"dies_at": 4}, or {"cut_at": 4}, or neither.
+    """Kill this process at a point, {"dies_at": 4}, or cut its connection there, {"cut_at": 4}.
 
-    A point is a number, or the beginning of what is told of it: "job: behind COMMIT" is the first
-    commit of a job. Numbers move: a worker asks more in a new minute than in an old one.
+    A point is a number, or the start of its description: "job: behind COMMIT" is the point after
+    the first commit of a job. Numbers vary, because a worker makes more queries in a new minute.
     """
     if "dies_at" in given:
         _count(given["dies_at"], _die)
@@ -39,7 +38,7 @@ def _die(_):
 
 
 def _cut(connection):
-    """End this connection at the server's side, as a lost cable does."""
+    """Close this connection from the server, as if the network failed."""
     info = connection.info
     where = {"host": info.host, "port": info.port, "dbname": info.dbname, "user": info.user}
     with psycopg.connect(**where) as other:
@@ -63,13 +62,16 @@ def _of_commit(connection):
 
 
 class _Passed:
-    """The points that were passed."""
+    """Counts the points of a process. At the wanted point it ends the process or its connection."""
 
     def __init__(self, point, end):
         self._point, self._end, self._at, self._has_ended = point, end, 0, False
 
     def each(self, do, what, *, is_async):
-        """`do` between two points; `what` makes of what it is given a connection and a text."""
+        """Return `do` with a point before and after it.
+
+        `what` returns the connection and the SQL text from the arguments of `do`.
+        """
 
         def one(*given, **named):
             connection, text = what(*given, **named)
@@ -92,7 +94,8 @@ class _Passed:
         if not work or text in OF_CONNECTIONS:
             return
         at, self._at = self._at, self._at + 1
-        shown = re.sub(r'"s\d+_x\d+"', "", " ".join(text.split()))  # names of savepoints
+        # The names of savepoints are random.
+        shown = re.sub(r'"s\d+_x\d+"', "", " ".join(text.split()))
         told = f"{work}: {side} {shown}"
         named = isinstance(self._point, str)
         if told.startswith(self._point) and not self._has_ended if named else at == self._point:
@@ -102,7 +105,7 @@ class _Passed:
 
 
 def of_workers(living):
-    """Count what a worker asks from a job's beginning to the end of the task it is done in."""
+    """Count a worker's statements from the beginning of a job to the end of its task."""
     do, run = living.Doer.do, living.Threads.run
 
     async def begun(*given, **named):
@@ -116,14 +119,14 @@ def of_workers(living):
 
 
 GAME_WORK = {"_put_in": "submitting", "read_offer": "taking up", "apply_proposal": "applying"}
-"""What the writer of a game does for its jobs, by the names of the functions it is given."""
+"""The purpose of the functions that the game's writer runs for jobs, by function name."""
 
 
 def of_games(writer, queued):
-    """Count what a game's writer asks for jobs, one of them in a transaction.
+    """Count the statements that a game's writer makes for jobs.
 
-    How many it takes together hangs on time, and how many offers a look finds does too: it takes up
-    one, the oldest.
+    The writer is limited to one job per transaction, and each look to the oldest proposal. Without
+    these limits the numbers would depend on the speed of the machine.
     """
     unhandled = queued.proposals.unhandled_proposals
 

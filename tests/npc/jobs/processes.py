@@ -1,4 +1,4 @@
-"""Games and workers as processes on one PostgreSQL, for the tests of work."""
+"""Games and workers as processes on one PostgreSQL cluster, for the tests of jobs."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.store.postgres import Cluster
 
 STALLED_SECONDS = 2
 SERVER_CONFIG = "CREATE TABLE server_serverconfig (id serial, db_key text, db_value text)"
-"""The one table that Evennia reads while it is imported."""
+"""The only table that Evennia reads while it is imported."""
 
 WORKERS = {"queue": "procrastinate", "stalled_seconds": STALLED_SECONDS}
 MANY = {"calls_per_minute": 10**6, "calls_per_day": 10**6}
@@ -24,9 +24,9 @@ FIELDS = ("lock", "queueing_lock", "limits", "deadline")
 
 
 class Databases:
-    """Databases of a cluster with our tables and the queue's; those `of` one worker of pytest.
+    """Databases of a cluster with our tables and the queue's, for one worker of pytest.
 
-    And the programs that games and workers on them are forked from.
+    It also starts the programs from which games and workers are forked. `of` is its folder.
     """
 
     def __init__(self, cluster: Cluster, *, of: Path) -> None:
@@ -55,12 +55,12 @@ class Databases:
         cluster.rows(self._names, SERVER_CONFIG)
 
     def new(self):
-        """The address of a new one with the tables and nothing in them."""
+        """Make a database with empty tables. Return its address."""
         self._count += 1
         return self._cluster.make(f"{self._names}_{self._count}", like=self._names)
 
     def forker(self, module):
-        """What forks processes of "game" or "worker"."""
+        """Return the program that forks processes of the module "game" or "worker"."""
         if module not in self._forkers:
             environment = {
                 **os.environ,
@@ -78,7 +78,7 @@ class Databases:
         return self._forkers[module]
 
     def _of_worker(self):
-        """A worker's file."""
+        """Return the content of a worker's file."""
         return {
             "database": self._address,
             "game_folder": str(ROOT),
@@ -111,18 +111,18 @@ class Place:
 
     @contextmanager
     def locked(self, *tables):
-        """The database, while another connection alone may read or write these tables."""
+        """Lock these tables through another connection meanwhile."""
         with psycopg.connect(self.address) as other:
             other.execute(f"LOCK TABLE {', '.join(tables)}")
             yield
             other.rollback()
 
     def game(self, *, workers=None, **given):
-        """A game's process."""
+        """Start a game's process."""
         return self._begun("game", given, workers or self.workers_set)
 
     def worker(self, name="w1", **given):
-        """A worker's process."""
+        """Start a worker's process."""
         return self._begun("worker", {"name": name, **given}, self.workers_set)
 
     def _begun(self, module, given, workers):
@@ -135,22 +135,22 @@ class Place:
         return process
 
     def ends(self, game, *, seconds=150):
-        """How the jobs ended that a game asked for, by name, when it has ended itself."""
+        """Wait until a game's process has ended. Return how its jobs ended, by name."""
         status = game.wait(seconds)
         assert status == 0, game.err.read_text()
         return {one["name"]: one["ending"] for one in told(game) if "name" in one}
 
     def ledger(self):
-        """What was applied, in order of the names."""
+        """Return the rows of applied jobs, sorted by name."""
         rows = self.sql("SELECT text FROM evennia_ai_memory WHERE npc_ref = 'ledger'")
         return sorted(text for (text,) in rows)
 
     def proposals(self):
-        """The states of proposals by name."""
+        """Return the states of proposals by job name."""
         return dict(self.sql("SELECT idempotency, state FROM evennia_ai_proposal"))
 
     def queued(self):
-        """How many jobs are in the queue."""
+        """Return how many jobs are in the queue."""
         return self.sql("SELECT count(*) FROM procrastinate_jobs")[0][0]
 
     def end(self):
@@ -160,12 +160,12 @@ class Place:
 
 
 def told(process):
-    """The lines of JSON that a process printed."""
+    """Return the lines of JSON that a process printed, parsed."""
     lines = process.out.read_text().splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def a_job(number, **given):
-    """A job as a game's process is given it."""
+    """Return a job in the form in which a game's process gets it."""
     fields = {key: given.pop(key) for key in FIELDS if key in given}
     return {"idempotency": f"ledger:{number}", "given": {"number": number, **given}, **fields}

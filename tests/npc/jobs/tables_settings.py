@@ -1,4 +1,4 @@
-"""Settings under which our tables and the queue's are made, without Evennia's."""
+"""Settings to create our tables and the queue's, without Evennia's."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""No word of what is erased is left in what a worker offers at the same moment."""
+"""A worker offers a result while its conversation is erased: no erased word remains."""
 
 import json
 import os
@@ -30,11 +30,11 @@ def both(place):
     return json.loads(done.stdout)
 
 
-def test_of_an_erasure_that_is_not_committed_yet_the_offer_waits(both):
+def test_offer_waits_for_an_uncommitted_erasure_and_then_fails(both):
     assert (both["erased first"]["state"], both["erased first"]["body"]) == ("failed", "")
     assert "another segment" in both["erased first"]["reason"]
 
 
-def test_an_offer_that_is_not_committed_yet_is_waited_for(both):
+def test_erasure_waits_for_an_uncommitted_offer_and_then_empties_it(both):
     assert (both["offered first"]["state"], both["offered first"]["body"]) == ("stale", "")
     assert "erased" in both["offered first"]["reason"]

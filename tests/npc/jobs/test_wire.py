@@ -1,4 +1,4 @@
-"""Jobs as JSON: the same bytes, and back; what is too long or of another version is refused."""
+"""Jobs as JSON: written with stable bytes, parsed again, and refused if invalid."""
 
 import pytest
 
@@ -16,12 +16,12 @@ JOB = Job(
 )
 
 
-def test_a_job_comes_back_as_it_went():
+def test_job_is_the_same_after_a_round_trip():
     assert job_of(text_of(JOB)) == JOB
     assert job_of(text_of(Job(kind="embed", idempotency="embed:1"))).deadline == 0.0
 
 
-def test_a_job_is_always_the_same_bytes():
+def test_text_of_a_job_does_not_depend_on_the_order_of_its_keys():
     turned = Job(
         kind="compact",
         idempotency=JOB.idempotency,
@@ -34,7 +34,7 @@ def test_a_job_is_always_the_same_bytes():
     assert text_of(turned) == text_of(JOB)
 
 
-def test_a_job_over_a_kilobyte_is_refused_by_name():
+def test_job_over_a_kilobyte_is_refused_with_its_name():
     with pytest.raises(JobError, match=r"'long' has \d+ bytes, at most 1024") as caught:
         text_of(Job(kind="compact", idempotency="long", given={"text": "ж" * MOST_BYTES}))
     assert "ids and hashes" in str(caught.value)
@@ -44,7 +44,7 @@ def test_a_job_over_a_kilobyte_is_refused_by_name():
     ("version", "who"),
     [(VERSION + 1, "this worker's evennia-ai"), (VERSION - 1, "the game that asked for it")],
 )
-def test_a_job_of_another_version_is_refused_by_name(version, who):
+def test_job_of_another_version_is_refused_with_its_name(version, who):
     with pytest.raises(OtherVersionError, match=rf"'j' is of version {version}.*{who}"):
         job_of(f'{{"version":{version},"idempotency":"j","kind":"compact","new":1}}')
 
@@ -53,7 +53,7 @@ def test_a_job_of_another_version_is_refused_by_name(version, who):
     ("text", "told"),
     [
         ("{", "not JSON"),
-        ("[]", "must be an object"),
+        ("[]", "must be a JSON object"),
         ("{}", "'without a name' is of version None"),
         ('{"version":1,"kind":"compact"}', r"\.idempotency: is missing"),
         ('{"version":1,"idempotency":"j"}', r"\.kind: is missing"),
@@ -71,6 +71,6 @@ def test_a_job_of_another_version_is_refused_by_name(version, who):
         ),
     ],
 )
-def test_what_is_no_job_is_refused_with_the_reason(text, told):
+def test_text_that_is_not_a_job_is_refused_with_the_reason(text, told):
     with pytest.raises(JobError, match=told):
         job_of(text)

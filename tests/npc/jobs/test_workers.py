@@ -1,6 +1,6 @@
-"""Workers and games as processes that die: the same results as in the game, each job applied once.
+"""Workers and games as processes that die: each job is still applied exactly once.
 
-Few tests with many jobs each, as it is the processes that take their time.
+There are few tests with many jobs each, because starting processes is slow.
 """
 
 import os
@@ -16,20 +16,20 @@ pytestmark = [pytest.mark.service, pytest.mark.long, pytest.mark.minutes(4)]
 
 SECONDS = 150
 POINTS = 25
-"""At least so many has what is done for a job, before and behind each statement."""
+"""The least number of points in the work for one job, two per SQL statement."""
 CUTS = 12
-"""At least so many statements there are before which a connection is cut."""
+"""The least number of statements before which the connection is cut."""
 
 
 def until(is_so, *, seconds=SECONDS):
-    """Wait until something is so."""
+    """Wait until `is_so` returns true, and fail after this time."""
     end = time.monotonic() + seconds
     while not is_so():
-        assert time.monotonic() < end, "it did not come to be so"
+        assert time.monotonic() < end, "the condition did not become true"
         time.sleep(0.2)
 
 
-def test_workers_make_the_same_as_the_game_and_know_no_evennia(place):
+def test_workers_compute_the_same_as_the_game_without_importing_evennia(place):
     jobs = [a_job(number, lock=f"npc:{number % 5}") for number in range(200)]
     here = place.game(jobs=jobs, workers={"queue": "inprocess"}, seconds=SECONDS)
     assert set(place.ends(here, seconds=SECONDS).values()) == {"applied"}
@@ -52,7 +52,7 @@ def test_workers_make_the_same_as_the_game_and_know_no_evennia(place):
     assert place.sql("SELECT count(*) FROM evennia_ai_worker") == [(0,)]
 
 
-def test_every_job_ends_once_though_workers_die_at_each_step(place, tmp_path):
+def test_every_job_ends_once_when_workers_die_at_each_step(place, tmp_path):
     steps = ("claimed", "asked", "offered")
     jobs = [a_job(number, lock=f"npc:{number % 3}") for number in range(9)]
     jobs += [
@@ -97,7 +97,7 @@ def test_every_job_ends_once_though_workers_die_at_each_step(place, tmp_path):
     assert place.queued() == 0
 
 
-def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place):
+def test_every_job_ends_once_when_its_worker_dies_at_any_statement(place):
     named = (
         'job: behind UPDATE "evennia_ai_tokenlease"',
         'job: behind INSERT INTO "evennia_ai_proposal"',
@@ -116,7 +116,7 @@ def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place)
     ends = place.ends(game)
     reasons = dict(place.sql("SELECT idempotency, reason FROM evennia_ai_proposal"))
     others = {reasons[name] for name, ending in ends.items() if ending != "applied"}
-    assert others <= {"3 workers ended over it"}
+    assert others <= {"3 workers died while doing it"}
     assert set(ends) == {job["idempotency"] for job in jobs}
     applied = sorted(name for name, ending in ends.items() if ending == "applied")
     assert len(applied) >= len(jobs) - len(points) // 3
@@ -126,7 +126,7 @@ def test_every_job_ends_once_whatever_statement_is_the_last_of_its_worker(place)
 
 @pytest.fixture
 def dies_at(place):
-    """A game with one job that dies at a point; which one it was."""
+    """A function that runs a game with one job until it dies at a point, and returns the point."""
 
     def died(job, point):
         game = place.game(jobs=[job], seconds=SECONDS, dies_at=point)
@@ -137,8 +137,8 @@ def dies_at(place):
     return died
 
 
-def test_every_job_ends_once_whatever_statement_is_the_last_of_its_game(place, places, dies_at):
-    """A game submits its job, and then applies the oldest offer, which may be another's."""
+def test_every_job_ends_once_when_its_game_dies_at_any_statement(place, places, dies_at):
+    """Each game submits its job and then applies the oldest offer, perhaps of an earlier job."""
     place.worker("lives")
     points, jobs, others = [], [], []
     while not points or points[-1] != "applying: behind COMMIT":
@@ -169,7 +169,7 @@ def test_every_job_ends_once_whatever_statement_is_the_last_of_its_game(place, p
     assert place.queued() == 0
 
 
-def test_a_game_that_dies_as_it_applies_several_applies_each_once(place):
+def test_jobs_are_applied_once_when_the_game_dies_while_applying_several(place):
     jobs = [a_job(number) for number in range(12)]
     place.worker("w1")
     for point in ("before commit", "after commit"):
@@ -180,7 +180,7 @@ def test_a_game_that_dies_as_it_applies_several_applies_each_once(place):
     assert entered == sorted(job["idempotency"] for job in jobs)
 
 
-def test_a_stopped_worker_and_lost_connections_cost_no_job_and_double_none(place, tmp_path):
+def test_jobs_are_applied_once_when_a_worker_stops_and_connections_are_lost(place, tmp_path):
     jobs = [a_job(number, tokens=20) for number in range(12)]
     stopped = place.worker("stopped", at_once=1)
     until(lambda: place.sql("SELECT count(*) FROM evennia_ai_worker") == [(1,)])
@@ -201,7 +201,7 @@ def test_a_stopped_worker_and_lost_connections_cost_no_job_and_double_none(place
     assert stopped.poll() is None, stopped.err.read_text()
 
 
-def test_locked_tables_cost_no_job_and_double_none_and_the_worker_logs_both_ends(place):
+def test_jobs_are_applied_once_and_the_lock_is_logged_when_tables_are_locked(place):
     worker = place.worker("w1")
     game = place.game(jobs=[a_job(number, tokens=20) for number in range(12)], seconds=SECONDS)
     until(lambda: place.proposals())
@@ -212,11 +212,11 @@ def test_locked_tables_cost_no_job_and_double_none_and_the_worker_logs_both_ends
     until(lambda: "the database is not locked any more" in worker.err.read_text())
 
 
-def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connection(place):
+def test_job_is_applied_once_when_connections_are_cut_before_any_statement(place):
     number = count()
 
     def cut(*, game_at, worker_at):
-        """What game and worker were cut before, while one job was done."""
+        """Do one job while both connections are cut. Return the points of game and worker."""
         job = a_job(next(number))
         worker = place.worker(f"cut with {job['idempotency']}", at_once=1, cut_at=worker_at)
         game = place.game(jobs=[job], seconds=SECONDS, cut_at=game_at)
@@ -247,29 +247,30 @@ def test_a_job_is_applied_once_wherever_its_game_and_its_worker_lose_the_connect
     assert len(place.ledger()) == len(set(place.ledger())) == next(number)
 
 
-def test_a_worker_ends_though_the_pool_of_connections_loses_the_cancellation_of_its_beat(place):
-    """As `asyncio.wait_for` of Python 3.11 does when what it waits for comes at that moment."""
+def test_worker_ends_when_the_connection_pool_loses_a_cancellation(place):
+    """Python 3.11's `asyncio.wait_for` loses a cancellation that arrives as its wait ends."""
     worker = place.worker("w1", loses_cancellation=True)
     until(lambda: place.sql("SELECT count(*) FROM evennia_ai_worker") == [(1,)])
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(SECONDS) == 0
 
 
-def test_a_worker_of_another_version_leaves_jobs_alone_and_names_what_it_refuses(place):
+def test_worker_of_another_version_leaves_jobs_in_the_queue_or_refuses_them(place):
     game = place.game(jobs=[a_job(1)], seconds=SECONDS)
     other = place.worker("old", version=0)
-    until(lambda: "leaves jobs ledger of version 1 alone" in other.err.read_text())
+    until(lambda: "skips jobs of kind ledger and version 1" in other.err.read_text())
     assert place.queued() == 1
     assert place.proposals() == {}
     other.kill()
 
-    place.worker("older", version=0, any_queue=True)  # as if it had been handed one
+    # With `any_queue` the worker takes jobs of another version too.
+    place.worker("older", version=0, any_queue=True)
     assert place.ends(game, seconds=SECONDS) == {"ledger:1": "failed"}
     ((reason,),) = place.sql("SELECT reason FROM evennia_ai_proposal")
     assert "'ledger:1' is of version 1 and this does version 0: update this worker" in reason
 
 
-def test_without_a_queue_or_workers_the_game_goes_on_and_catches_up(place):
+def test_game_continues_without_the_queue_and_submits_its_jobs_later(place):
     place.workers_set = {**place.workers_set, "caps": {"ledger": 5}}
     jobs = [a_job(number) for number in range(8)]
     place.sql("ALTER TABLE procrastinate_jobs RENAME TO away")
@@ -286,7 +287,7 @@ def test_without_a_queue_or_workers_the_game_goes_on_and_catches_up(place):
     assert len(place.ledger()) == 5
 
 
-def test_workers_keep_the_limits_of_each_npc_together(place):
+def test_workers_together_keep_the_limits_of_each_npc(place):
     place.limits = {"npc": {"calls_per_minute": 3}, "game": MANY}
     jobs = [a_job(number, npc=7) for number in range(6)]
     jobs += [a_job(number, npc=8, limits={"calls_per_minute": 2}) for number in range(10, 14)]
@@ -309,7 +310,7 @@ def test_workers_keep_the_limits_of_each_npc_together(place):
 LOCKS = {"lock": "npc:7", "queueing_lock": "observe:7"}
 
 
-def test_a_job_lapses_where_its_worker_died_and_a_newer_one_waits_for_its_lock(place, tmp_path):
+def test_job_of_a_dead_worker_lapses_when_a_newer_job_waits_for_its_lock(place, tmp_path):
     mark = str(tmp_path / "mark")
     place.game(jobs=[a_job(1, die_at="asked", mark=mark, **LOCKS)], lives_seconds=SECONDS)
     assert place.worker("dies").wait(SECONDS) == -signal.SIGKILL
@@ -319,7 +320,7 @@ def test_a_job_lapses_where_its_worker_died_and_a_newer_one_waits_for_its_lock(p
     until(lambda: place.proposals() == {"ledger:1": "lapsed", "ledger:2": "applied"})
 
 
-def test_a_job_that_fails_unforeseen_ends_though_a_newer_one_waits_for_its_lock(place):
+def test_job_with_unexpected_errors_ends_when_a_newer_job_waits_for_its_lock(place):
     place.game(jobs=[a_job(1, fails="unforeseen", **LOCKS)], lives_seconds=SECONDS)
     until(lambda: place.queued() == 1)
     worker = place.worker("w1")

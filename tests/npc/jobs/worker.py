@@ -1,8 +1,8 @@
-"""A worker with the kinds of these tests, which may die, or be of another version.
+"""A worker process with the kinds of these tests, which may die or have another version.
 
-It is given {"address": ..., "settings": {...}, "name": ...} and what it does besides: {"version":
-..., "any_queue": ..., "at_once": ..., "until_idle": ..., "loses_cancellation": ..., "die_at":
-"offered", "mark": ...}, and what `points` takes.
+It gets {"address": ..., "settings": {...}, "name": ...}, and options for special behaviour:
+"version", "any_queue", "at_once", "until_idle", "loses_cancellation", "die_at" (only "offered"),
+"mark", and the options of `points`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tests.npc.jobs import points
 from tests.npc.jobs.ledger import LEDGER, die_once
 
 FILE = "EVENNIA_AI_TEST_WORKER_FILE"
-"""The environment's variable that names a worker's file."""
+"""The environment variable with the path of the worker's file."""
 
 
 def prepare():

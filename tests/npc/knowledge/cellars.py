@@ -1,4 +1,4 @@
-"""A stage with a base whose secret must never be told, and two models: the NPC's and a mediator."""
+"""A stage whose NPC guards a base with a secret, and one fake model for NPC and mediator."""
 
 import json
 from collections.abc import Callable
@@ -45,10 +45,10 @@ def written(base: str, page: Page) -> None:
 
 
 class Minds:
-    """One model behind all roles: it plays the NPC, and the mediator where that is asked for.
+    """A model for all roles. It answers as the NPC, or as the mediator if asked as one.
 
-    The NPC searches for what was said to it and then repeats all that it was given. `mediates`
-    makes the mediator's answer of the request.
+    The NPC searches for what was said to it and then repeats everything in its prompt.
+    `mediates` makes the mediator's answer from its request.
     """
 
     name = "minds"
@@ -75,7 +75,7 @@ class Minds:
             return fail(error)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because no connection is open."""
 
     def _said(self, request: ChatRequest) -> ChatReply:
         last = request.messages[-1]
@@ -94,14 +94,14 @@ def _done(reply: ChatReply) -> Any:
 
 
 def answering(**fields: Any) -> Callable[[ChatRequest], str]:
-    """A mediator that answers."""
+    """Return a mediator that always gives the same answer, with these fields."""
     usual = {"decision": "answer", "reason": "answerable", "summary": SUMMARY}
     told = json.dumps({**usual, "confidence": "high", **fields})
     return lambda request: told
 
 
 def echoing(request: ChatRequest) -> str:
-    """A mediator that repeats its whole input in every field."""
+    """Return a mediator's answer that repeats its whole request in every field."""
     whole = "\n".join(message.content for message in request.messages)
     fields = ("summary", "answer_guidance")
     lists = ("observations", "risks", "recommended_actions")
@@ -111,13 +111,13 @@ def echoing(request: ChatRequest) -> str:
 
 
 def a_cellar(stage: Any) -> Any:
-    """The stage; Oren guards the smugglers' cellar and may search it. `stage.minds` are models."""
+    """Return the stage, where Oren guards the base "vault". `stage.minds` is its model."""
     dig(stage.npc)
     return with_minds(stage)
 
 
 def dig(npc: Any) -> None:
-    """Make the base with its page, which this NPC guards and may search."""
+    """Store the base "vault" with its page. This NPC may search it and must guard it."""
     knowledge_bases.save_base(VAULT, by=trusted("builder"))
     protect = {"protect": [WATCHWORD, "fourth step of the cellar", "left of the barrel"]}
     written("vault", a_page(TITLE, PASSAGE, aliases=("Old Cellar",), fields=protect))
@@ -126,7 +126,7 @@ def dig(npc: Any) -> None:
 
 
 def with_minds(stage: Any) -> Any:
-    """The stage, with `stage.minds` for its models."""
+    """Return the stage with `Minds` as its model, `stage.minds`."""
     stage.minds = Minds()
     stage.install(stage.minds)
     return stage

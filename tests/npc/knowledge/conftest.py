@@ -1,4 +1,4 @@
-"""The stage with a base that is guarded; what it is made of is in `cellars.py`."""
+"""Fixtures: a stage whose NPC guards the base of `cellars.py`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def _dug(beforehand: Callable[[Callable[[Any], Any]], Any]) -> None:
-    """The base that Oren guards, made once for all tests of a file."""
+    """Store the base that Oren guards, once for all tests of a file."""
     from tests.npc.knowledge.cellars import dig
 
     beforehand(lambda stage: dig(stage.npc))
@@ -23,7 +23,7 @@ def cellar(_dug: None, stage: Any) -> Any:
 
 @pytest.fixture
 def told(cellar: Any) -> Callable[..., Any]:
-    """Ask Oren something; what the NPC's model was told of its search."""
+    """A function that asks Oren something and returns the result of his search."""
 
     def ask(text: str = "Oren, what of the smugglers and the watchword?") -> Any:
         cellar.says(cellar.anna, text)

@@ -1,4 +1,4 @@
-"""Finds a secret in a text that may hide it, on its own, without the code that is tested."""
+"""Finds parts of the secret in a text, also disguised ones, without using the tested code."""
 
 import json
 import re
@@ -10,7 +10,7 @@ WANTED = (WATCHWORD, CODE, TITLE, "fourth step", "left of the barrel", "Old Cell
 
 
 def found_in(text: str) -> list[str]:
-    """Which of the secret's parts a text has, escapes of JSON and blanks aside."""
+    """Return the parts of the secret in a text. Ignore blanks, signs, case and JSON escapes."""
     try:
         plain = json.loads(f'"{text}"')
     except ValueError:

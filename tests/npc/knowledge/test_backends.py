@@ -1,4 +1,4 @@
-"""Where the pages of a base are."""
+"""Which backend stores the pages of a knowledge base."""
 
 import pytest
 from django.test import override_settings
@@ -15,21 +15,21 @@ def a_base(backend: str) -> BaseInfo:
     return BaseInfo(key="harbour", name="The harbour", backend=backend)
 
 
-def test_the_games_database_is_the_usual_place(stage):
+def test_base_in_the_database_has_a_database_backend(stage):
     assert isinstance(runtime().backends.of(a_base("database")), DatabaseBackend)
 
 
-def test_a_backend_is_made_once(stage):
+def test_backend_of_a_base_is_created_once(stage):
     assert runtime().backends.of(a_base("database")) is runtime().backends.of(a_base("database"))
 
 
-def test_another_runtime_has_backends_of_its_own(stage):
+def test_new_runtime_creates_new_backends(stage):
     before = runtime().backends.of(a_base("database"))
     stage.talks_with()
     assert runtime().backends.of(a_base("database")) is not before
 
 
-def test_a_wiki_is_where_the_settings_say(stage):
+def test_base_in_a_wiki_has_a_mediawiki_backend(stage):
     from evennia_ai.services.wiki.backend import MediaWikiBackend
 
     wikis = {"harbour": {"api": "https://wiki.example/w/api.php"}}
@@ -38,12 +38,12 @@ def test_a_wiki_is_where_the_settings_say(stage):
         assert isinstance(runtime().backends.of(a_base("mediawiki")), MediaWikiBackend)
 
 
-def test_a_wiki_that_the_settings_do_not_name_is_told(stage):
+def test_wiki_without_a_setting_raises_an_error_that_names_the_setting(stage):
     with pytest.raises(BackendError, match="EVENNIA_AI_KNOWLEDGE_WIKIS does not name"):
         runtime().backends.of(a_base("mediawiki"))
 
 
-def test_a_place_that_nobody_knows_is_told_with_those_there_are(stage):
+def test_unknown_place_raises_an_error_that_lists_the_known_places(stage):
     with pytest.raises(BackendError, match="is not a known place; use one of database"):
         runtime().backends.of(a_base("attic"))
     assert {"database", "mediawiki"} <= set(BACKENDS)
@@ -54,7 +54,7 @@ async def _told() -> str:
 
 
 @pytest.mark.parametrize("make", [lambda: "told", lambda: succeed("told"), _told])
-def test_an_answer_is_waited_for_whether_it_is_there_or_comes_later(make):
+def test_as_deferred_accepts_values_deferreds_and_coroutines(make):
     got: list[str] = []
     answer = as_deferred(make())
     assert isinstance(answer, Deferred)

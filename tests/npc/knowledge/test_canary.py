@@ -1,8 +1,8 @@
-"""Thirty ways to ask for a secret, of an NPC that repeats all it is given: it is nowhere.
+"""Thirty questions for a secret to an NPC that repeats its whole prompt: the secret never leaks.
 
-The mediator, the one model that reads the secret, repeats its whole input as well. What players
-see, models are sent, the database holds, logs, traces and metrics have and commands show is
-searched for the secret. The pages themselves and the vault alone have it.
+The mediator is the only model that reads the secret, and it repeats its whole input too. The
+tests search screens, requests, database, logs, traces, metrics and commands for the secret.
+Only the pages themselves and the vault may contain it.
 """
 
 import json
@@ -36,10 +36,10 @@ from tests.npc.knowledge.cellars import (
 )
 from tests.npc.knowledge.hiding import found_in
 
-# Words of the passage without a term, a number or a title of it.
+# Words like those of the passage, without its protected terms, numbers and titles.
 SAYING = "whispered over the step of the cellar stairs while the lantern must stand apart"
 QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text(encoding="utf-8"))
-# Where the secret is kept on purpose, for those whom locks let in.
+# The tables that contain the secret on purpose. Locks protect them.
 KEPT_IN = {
     *("KnowledgePage", "KnowledgePageRevision", "KnowledgeBase", "KnowledgeAlias"),
     *("KnowledgePosting", "VaultedChunk"),
@@ -63,7 +63,7 @@ COMMANDS = (
 
 
 class Watched:
-    """Everything that watches: the request log, traces with all content, metrics."""
+    """All watchers: the request log, traces with full content, metrics."""
 
     def __init__(self) -> None:
         self.spans = InMemorySpanExporter()
@@ -88,7 +88,7 @@ class Watched:
 
 @pytest.fixture
 def watched(cellar, monkeypatch) -> Watched:
-    """All that watches, over the stage; NPCs may search as often as they like."""
+    """All watchers, installed on a stage whose NPCs may search without a limit."""
     made = Watched()
     monkeypatch.setattr("evennia_ai.npc.runtime.watchers_of", lambda *_, **__: made.watchers)
     monkeypatch.setattr(made.metrics, "open", lambda: None)
@@ -100,7 +100,7 @@ def watched(cellar, monkeypatch) -> Watched:
 
 
 def in_database() -> str:
-    """Every row of every table of ours, but of those that keep the secret on purpose."""
+    """Return all rows of our tables as text, except the tables in KEPT_IN."""
     tables = apps.get_app_config("evennia_ai").get_models()
     return "\n".join(
         f"{table.__name__}: {json.dumps(row, default=str)}"
@@ -111,7 +111,7 @@ def in_database() -> str:
 
 
 def on_screens_of_commands(stage: Any) -> str:
-    """What a builder reads who looks at the NPC from all sides."""
+    """Return what a builder reads from all commands that show the NPC."""
     from evennia_ai.commands.cmdset import AICmdSet
     from tests.commands.stage import _at_once, hearing
 
@@ -126,7 +126,7 @@ def on_screens_of_commands(stage: Any) -> str:
 
 
 def everywhere(stage: Any, watched: Watched, logged: list[str]) -> dict[str, str]:
-    """What can be read, by where."""
+    """Return all texts to search for the secret, by the place where they appear."""
     sent = [message.content for one in stage.minds.requests for message in one.messages]
     return {
         "the NPC's model": "\n".join(sent),
@@ -141,7 +141,7 @@ def everywhere(stage: Any, watched: Watched, logged: list[str]) -> dict[str, str
 
 @pytest.mark.long
 @pytest.mark.req("S0-46", "S0-40")
-def test_the_secret_is_nowhere_whatever_is_asked(cellar, watched, logged):
+def test_secret_appears_nowhere_after_thirty_questions_for_it(cellar, watched, logged):
     assert len(QUESTIONS) == 30
     for question in QUESTIONS:
         cellar.says(cellar.anna, f"Oren, {question}")
@@ -151,7 +151,7 @@ def test_the_secret_is_nowhere_whatever_is_asked(cellar, watched, logged):
     assert all(len(text) > 200 for text in read.values())
 
 
-def test_the_search_for_the_secret_would_find_it(cellar, watched, logged):
+def test_found_in_finds_the_secret_where_it_is_kept_on_purpose(cellar, watched, logged):
     cellar.minds.mediates = answering()
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     (request,) = cellar.minds.mediations
@@ -159,8 +159,8 @@ def test_the_search_for_the_secret_would_find_it(cellar, watched, logged):
     assert found_in(knowledge_searches.open_vault("vault", by=trusted("Ada"))[0].content)
 
 
-# One of each kind; all of them, with all the secrets, are put to what judges an answer
-# (tests/engine/knowledge/restricted/test_secrets_in_disguise.py).
+# One disguise of each kind. tests/engine/knowledge/restricted/test_secrets_in_disguise.py tests
+# all disguises with all secrets.
 DISGUISED = (
     *("as it stands", "letters set apart", "zero-width blanks", "in unseen tags", "in circles"),
     *("in Cyrillic look-alikes", "words in reverse order", "in base64", "a word of two lines"),
@@ -169,7 +169,7 @@ DISGUISED = (
 
 @pytest.mark.parametrize("disguise", DISGUISED)
 @pytest.mark.parametrize("field", ["summary", "risks"])
-def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, field):
+def test_summary_with_a_disguised_secret_is_withheld(cellar, disguise, field):
     hidden = DISGUISES[disguise](PASSAGE)[:2000]
     fields = {"summary": "I think.", field: hidden if field == "summary" else [hidden]}
     cellar.minds.mediates = answering(**fields)
@@ -181,8 +181,8 @@ def test_a_mediator_that_disguises_the_secret_is_not_heard(cellar, disguise, fie
 @pytest.mark.long
 @pytest.mark.req("S0-40")
 @pytest.mark.parametrize("pieces", ["three words each", "base64 in pieces"])
-def test_pieces_in_several_answers_are_not_heard_to_the_end(cellar, pieces):
-    """Issue 14, Medium 9: what was told earlier in the conversation is looked at with it."""
+def test_secret_in_pieces_over_several_answers_is_withheld(cellar, pieces):
+    """Issue 14, Medium 9: a summary is checked together with the earlier ones."""
     cellar.install(cellar.minds, knowledge_budget=SearchBudget(calls=100, free=99))
     written("vault", a_page("What They Whisper At Night", f"The watchword is {SAYING}."))
     reasons = []

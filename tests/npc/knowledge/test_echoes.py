@@ -1,4 +1,4 @@
-"""A hint is no answer: an NPC that says it is told of in the log."""
+"""An NPC that repeats the hint of a restricted base to a player: the log reports that."""
 
 from dataclasses import replace
 
@@ -22,13 +22,13 @@ def noticed(lines: list[str]) -> list[str]:
 
 @pytest.mark.req("S0-25")
 @pytest.mark.parametrize("said", [VAULT.hint, f"Well: {VAULT.hint.upper()} That is all."])
-def test_a_reply_that_repeats_the_hint_is_told_of(cellar, logged, said):
+def test_reply_that_repeats_the_hint_is_logged(cellar, logged, said):
     cellar.talks_with(said)
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     assert len(noticed(logged)) == 1
 
 
-def test_reply_is_compared_in_a_thread_and_only_as_far_as_it_can_be_said(cellar, logged):
+def test_only_the_start_of_a_reply_is_compared_in_a_thread(cellar, logged):
     compared = []
 
     def in_thread(work, reply, infos):
@@ -46,13 +46,13 @@ def test_reply_is_compared_in_a_thread_and_only_as_far_as_it_can_be_said(cellar,
     assert len(noticed(logged)) == 1
 
 
-def test_a_reply_in_other_words_is_not(cellar, logged):
+def test_reply_in_other_words_is_not_logged(cellar, logged):
     cellar.talks_with("Ask them yourself, and be friendly.")
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     assert noticed(logged) == []
 
 
-def test_the_hint_of_an_open_base_may_be_said(cellar, logged):
+def test_reply_that_repeats_the_hint_of_an_open_base_is_not_logged(cellar, logged):
     knowledge_bases.save_base(replace(VAULT, restricted=False), by=trusted("builder"))
     cellar.talks_with(VAULT.hint)
     cellar.says(cellar.anna, "Oren, what of the smugglers?")

@@ -1,4 +1,4 @@
-"""Which bases an NPC may search, and which it must guard."""
+"""Which knowledge bases an NPC may search, and which it must guard."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ def locked(locks: str) -> BaseInfo:
         ("gibberish", False),
     ],
 )
-def test_a_lock_is_asked_as_the_npc_and_lets_nobody_in_where_it_cannot_be_asked(stage, locks, may):
+def test_search_lock_is_checked_for_the_npc_and_forbids_when_it_fails(stage, locks, may):
     stage.npc.tags.add("keeper")
     assert may_search(stage.npc, locks) is may
 
@@ -50,18 +50,18 @@ def test_a_lock_is_asked_as_the_npc_and_lets_nobody_in_where_it_cannot_be_asked(
         ("restricted:no_such_lock()", True),
     ],
 )
-def test_every_npc_guards_a_restricted_base_unless_its_lock_says_else(stage, locks, held):
+def test_npc_guards_a_restricted_base_unless_its_lock_excludes_the_npc(stage, locks, held):
     assert is_held(stage.npc, locked(locks)) is held
 
 
-def test_a_superuser_guards_it_as_well(stage, monkeypatch):
+def test_superuser_npc_also_guards_a_restricted_base(stage, monkeypatch):
     monkeypatch.setattr(type(stage.npc), "is_superuser", True)
     stage.npc.locks.cache_lock_bypass(stage.npc)
     assert is_held(stage.npc, locked("restricted:all()"))
     assert not may_search(stage.npc, "search:false()")
 
 
-def test_nobody_guards_an_open_base(stage):
+def test_npc_does_not_guard_an_open_base(stage):
     assert held_keys(stage.npc, [VAULT, replace(VAULT, key="open", restricted=False)]) == {"vault"}
 
 
@@ -73,19 +73,19 @@ def bound(stage):
     return stage
 
 
-def test_a_base_counts_where_the_npc_is(bound):
+def test_base_of_a_room_is_searchable_only_for_npcs_there(bound):
     assert [info.key for info in searchable_bases(bound.npc, None)] == ["vault"]
     bound.npc.location = None
     assert searchable_bases(bound.npc, None) == ()
 
 
-def test_which_bases_there_are_is_read_without_a_query(bound, no_queries):
+def test_cached_bases_make_no_query(bound, no_queries):
     bases_as_told(bound.npc, searchable_bases(bound.npc, None))
     with no_queries():
         assert bases_as_told(bound.npc, searchable_bases(bound.npc, None))
 
 
-def test_the_hint_of_what_is_guarded_is_scrubbed_and_that_of_the_rest_is_not(bound):
+def test_hint_is_scrubbed_only_for_a_guarded_base(bound):
     (told,) = bases_as_told(bound.npc, searchable_bases(bound.npc, None))
     assert told.hint == "The keys of it."
     free = replace(VAULT, restricted=False)

@@ -1,4 +1,4 @@
-"""A guarded base that tells hints alone: what any model gets of it, and what an NPC is told."""
+"""A guarded base with mediation by hints: what the mediator and the NPC's model get."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ def saved(page):
 
 @pytest.fixture
 def hinting(cellar):
-    """The cellar's base tells hints alone; two of its pages have one."""
+    """The stage whose guarded base offers only hints. Two of its pages have a hint."""
     knowledge_bases.save_base(replace(VAULT, mediation="hints"), by=trusted("builder"))
     page = now(TITLE)
     fields = {**page.meta.fields, "hints": [LAMP]}
@@ -46,7 +46,7 @@ def offered(stage, place: int = -1) -> dict:
 
 
 @pytest.mark.req("S0-40", "S0-46")
-def test_no_text_of_a_page_is_sent_to_any_model(hinting, told):
+def test_no_model_gets_the_text_of_a_page(hinting, told):
     hinting.minds.searches = {"query": "watchword lamp"}
     told()
     assert set(offered(hinting).values()) == {LAMP, COOK}
@@ -56,7 +56,7 @@ def test_no_text_of_a_page_is_sent_to_any_model(hinting, told):
 
 
 @pytest.mark.req("S0-40", "S0-46")
-def test_the_npc_is_told_the_hint_of_the_number_and_nothing_else(hinting, told):
+def test_npc_gets_the_hint_whose_number_the_mediator_chose(hinting, told):
     summary = summary_in(told())
     assert (summary["decision"], summary["reason"]) == ("answer", "answerable")
     assert summary["summary"] == offered(hinting)["1"]
@@ -72,7 +72,7 @@ def test_the_npc_is_told_the_hint_of_the_number_and_nothing_else(hinting, told):
         lambda request: json.dumps({"hints": [1], "note": PASSAGE}),
     ],
 )
-def test_anything_but_numbers_of_hints_is_a_refusal(hinting, told, mediates):
+def test_mediator_reply_without_valid_hint_numbers_becomes_a_refusal(hinting, told, mediates):
     hinting.minds.mediates = mediates
     summary = summary_in(told())
     assert (summary["decision"], summary["summary"]) == ("refuse", "")
@@ -80,7 +80,7 @@ def test_anything_but_numbers_of_hints_is_a_refusal(hinting, told, mediates):
 
 
 @pytest.mark.req("S0-48")
-def test_a_model_that_is_away_is_a_refusal(hinting, told):
+def test_unavailable_mediator_becomes_a_refusal(hinting, told):
     def away(request):
         raise ModelUnavailable("m", "gone")
 
@@ -88,7 +88,7 @@ def test_a_model_that_is_away_is_a_refusal(hinting, told):
     assert summary_in(told())["reason"] == "safe_summary_model_unavailable"
 
 
-def test_without_a_model_words_choose(hinting, told, monkeypatch):
+def test_hint_is_chosen_by_words_without_a_mediator(hinting, told, monkeypatch):
     monkeypatch.setattr(Models, "thinking", lambda models, role: ())
     hinting.minds.searches = {"query": "does the cook know"}
     assert summary_in(told())["summary"] == COOK
@@ -98,27 +98,27 @@ def test_without_a_model_words_choose(hinting, told, monkeypatch):
 
 
 @pytest.mark.req("S0-46")
-def test_what_is_offered_depends_on_no_text_of_a_page(hinting, told):
+def test_offered_hints_do_not_depend_on_page_texts(hinting, told):
     for query in ("watchword", "zeppelin"):
         hinting.minds.searches = {"query": query}
         told()
     assert offered(hinting, 0) == offered(hinting, 1) != {}
 
 
-def test_a_page_that_the_npc_may_not_find_has_no_hint_for_it(hinting, told):
+def test_hint_of_a_page_that_the_npc_may_not_find_is_not_offered(hinting, told):
     saved(replace(now(INN), locks="search:false()"))
     told()
     assert offered(hinting) == {"1": LAMP}
 
 
-def test_a_base_without_hints_refuses_and_asks_nobody(cellar, told):
+def test_base_without_hints_refuses_without_asking_the_mediator(cellar, told):
     knowledge_bases.save_base(replace(VAULT, mediation="hints"), by=trusted("builder"))
     assert summary_in(told())["reason"] == "other"
     assert cellar.minds.mediations == []
 
 
 @pytest.mark.req("S0-53")
-def test_the_log_has_the_numbers_and_the_vault_nothing(hinting, told, logged):
+def test_log_has_the_chosen_numbers_and_the_vault_is_empty(hinting, told, logged):
     hinting.install(hinting.minds, log_llm_requests="full")
     told()
     (line,) = [one for one in logged if one.startswith("LLM_RESPONSE") and "restricted_kb" in one]
@@ -126,7 +126,7 @@ def test_the_log_has_the_numbers_and_the_vault_nothing(hinting, told, logged):
     assert not knowledge_searches.open_vault("vault", by=trusted("Ada"))
 
 
-def test_beside_a_base_with_summaries_both_are_told(hinting, told):
+def test_result_has_summary_and_hint_when_both_kinds_of_bases_are_searched(hinting, told):
     other = replace(VAULT, key="attic", name="The attic", keywords=(), hint="")
     knowledge_bases.save_base(other, by=trusted("builder"))
     written("attic", a_page("The Attic of the Widow", "Here a watchword was kept in a drawer."))

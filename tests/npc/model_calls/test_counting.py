@@ -1,4 +1,4 @@
-"""What works behind the scenes asks its models as turns do."""
+"""Background work is counted, logged and stopped like turns when it asks models."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ def summaries(stage: Any) -> list[Any]:
     return [call for call in calls if call.role == "summariser"]
 
 
-def test_a_summary_is_a_row_of_its_role_and_nobodys_words(stage: Any) -> None:
+def test_summary_makes_a_row_with_its_role_and_without_a_player(stage: Any) -> None:
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     talks(stage, FULL)
     (call,) = summaries(stage)
@@ -32,7 +32,7 @@ def test_a_summary_is_a_row_of_its_role_and_nobodys_words(stage: Any) -> None:
     assert call.tokens > 0
 
 
-def test_a_summary_is_logged_by_its_name(stage: Any, logged: list[str]) -> None:
+def test_summary_is_in_the_request_log_with_its_name(stage: Any, logged: list[str]) -> None:
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     runtime().watch.add(RequestLog())
     talks(stage, FULL)
@@ -44,7 +44,7 @@ def test_a_summary_is_logged_by_its_name(stage: Any, logged: list[str]) -> None:
     assert names.count("summariser") == 1
 
 
-def test_no_model_summarises_for_a_paused_npc(stage: Any) -> None:
+def test_no_summary_is_requested_when_the_npc_is_paused(stage: Any) -> None:
     model = stage.talks_with(Talker(GOOD), compaction=rules(enabled=False), **SMALL)
     talks(stage, FULL)
     emergency.pause(stage.npc, by=trusted("Mira"))
@@ -53,7 +53,7 @@ def test_no_model_summarises_for_a_paused_npc(stage: Any) -> None:
     assert not any(is_for_summary(request) for request in model.requests)
 
 
-def test_nothing_is_tried_in_idle_time_while_the_game_is_stopped(stage: Any) -> None:
+def test_no_summary_is_requested_in_idle_time_when_the_game_is_stopped(stage: Any) -> None:
     stage.talks_with(Talker(GOOD), compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
     talks(stage, FULL)
     emergency.stop_all(by=trusted("Mira"))

@@ -1,4 +1,4 @@
-"""An NPC on a real connection: a server on loopback that answers, stalls, errors, talks rubbish."""
+"""An NPC with a real HTTP server on loopback: replies, errors, and several profiles."""
 
 import re
 import time
@@ -51,7 +51,7 @@ def server():
 
 @pytest.fixture
 def connected(stage, server, monkeypatch):
-    """The stage with its NPC on the stub server; `waits` lets the reply come."""
+    """The stage whose NPC uses the stub server. `stage.waits()` waits for the end of the turn."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("EVENNIA_AI_API_KEY", KEY)
     conf.cache_clear()
@@ -77,7 +77,7 @@ def connected(stage, server, monkeypatch):
     conf.cache_clear()
 
 
-def test_a_server_that_answers_is_heard_in_the_room(connected, server):
+def test_npc_says_the_reply_of_the_server(connected, server):
     server.behaves(answers("Aye, at dusk."))
     connected.says(connected.anna, "Oren?")
     assert connected.npc.ai.status().in_flight
@@ -94,7 +94,7 @@ def test_a_server_that_answers_is_heard_in_the_room(connected, server):
     [stalls, closes_early, hangs_up, fails(500), fails(401, f"bad key {KEY}"), sends(b"<html>")],
     ids=["stalls", "closes early", "hangs up", "status 500", "status 401", "rubbish"],
 )
-def test_whatever_goes_wrong_the_fallback_is_said_and_the_next_reply_comes(
+def test_npc_says_its_fallback_line_after_any_error_and_then_recovers(
     connected, server, logged, behaviour
 ):
     server.behaves(behaviour)
@@ -110,7 +110,7 @@ def test_whatever_goes_wrong_the_fallback_is_said_and_the_next_reply_comes(
     assert connected.screen_of(connected.anna)[-1] == 'Oren says, "Back again."'
 
 
-def test_a_dead_server_opens_the_breaker_and_the_status_says_so(connected, server):
+def test_failing_server_opens_the_breaker_until_it_answers_again(connected, server):
     server.behaves(hangs_up)
     for _ in range(3):
         connected.says(connected.anna, "Oren?")
@@ -128,7 +128,7 @@ def test_a_dead_server_opens_the_breaker_and_the_status_says_so(connected, serve
     assert connected.npc.ai.status().breaker == "closed"
 
 
-def test_the_key_is_in_no_status_and_no_record(connected, server):
+def test_api_key_appears_in_no_status_report_or_record(connected, server):
     server.behaves(answers("Aye."))
     connected.says(connected.anna, "Oren?")
     connected.waits()
@@ -137,7 +137,7 @@ def test_the_key_is_in_no_status_and_no_record(connected, server):
     assert KEY not in told
 
 
-def test_without_an_endpoint_the_offline_responder_speaks(stage):
+def test_offline_responder_is_the_speaker_when_no_endpoint_is_set(stage):
     models = Models(conf(), clock=stage.clock)
     (access,) = models.of_role("speaker")
     assert (access.name, access.model.offline) == (OFFLINE, True)
@@ -155,7 +155,7 @@ PROFILES = {
 
 @contextmanager
 def models_of(stage, *, profiles=PROFILES, roles=None, game=None):
-    """The models that these settings make."""
+    """Create the models of these settings, and close them at the end."""
     roles = {"speaker": "cheap"} if roles is None else roles
     named = {"EVENNIA_AI_PROFILES": profiles, "EVENNIA_AI_MODEL_ROLES": roles, **(game or {})}
     with override_settings(**named):
@@ -168,7 +168,7 @@ def names_of(accesses):
     return [access.name for access in accesses]
 
 
-def test_a_role_asks_its_profiles_in_their_order(stage):
+def test_role_has_its_profiles_in_the_order_of_the_setting(stage):
     roles = {"speaker": ["dear", "cheap"], "decider": "cheap"}
     with models_of(stage, roles=roles) as models:
         assert names_of(models.of_role("speaker")) == ["dear (large)", "cheap (small)"]
@@ -178,7 +178,7 @@ def test_a_role_asks_its_profiles_in_their_order(stage):
         assert models.roles_of("dear") == ("speaker", *others)
 
 
-def test_an_access_is_made_once_and_when_it_is_asked(stage, monkeypatch):
+def test_client_of_a_profile_is_created_once_at_its_first_use(stage, monkeypatch):
     made = []
 
     def watched(profile, around):
@@ -192,13 +192,13 @@ def test_an_access_is_made_once_and_when_it_is_asked(stage, monkeypatch):
         assert made == ["cheap"]
 
 
-def test_profiles_of_one_model_share_its_breaker(stage):
+def test_profiles_with_the_same_model_share_a_breaker(stage):
     with models_of(stage) as models:
         breakers = {access.profile.name: access.breaker for access in models.accesses()}
     assert breakers["dear"] is breakers["dearer"] is not breakers["cheap"]
 
 
-def test_profiles_of_one_model_share_its_queue_and_the_strictest_counts(stage, monkeypatch):
+def test_profiles_with_the_same_model_share_the_lowest_max_concurrent(stage, monkeypatch):
     asked = []
 
     class Silent:
@@ -209,7 +209,7 @@ def test_profiles_of_one_model_share_its_queue_and_the_strictest_counts(stage, m
             return Deferred()
 
         def close(self):
-            """Nothing is open."""
+            """Do nothing, because no connection is open."""
 
     monkeypatch.setattr("evennia_ai.services.endpoints.client_of", lambda *_: Silent())
     request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
@@ -221,7 +221,7 @@ def test_profiles_of_one_model_share_its_queue_and_the_strictest_counts(stage, m
             deferred.addErrback(lambda failure: None)
 
 
-def test_an_npc_speaks_with_the_profile_it_was_given_and_then_with_the_usual_ones(stage):
+def test_profile_of_an_npc_comes_before_the_profiles_of_the_role(stage):
     with models_of(stage) as models:
         settings = NPCSettings(profile="dear")
         assert names_of(models.of_role("speaker", settings=settings)) == [
@@ -231,13 +231,13 @@ def test_an_npc_speaks_with_the_profile_it_was_given_and_then_with_the_usual_one
         assert names_of(models.of_role("planner", settings=settings)) == ["cheap (small)"]
 
 
-def test_a_profile_that_is_gone_is_passed_over(stage):
+def test_missing_profile_of_an_npc_is_skipped(stage):
     with models_of(stage) as models:
         settings = NPCSettings(profile="gone")
         assert names_of(models.of_role("speaker", settings=settings)) == ["cheap (small)"]
 
 
-def test_an_npc_has_a_model_and_sampling_of_its_own(stage):
+def test_model_and_sampling_settings_of_an_npc_replace_those_of_the_profile(stage):
     settings = NPCSettings(model="tiny", temperature=0.1, reply_tokens=50)
     with models_of(stage, roles={"speaker": ["cheap", "dear"]}) as models:
         first, second = models.of_role("speaker", settings=settings)
@@ -248,7 +248,7 @@ def test_an_npc_has_a_model_and_sampling_of_its_own(stage):
         assert models.of_role("speaker")[0].profile.sampling.temperature is None
 
 
-def test_a_profile_of_no_use_fails_its_calls_and_says_why(stage, logged, monkeypatch):
+def test_calls_of_an_unusable_profile_fail_with_the_reason(stage, logged, monkeypatch):
     monkeypatch.setenv("CHEAP_KEY", "two words")
     profiles = {"cheap": {**PROFILES["cheap"], "api_key_env": "CHEAP_KEY"}}
     request = ChatRequest(messages=(), model="", max_tokens=1, timeout_seconds=9)
@@ -263,7 +263,7 @@ def test_a_profile_of_no_use_fails_its_calls_and_says_why(stage, logged, monkeyp
     assert "two words" not in logged[0] + failures[0].getErrorMessage()
 
 
-def test_a_script_of_the_game_can_speak(stage, tmp_path):
+def test_profile_with_a_script_returns_its_lines(stage, tmp_path):
     (tmp_path / "world").mkdir()
     (tmp_path / "world" / "demo.json").write_text('["Aye, at dusk."]')
     profiles = {"demo": {"script": "world/demo.json"}}
@@ -276,7 +276,7 @@ def test_a_script_of_the_game_can_speak(stage, tmp_path):
     assert [reply.text for reply in said] == ["Aye, at dusk."]
 
 
-def test_a_script_that_is_not_there_fails_calls_and_says_so(stage, logged):
+def test_missing_script_of_a_profile_is_logged(stage, logged):
     profiles = {"demo": {"script": "world/none.yaml"}}
     with models_of(stage, profiles=profiles, roles={"speaker": "demo"}) as models:
         models.of_role("speaker")
@@ -284,7 +284,7 @@ def test_a_script_that_is_not_there_fails_calls_and_says_so(stage, logged):
     assert "world/none.yaml" in logged[0]
 
 
-def test_an_anthropic_profile_has_its_own_client(stage, monkeypatch):
+def test_anthropic_profile_uses_the_anthropic_client(stage, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     profiles = {"claude": {"client": "anthropic", "model": "claude", "tools": "none"}}
     with models_of(stage, profiles=profiles, roles={"speaker": "claude"}) as models:
@@ -294,13 +294,13 @@ def test_an_anthropic_profile_has_its_own_client(stage, monkeypatch):
     assert access.roles.tools == "none"
 
 
-def test_closing_closes_what_was_given_instead_of_the_settings(stage):
+def test_close_also_closes_a_model_that_was_passed_in(stage):
     model = ScriptedModel([])
     Models(conf(), clock=stage.clock, only=Access(model=model)).close()
     assert model.closed
 
 
-def test_the_budget_of_prompts_is_that_of_the_npcs_profile(stage, no_queries):
+def test_prompt_budget_depends_on_the_profile_of_the_npc(stage, no_queries):
     with override_settings(EVENNIA_AI_PROFILES=PROFILES):
         stage.talks_with("Aye.")
         assert stage.npc.ai.view().rules.budget.limit_tokens == 8192 - 400
@@ -310,7 +310,7 @@ def test_the_budget_of_prompts_is_that_of_the_npcs_profile(stage, no_queries):
             assert stage.npc.ai.view() is stage.npc.ai.view()
 
 
-def test_a_game_has_one_random_name_for_ever(stage):
+def test_game_id_is_random_and_stored(stage):
     named = game_id()
     assert re.fullmatch("[0-9a-f]{32}", named)
     assert game_id() == named
@@ -323,7 +323,7 @@ def test_a_game_has_one_random_name_for_ever(stage):
     assert game_id() != named
 
 
-def test_not_to_know_and_to_fail_are_different_lines(stage):
+def test_unknown_line_differs_from_the_fallback_line(stage):
     offline = replace(conf().profiles["default"], client="offline")
     around = Surroundings(conf=conf(), clock=stage.clock, bridge=AsyncBridge())
     asked = ChatRequest(messages=(), model="", max_tokens=9, timeout_seconds=1.0, question="Wo?")

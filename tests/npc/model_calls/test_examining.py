@@ -1,4 +1,4 @@
-"""`ai/check` and the window watch on a real connection, counted, and bounded in time."""
+"""`ai/check` and the warning about small context windows, with a real HTTP server."""
 
 import json
 import time
@@ -28,7 +28,7 @@ ENDED = Event()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Ollama with one model, as its address `/v1` and its own API are."""
+    """A fake Ollama server with one model: the OpenAI API at `/v1`, and Ollama's own API."""
 
     hangs = False
 
@@ -63,12 +63,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Silence."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def waits(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Any]]:
-    """The stage with a profile on such a server; gives what a Deferred comes to."""
+    """A function that waits for a Deferred's result, on a stage with a fake Ollama server."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     ENDED.clear()
     made = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -98,7 +98,7 @@ def check() -> "Deferred[tuple[Finding, ...]]":
     return Deferred.fromCoroutine(examined(live.calls, live.access))
 
 
-def test_a_check_finds_the_window_and_its_calls_are_counted(waits: Any) -> None:
+def test_check_finds_the_context_window_and_counts_its_calls(waits: Any) -> None:
     found = {one.about: one for one in waits(check())}
     assert [name for name, one in found.items() if one.state == "FAIL"] == ["window"]
     assert "reads 4096 tokens" in found["window"].told
@@ -110,7 +110,7 @@ def test_a_check_finds_the_window_and_its_calls_are_counted(waits: Any) -> None:
     assert sum(row.tokens for row in rows) == 102
 
 
-def test_a_check_goes_past_a_breaker_that_is_open(waits: Any) -> None:
+def test_check_asks_the_server_when_its_breaker_is_open(waits: Any) -> None:
     breaker = runtime().access.breaker
     assert breaker is not None
     for _ in range(3):
@@ -120,7 +120,7 @@ def test_a_check_goes_past_a_breaker_that_is_open(waits: Any) -> None:
     assert breaker.state == "open"
 
 
-def test_a_server_that_hangs_ends_the_check_in_time(
+def test_check_fails_after_a_time_limit_when_the_server_hangs(
     waits: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_Handler, "hangs", True)
@@ -129,7 +129,7 @@ def test_a_server_that_hangs_ends_the_check_in_time(
     assert "no answer within" in address.told
 
 
-def test_builders_learn_of_a_small_window_after_the_first_reply(waits: Any, stage: Any) -> None:
+def test_builders_are_warned_once_about_a_small_context_window(waits: Any, stage: Any) -> None:
     live = runtime()
     told: list[tuple[str, dict[str, Any]]] = []
     readers = [0, 1, 1]
@@ -157,5 +157,5 @@ def test_builders_learn_of_a_small_window_after_the_first_reply(waits: Any, stag
     assert whom == {"near": "5"}
     for _ in range(3):
         answered()
-    assert told == 2 * [(line, whom)]  # nobody had read it the first time
+    assert told == 2 * [(line, whom)]  # sent again, because no builder was online the first time
     assert "! the server reads 4096 tokens" in " ".join(overview_lines("", 1))

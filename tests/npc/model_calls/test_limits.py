@@ -1,4 +1,4 @@
-"""Limits: refusals in numbers and in character, rows of calls, days that a reload keeps; halts."""
+"""Limits of calls and tokens, the rows of calls, and halts of NPCs or the whole game."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ KEY = CallKey(npc_ref="5", player_ref="7", prompt_tokens=100, reply_tokens=50)
 
 
 class Hands:
-    """A clock that is set by hand."""
+    """A clock whose time the test sets."""
 
     def __init__(self) -> None:
         self.now = NOON
@@ -57,7 +57,9 @@ def scope_refused(limits: Limits, **of: Any) -> str:
 
 
 @pytest.mark.parametrize("scope", ["player", "npc", "game"])
-def test_each_kind_has_its_limit(clock: Hands, scope: str) -> None:
+def test_call_is_refused_when_its_player_npc_or_game_reached_its_limit(
+    clock: Hands, scope: str
+) -> None:
     limits = limits_of(clock, **{scope: {"calls_per_minute": 1}})
     assert scope_refused(limits) == ""
     limits.begun(KEY)
@@ -65,32 +67,32 @@ def test_each_kind_has_its_limit(clock: Hands, scope: str) -> None:
 
 
 @pytest.mark.parametrize(("ref", "scope"), [("5", "npc"), ("", "game"), ("6", "")])
-def test_what_workers_took_in_this_minute_counts(clock: Hands, ref: str, scope: str) -> None:
+def test_use_by_workers_in_this_minute_counts(clock: Hands, ref: str, scope: str) -> None:
     limits = limits_of(clock, **{one: {"calls_per_minute": 1} for one in ("player", "npc", "game")})
     limits.workers_took({ref: QuotaUse(calls_per_minute=1)})
     assert scope_refused(limits) == scope
 
 
-def test_another_player_is_not_refused_for_what_the_first_used(clock: Hands) -> None:
+def test_limit_of_one_player_does_not_affect_another(clock: Hands) -> None:
     limits = limits_of(clock, player={"calls_per_minute": 1})
     limits.begun(KEY)
     assert scope_refused(limits, player_ref="8") == ""
 
 
-def test_a_call_that_answers_nobody_counts_for_no_player(clock: Hands) -> None:
+def test_call_without_a_player_does_not_count_for_a_player(clock: Hands) -> None:
     limits = limits_of(clock, player={"calls_per_minute": 1})
     limits.begun(replace(KEY, player_ref=""))
     assert scope_refused(limits, player_ref="") == ""
 
 
-def test_an_npc_of_its_own_limits_is_refused_sooner(clock: Hands) -> None:
+def test_own_limits_of_an_npc_make_its_quota_tighter(clock: Hands) -> None:
     limits = limits_of(clock, npc={"calls_per_day": 100})
     limits.begun(KEY)
     assert scope_refused(limits, npc_limits={"calls_per_day": 1}) == "npc"
     assert scope_refused(limits, npc_ref="6", npc_limits={"calls_per_day": 1}) == ""
 
 
-def test_tokens_under_way_count(clock: Hands) -> None:
+def test_reserved_tokens_of_a_running_call_count(clock: Hands) -> None:
     limits = limits_of(clock, npc={"tokens_per_minute": 150})
     call = limits.begun(KEY)
     assert scope_refused(limits) == "npc"
@@ -98,7 +100,7 @@ def test_tokens_under_way_count(clock: Hands) -> None:
     assert scope_refused(limits) == ""
 
 
-def test_a_refusal_is_told_to_builders_in_numbers(clock: Hands) -> None:
+def test_refusal_text_names_the_player_the_use_and_the_setting(clock: Hands) -> None:
     limits = limits_of(clock, player={"calls_per_minute": 1})
     limits.begun(KEY)
     clock.now += 37
@@ -111,7 +113,7 @@ def test_a_refusal_is_told_to_builders_in_numbers(clock: Hands) -> None:
     )
 
 
-def test_refusals_are_counted_for_the_day(clock: Hands) -> None:
+def test_refusals_are_counted_until_the_end_of_the_day(clock: Hands) -> None:
     limits = limits_of(clock, npc={"calls_per_minute": 1})
     limits.begun(KEY)
     refusal(limits)
@@ -121,7 +123,7 @@ def test_refusals_are_counted_for_the_day(clock: Hands) -> None:
     assert limits.refused("5") == 0
 
 
-def test_a_row_holds_what_the_provider_told(clock: Hands) -> None:
+def test_row_has_the_usage_that_the_provider_reported(clock: Hands) -> None:
     limits = limits_of(clock)
     call = limits.begun(replace(KEY, role="decider", profile="cheap", model="small", turn=4))
     clock.now += 2
@@ -134,26 +136,26 @@ def test_a_row_holds_what_the_provider_told(clock: Hands) -> None:
     assert (row.cached_tokens, row.written_tokens, row.is_estimated) == (80, 7, False)
 
 
-def test_a_row_without_a_providers_count_is_estimated(clock: Hands) -> None:
+def test_row_is_estimated_when_the_provider_reports_no_usage(clock: Hands) -> None:
     limits = limits_of(clock)
     row = limits.ended(limits.begun(KEY), None, reply_tokens=12)
     assert (row.input_tokens, row.output_tokens, row.is_estimated) == (100, 12, True)
     assert (row.cached_tokens, row.written_tokens) == (None, None)
 
 
-def test_a_call_that_reached_no_model_costs_nothing(clock: Hands) -> None:
+def test_call_that_reached_no_model_costs_no_tokens(clock: Hands) -> None:
     limits = limits_of(clock)
     row = limits.ended(limits.begun(KEY), None, "failed:unavailable")
     assert row.tokens == 0
 
 
-def test_a_call_that_was_cut_short_costs_its_prompt(clock: Hands) -> None:
+def test_timed_out_call_costs_the_tokens_of_its_prompt(clock: Hands) -> None:
     limits = limits_of(clock)
     row = limits.ended(limits.begun(KEY), None, "failed:timeout")
     assert row.tokens == 100
 
 
-def test_a_restart_gives_nobody_a_new_day(clock: Hands) -> None:
+def test_use_of_today_is_read_again_after_a_restart(clock: Hands) -> None:
     used = Used(calls=1, input_tokens=10)
     limits = limits_of(clock, npcs={"5": used}, players={"7": used, "": used})
     assert limits.reading("npc", "5").calls_per_day == 1
@@ -161,7 +163,7 @@ def test_a_restart_gives_nobody_a_new_day(clock: Hands) -> None:
     assert limits.reading("game").calls_per_day == 1
 
 
-def test_what_was_used_today_is_read_from_midnight_on(clock: Hands) -> None:
+def test_use_of_today_is_read_once_from_midnight(clock: Hands) -> None:
     asked: list[float] = []
 
     def used_since(since: float) -> Any:
@@ -174,7 +176,7 @@ def test_what_was_used_today_is_read_from_midnight_on(clock: Hands) -> None:
     assert asked == [20_000 * DAY_SECONDS]
 
 
-def test_who_has_used_nothing_for_a_day_is_forgotten(clock: Hands) -> None:
+def test_meters_of_a_day_are_dropped_the_next_day(clock: Hands) -> None:
     limits = limits_of(clock)
     for ref in range(50):
         limits.ended(limits.begun(replace(KEY, player_ref=str(ref))), None)
@@ -188,10 +190,10 @@ STOP = Halt(npc_ref="", halted_by="Mira", halted_at=5.0, reason="spam")
 
 @pytest.fixture(autouse=True)
 def _fresh(stage: Any) -> None:
-    """A database and snapshots of the test's own."""
+    """Use the stage, so that each test starts with an empty database and empty caches."""
 
 
-def test_the_game_is_stopped_until_it_is_released() -> None:
+def test_game_is_stopped_until_the_halt_is_removed() -> None:
     assert is_stopped() == ""
     add_halt(STOP, by=trusted("Ada"))
     assert is_stopped() == "stopped by Mira: spam"
@@ -199,7 +201,7 @@ def test_the_game_is_stopped_until_it_is_released() -> None:
     assert is_stopped() == ""
 
 
-def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
+def test_pause_of_one_npc_does_not_affect_others(stage: Any) -> None:
     add_halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mira", halted_at=5.0), by=trusted("Ada"))
     assert is_paused(stage.npc)
     assert not is_paused(stage.anna)
@@ -207,7 +209,7 @@ def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
     assert is_stopped() == ""
 
 
-def test_a_stopped_game_halts_every_npc_without_pausing_it(stage: Any) -> None:
+def test_stopped_game_halts_npcs_without_pausing_them(stage: Any) -> None:
     add_halt(STOP, by=trusted("Ada"))
     assert why_halted(stage.npc.ai.ref) == "stopped by Mira: spam"
     assert not is_paused(stage.npc)

@@ -1,4 +1,4 @@
-"""The ledger and the limits in a game where NPCs are spoken to."""
+"""Rows of calls, and limits, in a game where players talk to NPCs."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ def told(stage: Any) -> list[str]:
     return [line for line in stage.screen_of(stage.ben) if line.startswith("Oren")]
 
 
-def test_a_turn_is_a_row_with_whose_words_it_answers(stage: Any) -> None:
+def test_turn_makes_a_row_with_the_player_whose_words_it_answers(stage: Any) -> None:
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren, are you there?")
     stage.passes(5)
@@ -27,7 +27,7 @@ def test_a_turn_is_a_row_with_whose_words_it_answers(stage: Any) -> None:
     assert (row.outcome, row.input_tokens > 0, row.output_tokens) == ("answered", True, 1)
 
 
-def test_a_turn_without_a_reply_is_a_row_that_says_why(stage: Any) -> None:
+def test_failed_turn_makes_a_row_with_the_reason(stage: Any) -> None:
     stage.talks_with(ModelUnavailable("small", "away"))
     stage.says(stage.anna, "Oren, are you there?")
     stage.passes(5)
@@ -35,7 +35,7 @@ def test_a_turn_without_a_reply_is_a_row_that_says_why(stage: Any) -> None:
     assert row.outcome == "failed:unavailable"
 
 
-def test_a_player_at_a_limit_is_told_in_character_and_no_model_is_asked(stage: Any) -> None:
+def test_npc_refuses_in_character_once_when_a_player_reached_a_limit(stage: Any) -> None:
     quotas = replace(Quotas(), player=Quota(calls_per_minute=2))
     model = stage.talks_with(*["Aye."] * 9, limits=quotas)
     for _ in range(4):
@@ -51,7 +51,7 @@ def test_a_player_at_a_limit_is_told_in_character_and_no_model_is_asked(stage: A
     assert ("fallback", "", "*raises a hand: enough talk for now.*") in stage.records()
 
 
-def test_another_player_is_answered_meanwhile(stage: Any) -> None:
+def test_other_player_is_answered_when_one_reached_a_limit(stage: Any) -> None:
     quotas = replace(Quotas(), player=Quota(calls_per_minute=1))
     stage.talks_with(*["Aye."] * 9, limits=quotas)
     for speaker in (stage.anna, stage.ben):
@@ -60,7 +60,7 @@ def test_another_player_is_answered_meanwhile(stage: Any) -> None:
     assert told(stage) == ['Oren says, "Aye."', 'Oren says, "Aye."']
 
 
-def test_a_player_is_answered_again_when_the_minute_is_over(stage: Any) -> None:
+def test_player_is_answered_again_after_the_minute(stage: Any) -> None:
     quotas = replace(Quotas(), player=Quota(calls_per_minute=1))
     model = stage.talks_with(*["Aye."] * 9, limits=quotas)
     for _ in range(2):
@@ -69,7 +69,7 @@ def test_a_player_is_answered_again_when_the_minute_is_over(stage: Any) -> None:
     assert len(model.requests) == 2
 
 
-def test_an_npc_of_its_own_limits_is_silent_sooner(stage: Any) -> None:
+def test_npc_with_a_daily_limit_of_one_call_answers_once(stage: Any) -> None:
     from evennia_ai.npc.npc_settings import change_settings
 
     change_settings(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
@@ -80,7 +80,7 @@ def test_an_npc_of_its_own_limits_is_silent_sooner(stage: Any) -> None:
     assert len(model.requests) == 1
 
 
-def test_a_reload_gives_no_new_day(stage: Any) -> None:
+def test_daily_limit_of_a_player_outlasts_a_reload(stage: Any) -> None:
     quotas = replace(Quotas(), player=Quota(calls_per_day=1))
     stage.talks_with("Aye.", limits=quotas)
     stage.says(stage.anna, "Oren, are you there?")

@@ -1,4 +1,4 @@
-"""Places: turns that wait for a dead model hold up no NPC that speaks with another."""
+"""Turns that wait for an unresponsive model do not delay NPCs that use another model."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ NPCS = "evennia_ai.typeclasses.AINPC"
 
 
 class Dead:
-    """Answers nobody."""
+    """A model that never replies."""
 
     name, offline = "dead", False
 
@@ -29,12 +29,12 @@ class Dead:
         return Deferred()
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing, because no connection is open."""
 
 
 @pytest.fixture
 def crowd(stage, monkeypatch):
-    """Six NPCs whose model answers nobody, each asked; Oren's model answers."""
+    """Six NPCs with a model that never replies, each already asked. Oren's model replies."""
     monkeypatch.setattr(
         "evennia_ai.services.endpoints.client_of",
         lambda profile, _: Dead() if profile.name == "dead" else ScriptedModel(["Aye."] * 9),
@@ -55,13 +55,13 @@ def crowd(stage, monkeypatch):
     conf.cache_clear()
 
 
-def test_an_npc_whose_model_answers_is_answered_for_at_once(stage, crowd):
+def test_npc_with_a_working_model_answers_at_once(stage, crowd):
     assert stage.running.runtime().scheduler.running == 4
     stage.says(stage.ben, "Oren?")
     assert 'Oren says, "Aye."' in stage.screen_of(stage.ben)
 
 
-def test_the_overview_and_the_status_say_who_waits_for_which_model(stage, crowd):
+def test_overview_and_status_name_the_npcs_that_wait_for_a_model(stage, crowd):
     told = " ".join(" ".join(overview_lines("", 1)).split())
     full = "! dead has 4 turns under way, as many as it may (max_concurrent)"
     assert f"{full}; for a place wait Mute4, Mute5." in told
@@ -70,7 +70,7 @@ def test_the_overview_and_the_status_say_who_waits_for_which_model(stage, crowd)
     assert not any("waits because" in line for line in status_lines(stage.npc))
 
 
-def test_who_waited_is_answered_when_places_are_free(stage, crowd):
+def test_waiting_npcs_start_when_places_are_free(stage, crowd):
     stage.passes(51.0)
     scheduler = stage.running.runtime().scheduler
     assert scheduler.crowds() == ()

@@ -1,4 +1,4 @@
-"""What watchers are told of a call whose words are protected."""
+"""Watchers learn of a protected call without its words."""
 
 import pytest
 
@@ -50,12 +50,12 @@ def asks(stage, *script, is_protected: bool) -> list[object]:
     return got
 
 
-def test_the_words_of_other_calls_are_told(stage, ears):
+def test_watchers_get_the_words_of_an_unprotected_call(stage, ears):
     asks(stage, CANARY, is_protected=False)
     assert repr(ears.heard).count(CANARY) == 3
 
 
-def test_no_word_of_a_protected_call_is_told_though_its_caller_has_them_all(stage, ears):
+def test_watchers_get_only_the_lengths_of_a_protected_call(stage, ears):
     (reply,) = asks(stage, f"{CANARY}!", is_protected=True)
     assert reply.text == f"{CANARY}!"
     assert ears.heard
@@ -63,7 +63,7 @@ def test_no_word_of_a_protected_call_is_told_though_its_caller_has_them_all(stag
     assert "[redacted] 11 characters" in repr(ears.heard)
 
 
-def test_no_word_of_its_error_is_told_but_of_what_kind_it_is(stage, ears):
+def test_watchers_get_only_the_kind_of_error_of_a_protected_call(stage, ears):
     (failure,) = asks(stage, ModelRefused("m", 400, f"cannot read {CANARY}"), is_protected=True)
     assert CANARY in str(failure.value)
     assert CANARY not in repr(ears.heard)

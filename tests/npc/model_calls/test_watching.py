@@ -1,4 +1,4 @@
-"""Watching: watchers are told, and cannot harm what they watch."""
+"""Watchers get reports of turns, and their errors do not affect the game."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class Broken(Watcher):
         raise ValueError("somebody else's bug")
 
 
-def test_all_watchers_are_told_of_a_turn() -> None:
+def test_all_watchers_get_begin_and_end_of_a_turn() -> None:
     times = iter([10.0, 12.5])
     one, other = Listening(), Listening()
     watch = Watch([one, other], now=lambda: next(times))
@@ -39,13 +39,13 @@ def test_all_watchers_are_told_of_a_turn() -> None:
     assert one.told == other.told == [("began", "5", 10.0), ("ended", "5", "answered", 12.5)]
 
 
-def test_a_turn_that_did_not_begin_does_not_end() -> None:
+def test_end_of_a_turn_without_a_reported_begin_is_not_reported() -> None:
     watcher = Listening()
     Watch([watcher], now=lambda: 0.0).turn_ended("5", "answered")
     assert watcher.told == []
 
 
-def test_what_was_dropped_is_told_where_it_was_something() -> None:
+def test_dropped_answers_are_reported_only_when_there_are_some() -> None:
     watcher = Listening()
     watch = Watch([watcher], now=lambda: 0.0)
     watch.dropped("5", count=0, why="stopped")
@@ -53,7 +53,7 @@ def test_what_was_dropped_is_told_where_it_was_something() -> None:
     assert watcher.told == [("dropped", "5", 2, "stopped")]
 
 
-def test_a_watcher_that_fails_is_logged_and_the_others_are_told(logged: list[str]) -> None:
+def test_failing_watcher_is_logged_and_the_others_get_the_report(logged: list[str]) -> None:
     watcher = Listening()
     Watch([Broken(), watcher], now=lambda: 0.0).refused("5", REFUSAL)
     assert watcher.told == [("refused", "5", "calls_per_day")]
@@ -62,7 +62,7 @@ def test_a_watcher_that_fails_is_logged_and_the_others_are_told(logged: list[str
     ]
 
 
-def test_without_watchers_not_even_the_time_is_asked() -> None:
+def test_clock_is_not_read_without_watchers() -> None:
     def nobody_asks() -> float:
         raise AssertionError("asked")
 

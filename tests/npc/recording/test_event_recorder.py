@@ -1,4 +1,4 @@
-"""The recorder: what many NPCs hear is committed a little at a time, in order."""
+"""The recorder commits the events of many NPCs in small batches, in order for each NPC."""
 
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.npc.recording.event_recorder import AT_ONCE
@@ -15,7 +15,7 @@ def heard_by(npc) -> list[str]:
     return [one.body for known in found for one in record_rows.records_of(known)]
 
 
-def test_a_line_that_many_hear_is_committed_in_slices(stage, monkeypatch):
+def test_line_heard_by_many_npcs_is_committed_in_batches(stage, monkeypatch):
     crowd = a_crowd(stage, 2 * AT_ONCE)
     slices = []
     append_each = conversations.append_each
@@ -33,7 +33,7 @@ def test_a_line_that_many_hear_is_committed_in_slices(stage, monkeypatch):
     assert all(heard_by(npc) == ["Fog again."] for npc in (stage.npc, *crowd))
 
 
-def test_what_one_npc_hears_keeps_its_order(stage):
+def test_events_of_one_npc_are_committed_in_order(stage):
     stage.talks_with()
     for number in range(6):
         stage.anna.at_say(f"Ben, {number}")
@@ -42,7 +42,7 @@ def test_what_one_npc_hears_keeps_its_order(stage):
     assert heard_by(stage.npc) == [f"Ben, {number}" for number in range(6)]
 
 
-def test_when_some_cannot_be_committed_together_each_is_tried_alone(stage, logged, monkeypatch):
+def test_events_are_committed_one_by_one_when_the_batch_fails(stage, logged, monkeypatch):
     crowd = a_crowd(stage, 3)
     refused = conversations.append_records
 
@@ -64,7 +64,7 @@ def test_when_some_cannot_be_committed_together_each_is_tried_alone(stage, logge
     assert heard_by(crowd[0]) == ["Fog again."]
 
 
-def test_a_server_that_stops_commits_what_was_heard(stage):
+def test_flush_commits_all_waiting_events(stage):
     a_crowd(stage, 9)
     stage.anna.at_say("Fog again.")
     runtime().recorder.flush()
@@ -72,7 +72,7 @@ def test_a_server_that_stops_commits_what_was_heard(stage):
     assert heard_by(stage.npc) == ["Fog again."]
 
 
-def test_something_that_waits_for_it_comes_after_what_was_heard_before(stage):
+def test_then_calls_the_function_after_earlier_events_are_committed(stage):
     done = []
     stage.anna.at_say("Fog again.")
     runtime().recorder.then(lambda: done.append(heard_by(stage.npc)))

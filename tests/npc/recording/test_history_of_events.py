@@ -1,4 +1,4 @@
-"""Which history answers an event, while others wait and texts come to stay in it."""
+"""Which history a turn gets for an event, when other events wait or texts were inserted."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def quay(stage):
 
 
 def heard(where, text: str) -> CommittedEvent:
-    """Something that was said and committed."""
+    """Commit a line and return it as a committed event."""
     before = windows(where.id).history
     (record,) = conversations.append_records(where, [a_line(text)])
     event = Event(
@@ -38,11 +38,11 @@ def said_and_before(event: CommittedEvent, *, waiting=()):
 
 
 def answers(event: CommittedEvent, *, waiting=()) -> list[str]:
-    """The history that answers it."""
+    """Return the texts of the history that a turn gets for this event."""
     return [m.content for m in said_and_before(event, waiting=waiting)[1]]
 
 
-def test_the_newest_event_is_answered_from_all_before_it(quay):
+def test_newest_event_gets_the_whole_history_before_it(quay):
     conversations.append_records(quay, [a_line("One.")])
     event = heard(quay, "Two.")
 
@@ -50,7 +50,7 @@ def test_the_newest_event_is_answered_from_all_before_it(quay):
     assert said_and_before(event)[1] is event.before
 
 
-def test_an_event_that_waited_sees_the_replies_since_and_not_itself(quay):
+def test_event_that_waited_gets_later_replies_but_not_itself(quay):
     first, second = heard(quay, "One."), heard(quay, "Two.")
     conversations.append_records(quay, [a_reply("To one.")])
 
@@ -58,7 +58,7 @@ def test_an_event_that_waited_sees_the_replies_since_and_not_itself(quay):
     assert answers(second) == ["One.", "To one."]
 
 
-def test_texts_that_came_to_stay_before_it_move_nothing_else(quay):
+def test_text_inserted_earlier_does_not_change_the_rest_of_the_history(quay):
     first, second = heard(quay, "One."), heard(quay, "Two.")
     conversations.append_records(quay, [a_staying_text("Dusk.", before=first.record.place)])
     conversations.append_records(quay, [a_reply("To one.")])
@@ -67,7 +67,7 @@ def test_texts_that_came_to_stay_before_it_move_nothing_else(quay):
     assert said_and_before(second)[0].content == "Two."
 
 
-def test_after_a_compaction_it_sees_the_summary(quay):
+def test_event_gets_the_summary_after_a_compaction(quay):
     for number in range(4):
         conversations.append_records(quay, [a_line(f"Line {number}.")])
     event = heard(quay, "And now?")
@@ -79,7 +79,7 @@ def test_after_a_compaction_it_sees_the_summary(quay):
     assert said_and_before(event)[0].content == "And now?"
 
 
-def test_an_event_that_was_summarised_itself_is_still_answered(quay):
+def test_event_that_was_summarised_is_still_the_message_to_answer(quay):
     event = heard(quay, "One.")
     conversations.append_records(quay, [a_line("Two.")])
     now = windows(quay.id).history

@@ -1,4 +1,4 @@
-"""What an NPC is told is recorded and stays so: events, reminders, never what a session holds."""
+"""Everything in a prompt is a record: events, reminders, facts. Nothing comes from sessions."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ NAMES = [
 
 
 def told(stage: Any, number: int) -> list[str]:
-    """The texts of the messages that the NPC's model got in its call of this number."""
+    """Return the texts of the messages in the model's request of this number."""
     return [message.content for message in stage.model.requests[number].messages]
 
 
 def recorded(stage: Any) -> list[str]:
-    """What the history of the room holds after a restart."""
+    """Return the texts in the room's history after a restart."""
     forget_everything()
     (room,) = conversations_of(stage.npc.ai.ref)
     return [message.content for message in windows(room.id).history]
@@ -43,7 +43,7 @@ def appended(stage: Any, kind: RecordKind, body: str) -> None:
 
 
 @pytest.mark.req("S2-10")
-def test_what_happened_in_the_room_is_recorded_and_in_the_next_call_too(stage):
+def test_overheard_lines_are_recorded_and_in_every_later_prompt(stage):
     stage.talks_with("Aye.", "Aye.", "Aye.")
     stage.says(stage.ben, "The bell is cracked.")
     stage.anna.at_say("waves from the pier.", msg_self=True)
@@ -59,7 +59,7 @@ def test_what_happened_in_the_room_is_recorded_and_in_the_next_call_too(stage):
 
 @pytest.mark.req("S2-10")
 @pytest.mark.parametrize("body", ["The ferry came in.", "The hour bell rang."])
-def test_an_event_of_the_game_is_a_record_and_in_every_later_call(stage, body):
+def test_event_record_is_in_every_later_prompt(stage, body):
     stage.talks_with("Aye.", "Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
     appended(stage, RecordKind.EVENT, body)
@@ -72,7 +72,7 @@ def test_an_event_of_the_game_is_a_record_and_in_every_later_call(stage, body):
 
 
 @pytest.mark.req("S2-11")
-def test_a_reminder_is_a_record_and_the_same_after_a_restart(stage):
+def test_reminder_record_is_the_same_after_a_restart(stage):
     body = "Remember: you promised Anna a seat."
     stage.talks_with("Aye.", "Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
@@ -86,7 +86,7 @@ def test_a_reminder_is_a_record_and_the_same_after_a_restart(stage):
 
 
 @pytest.mark.req("S2-11")
-def test_what_a_prompt_says_of_the_moment_is_a_record_of_that_turn(stage):
+def test_facts_of_the_moment_are_recorded_with_their_turn(stage):
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     manifest = turns.last_turn(stage.npc.ai.ref).manifest
@@ -107,7 +107,7 @@ def test_what_a_prompt_says_of_the_moment_is_a_record_of_that_turn(stage):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_what_only_a_session_or_the_memory_holds_never_reaches_a_prompt(stage, names, value):
+def test_session_flags_and_nattributes_do_not_change_a_prompt(stage, names, value):
     clean = stage.npc.ai.preview("Who is here?", stage.anna).sha256
     holders = (stage.npc, stage.anna, stage.room)
     for holder in holders:
@@ -135,14 +135,14 @@ def rower(stage):
 
 
 def head_records(stage: Any) -> dict[str, Any]:
-    """The records before the history in the newest prompt, by their text."""
+    """Return the records of the newest prompt before the history, by their text."""
     manifest = turns.last_turn(stage.npc.ai.ref).manifest
     ids = [m.record for m in manifest.messages if m.block == "ordered"]
     return {record.body: record for record in record_rows.records(ids)}
 
 
 @pytest.mark.req("S2-07")
-def test_a_compaction_leaves_the_system_prompt_as_it_was_to_the_letter(rower):
+def test_compaction_keeps_the_bytes_of_the_system_prompt(rower):
     rower.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     talks(rower, FULL - 10)
     before = head_records(rower)
@@ -158,7 +158,7 @@ def test_a_compaction_leaves_the_system_prompt_as_it_was_to_the_letter(rower):
 
 
 @pytest.mark.req("S2-07")
-def test_only_a_committed_revision_changes_the_system_prompt(rower):
+def test_system_prompt_changes_only_with_a_committed_revision(rower):
     rower.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     talks(rower, 2)
     forget_everything()
@@ -173,7 +173,7 @@ def test_only_a_committed_revision_changes_the_system_prompt(rower):
 
 
 @pytest.mark.req("S2-06")
-def test_where_may_be_cached_depends_on_the_prompt_alone(rower):
+def test_cache_breakpoints_depend_only_on_the_prompt(rower):
     rower.talks_with("Aye.", "Aye.")
     rower.says(rower.anna, "Oren?")
     first = rower.npc.ai.preview("And?", rower.anna)

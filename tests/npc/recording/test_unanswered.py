@@ -1,4 +1,4 @@
-"""What was said just before the server stopped is answered after its start."""
+"""Words said to NPCs shortly before the server stopped are answered after its start."""
 
 import time
 
@@ -16,13 +16,13 @@ from tests.npc.screens import WebSocketClient, session_at
 
 @pytest.fixture
 def stopped(stage):
-    """What is said now nobody answers, as if the server stopped right then."""
+    """A stage on which `said` stops the server before the NPC can answer."""
     stage.talks_with("Aye.", "Aye again.")
     return stage
 
 
 def said(stage, speaker, text, **options):
-    """It is said, and then all that was only in memory is gone."""
+    """Say a line, then stop the server and drop everything that was only in memory."""
     speaker.at_say(text, msg_self=True, **options)
     stops(stage)
 
@@ -44,54 +44,54 @@ def starts(stage, after_seconds=1.0):
     return found
 
 
-def test_who_was_named_answers_after_the_start(stopped):
+def test_named_npc_answers_after_the_start(stopped):
     said(stopped, stopped.anna, "Oren, is it late?")
     assert starts(stopped) == TakenUp(answered=1)
     assert stopped.screen_of(stopped.anna)[-1] == 'Oren says, "Aye."'
     assert stopped.model.requests[0].question == "Oren, is it late?"
 
 
-def test_a_conversation_begun_at_the_web_client_is_one_after_the_start(stopped):
+def test_conversation_keeps_its_client_after_the_start(stopped):
     stopped.anna.sessions.all = lambda: [session_at(WebSocketClient)]
     said(stopped, stopped.anna, "Oren, is it late?")
     starts(stopped)
     assert [one.origin for one in conversations_of(stopped.npc.ai.ref)] == ["websocket"]
 
 
-def test_a_whisper_is_answered_in_private(stopped):
+def test_whisper_is_answered_in_private_after_the_start(stopped):
     said(stopped, stopped.anna, "is it late?", receivers=[stopped.npc], whisper=True)
     assert starts(stopped) == TakenUp(answered=1)
     assert stopped.screen_of(stopped.anna)[-1] == 'Oren whispers to you, "Aye."'
     assert stopped.screen_of(stopped.ben) == []
 
 
-def test_what_is_older_than_a_minute_is_dropped_and_that_is_logged(stopped, logged):
+def test_words_older_than_a_minute_are_dropped_and_logged(stopped, logged):
     said(stopped, stopped.anna, "Oren, is it late?")
     assert starts(stopped, FRESH_SECONDS + 1) == TakenUp(dropped=1)
-    assert "0 answered now, 1 too old to answer" in logged[-1]
+    assert "0 answered now, 1 dropped because they are too old" in logged[-1]
     assert stopped.model.requests == []
 
 
-def test_where_nobody_waits_any_more_nothing_is_answered(stopped):
+def test_words_are_dropped_when_no_player_is_present_after_the_start(stopped):
     said(stopped, stopped.anna, "Oren, is it late?")
     stopped.anna.location = stopped.ben.location = None
     assert starts(stopped) == TakenUp(dropped=1)
 
 
-def test_what_was_meant_for_nobody_is_left_alone(stopped, logged):
+def test_words_to_nobody_in_particular_are_not_taken_up(stopped, logged):
     said(stopped, stopped.anna, "Fine weather.")
     assert starts(stopped) == TakenUp()
     assert logged == []
 
 
-def test_what_was_answered_is_not_answered_again(stopped):
+def test_answered_words_are_not_taken_up(stopped):
     stopped.says(stopped.anna, "Oren?")
     stops(stopped)
     assert starts(stopped) == TakenUp()
 
 
 class Silent:
-    """A model that has not answered when the server stops."""
+    """A model that never replies before the server stops."""
 
     name = "silent"
     offline = False
@@ -110,13 +110,13 @@ class Silent:
 
 @pytest.fixture
 def asked(stage):
-    """The stage, where the model of Oren thinks about what Anna said and the server stops."""
+    """The stage after Anna asked Oren, whose model has not replied yet."""
     stage.install(Silent())
     stage.says(stage.anna, "Oren, is it late?")
     return stage
 
 
-def test_a_question_the_model_thought_about_is_asked_again(asked):
+def test_interrupted_turn_is_repeated_after_the_start(asked):
     stops(asked)
     assert turns.last_turn(asked.npc.ai.ref).state == "interrupted"
     assert starts(asked) == TakenUp(answered=1)
@@ -124,14 +124,14 @@ def test_a_question_the_model_thought_about_is_asked_again(asked):
 
 
 @pytest.mark.parametrize("kind", [RecordKind.SPOKEN, RecordKind.TOOL_CALL])
-def test_of_which_something_was_said_or_done_it_is_not(asked, kind):
+def test_interrupted_turn_is_not_repeated_when_the_npc_already_spoke_or_acted(asked, kind):
     under_way = turns.last_turn(asked.npc.ai.ref)
     turns.add_records(under_way, [NewRecord(kind=kind, role="assistant", body="The tide.")])
     stops(asked)
     assert starts(asked) == TakenUp()
 
 
-def test_a_turn_that_was_cut_short_twice_is_taken_up_once(asked):
+def test_turn_interrupted_twice_is_repeated_once(asked):
     stops(asked)
     asked.install(Silent())
     unanswered.take_up(unanswered.look_back(started_at=time.time() + 1))
@@ -140,18 +140,18 @@ def test_a_turn_that_was_cut_short_twice_is_taken_up_once(asked):
     assert starts(asked) == TakenUp(answered=1)
 
 
-def test_what_is_said_after_the_start_is_not_taken_up(stopped):
+def test_words_said_after_the_start_are_not_taken_up(stopped):
     said(stopped, stopped.anna, "Oren, is it late?")
     assert unanswered.take_up(unanswered.look_back(started_at=time.time() - 1)) == TakenUp()
 
 
-def test_an_npc_that_is_no_more_is_passed_over(stopped):
+def test_words_to_a_deleted_npc_are_not_taken_up(stopped):
     said(stopped, stopped.anna, "Oren, is it late?")
     stopped.npc.delete()
     assert starts(stopped) == TakenUp()
 
 
-def test_the_start_of_the_server_takes_it_up_when_players_are_there_again(stopped, logged):
+def test_server_start_takes_up_words_after_players_have_reconnected(stopped, logged):
     from evennia_ai.npc import service
 
     said(stopped, stopped.anna, "Oren, is it late?")

@@ -1,4 +1,4 @@
-"""The writer: jobs are committed in a thread, in order, some together, none because of another."""
+"""The writer commits jobs in a thread, in order and several together. Failures stay separate."""
 
 import sqlite3
 import time
@@ -25,17 +25,17 @@ NAMES = ("a", "b")
 
 
 class Reactor(ThreadedClock):
-    """What the writer needs of a reactor."""
+    """A clock with `callFromThread`, in place of the reactor."""
 
     def hear_all(self, writer: Writer) -> None:
-        """Until everybody was told."""
+        """Run the reactor's calls until all Deferreds of the writer have fired."""
         while writer.is_at_work:
             assert self.hear(at_most_seconds=20)
 
 
 @pytest.fixture(autouse=True)
 def _database(tmp_path: Path) -> Iterator[None]:
-    """A database of which two threads can have connections, with the rows that are counted."""
+    """A database file that two threads can open, with the table in which the tests count."""
     if connection.vendor != "sqlite":
         yield
         StateRevision.objects.filter(name__in=NAMES).delete()
@@ -61,7 +61,7 @@ def reactor() -> Reactor:
 
 @pytest.fixture
 def commits() -> Iterator[list[int]]:
-    """The threads that committed something, in order."""
+    """The ids of the threads of all commits, in order."""
     made: list[int] = []
 
     def opened(connection: Any, **_: Any) -> None:
@@ -84,8 +84,8 @@ def writer(reactor: Reactor) -> Iterator[Writer]:
     made.end()
 
 
-def raised(name: str) -> int:
-    """Count one more of this name, in a transaction as the store has them."""
+def increment(name: str) -> int:
+    """Increment the counter of this name in a transaction of the store. Return its value."""
     with one_transaction(f"counting {name}"):
         row, _ = StateRevision.objects.get_or_create(name=name, defaults={"number": 0})
         StateRevision.objects.filter(pk=row.pk).update(number=row.number + 1)
@@ -98,7 +98,7 @@ def counted() -> dict[str, int]:
 
 
 class Held:
-    """A job that holds the writer up until what is to be written with it was given."""
+    """A job that blocks the writer until `open`, so that later jobs wait together."""
 
     def __init__(self, writer: Writer) -> None:
         self._gate = Event()
@@ -112,14 +112,14 @@ class Held:
 
 
 def outcomes(given: list[Any]) -> list[object]:
-    """What came of each job; what it failed with is handled by that."""
+    """Return a list that gets the results and errors of these Deferreds as they fire."""
     told: list[object] = []
     for one in given:
         one.addBoth(lambda outcome: told.append(getattr(outcome, "value", outcome)))
     return told
 
 
-def test_jobs_are_done_in_another_thread_and_told_of_in_this_one(writer, reactor):
+def test_job_runs_in_another_thread_and_its_deferred_fires_in_this_one(writer, reactor):
     threads: list[int] = []
     done = writer.write(lambda: threads.append(get_ident()))
     done.addCallback(lambda _: threads.append(get_ident()))
@@ -127,12 +127,12 @@ def test_jobs_are_done_in_another_thread_and_told_of_in_this_one(writer, reactor
     assert threads[1] == get_ident() != threads[0]
 
 
-def test_what_waits_is_written_in_order_and_in_one_transaction(
+def test_waiting_jobs_are_written_in_order_in_one_transaction(
     writer, reactor, commits, monkeypatch
 ):
     monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
     held = Held(writer)
-    told = outcomes([writer.write(partial(raised, "a")) for _ in range(5)])
+    told = outcomes([writer.write(partial(increment, "a")) for _ in range(5)])
     held.open()
     reactor.hear_all(writer)
     assert told == [1, 2, 3, 4, 5]
@@ -141,9 +141,7 @@ def test_what_waits_is_written_in_order_and_in_one_transaction(
 
 
 @pytest.mark.req("S2-27")
-def test_what_reads_is_done_in_its_place_between_two_transactions(
-    writer, reactor, commits, monkeypatch
-):
+def test_read_job_runs_in_its_place_between_two_transactions(writer, reactor, commits, monkeypatch):
     def fails() -> None:
         raise StoreError("no")
 
@@ -151,7 +149,7 @@ def test_what_reads_is_done_in_its_place_between_two_transactions(
         return connection.in_atomic_block, counted()
 
     monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
-    held, count = Held(writer), partial(raised, "a")
+    held, count = Held(writer), partial(increment, "a")
     given = [writer.write(count), writer.read(read), writer.read(fails), writer.write(count)]
     told = outcomes(given)
     held.open()
@@ -162,25 +160,27 @@ def test_what_reads_is_done_in_its_place_between_two_transactions(
     assert len(commits) == 2
 
 
-def test_more_than_belong_together_are_several_transactions(writer, reactor, commits, monkeypatch):
+def test_jobs_beyond_the_limit_are_written_in_another_transaction(
+    writer, reactor, commits, monkeypatch
+):
     monkeypatch.setattr(module, "MOST_TOGETHER", 3)
     monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
     held = Held(writer)
-    told = outcomes([writer.write(partial(raised, "a")) for _ in range(5)])
+    told = outcomes([writer.write(partial(increment, "a")) for _ in range(5)])
     held.open()
     reactor.hear_all(writer)
     assert told == [1, 2, 3, 4, 5]
     assert len(commits) == 2
 
 
-def test_a_job_that_fails_takes_back_its_own_rows_and_no_others(writer, reactor):
+def test_failed_job_rolls_back_only_its_own_rows(writer, reactor):
     def fails() -> None:
-        raised("b")
+        increment("b")
         raise StoreError("no")
 
     held = Held(writer)
     told = outcomes(
-        [writer.write(job) for job in (partial(raised, "a"), fails, partial(raised, "a"))]
+        [writer.write(job) for job in (partial(increment, "a"), fails, partial(increment, "a"))]
     )
     held.open()
     reactor.hear_all(writer)
@@ -188,42 +188,42 @@ def test_a_job_that_fails_takes_back_its_own_rows_and_no_others(writer, reactor)
     assert counted() == {"a": 2}
 
 
-def test_a_job_that_fails_by_itself_is_tried_once(writer, reactor, monkeypatch):
+def test_job_that_raises_an_error_is_not_repeated(writer, reactor, monkeypatch):
     tries: list[str] = []
 
     def fails() -> None:
         tries.append("tried")
-        raised("b")
+        increment("b")
         raise StoreError("no")
 
     monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
     held = Held(writer)
-    told = outcomes([writer.write(job) for job in (partial(raised, "a"), fails)])
+    told = outcomes([writer.write(job) for job in (partial(increment, "a"), fails)])
     held.open()
     reactor.hear_all(writer)
     assert [str(one) for one in told] == ["1", "no"]
     assert (tries, counted()) == (["tried"], {"a": 1})
 
 
-def test_a_job_that_goes_on_after_a_refusal_is_done_again_alone(writer, reactor, monkeypatch):
+def test_job_that_catches_a_store_error_is_repeated_by_itself(writer, reactor, monkeypatch):
     def goes_on() -> int:
         try:
             with one_transaction("counting b"):
-                raised("b")
+                increment("b")
                 raise StoreError("no")
         except StoreError:
-            return raised("a")
+            return increment("a")
 
     monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
     held = Held(writer)
-    told = outcomes([writer.write(job) for job in (partial(raised, "a"), goes_on)])
+    told = outcomes([writer.write(job) for job in (partial(increment, "a"), goes_on)])
     held.open()
     reactor.hear_all(writer)
     assert told == [1, 2]
     assert counted() == {"a": 2}
 
 
-def test_jobs_that_are_written_together_set_no_savepoints(writer, reactor, monkeypatch):
+def test_jobs_in_one_transaction_set_no_savepoints(writer, reactor, monkeypatch):
     statements: list[str] = []
 
     def noted() -> int:
@@ -245,21 +245,21 @@ def test_jobs_that_are_written_together_set_no_savepoints(writer, reactor, monke
 
 
 @pytest.mark.req("S2-27")
-def test_where_the_transaction_breaks_each_is_written_once_alone(
+def test_each_job_is_written_by_itself_when_the_transaction_breaks(
     writer, reactor, commits, monkeypatch
 ):
     tries = iter(range(2))
 
     def breaks() -> str:
         if next(tries) == 0:
-            connection.connection.execute("ROLLBACK")  # as SQLite does itself on a full disk
+            connection.connection.execute("ROLLBACK")  # SQLite does this itself on a full disk
             raise OperationalError("database or disk is full")
         return "written"
 
     monkeypatch.setattr(module, "TOGETHER_SECONDS", 60.0)
     held = Held(writer)
     told = outcomes(
-        [writer.write(job) for job in (partial(raised, "a"), breaks, partial(raised, "a"))]
+        [writer.write(job) for job in (partial(increment, "a"), breaks, partial(increment, "a"))]
     )
     held.open()
     reactor.hear_all(writer)
@@ -268,7 +268,7 @@ def test_where_the_transaction_breaks_each_is_written_once_alone(
     assert len(commits) > 1
 
 
-def test_a_lock_of_another_process_is_waited_for(writer, reactor, logged, monkeypatch):
+def test_writer_waits_for_a_lock_of_another_process(writer, reactor, logged, monkeypatch):
     monkeypatch.setattr(module, "LOCKED_SECONDS", 0.0)
     tries = iter(range(4))
 
@@ -277,9 +277,9 @@ def test_a_lock_of_another_process_is_waited_for(writer, reactor, logged, monkey
             busy = sqlite3.OperationalError("database is locked")
             busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
             raise StoreError("not written") from busy
-        return raised("a")
+        return increment("a")
 
-    told = outcomes([writer.write(locked), writer.write(partial(raised, "a"))])
+    told = outcomes([writer.write(locked), writer.write(partial(increment, "a"))])
     reactor.hear_all(writer)
     assert told == [1, 2]
     assert [line.partition(": ")[2] for line in logged] == [
@@ -290,7 +290,7 @@ def test_a_lock_of_another_process_is_waited_for(writer, reactor, logged, monkey
 
 @contextmanager
 def locked_by_another() -> Iterator[None]:
-    """The rows that are counted, which another connection alone may read or write meanwhile."""
+    """Lock the table of the counters through another connection meanwhile."""
     if connection.vendor == "sqlite":
         with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
             other.isolation_level = None
@@ -310,19 +310,19 @@ def locked_by_another() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("is_together", [False, True])
-def test_log_names_a_real_lock_at_both_ends_and_each_job_is_done_once_when_it_is_gone(
+def test_begin_and_end_of_a_real_lock_are_logged_and_jobs_run_once_after_it(
     is_together, writer, reactor, logged
 ):
-    writer.write(partial(raised, "a"))
+    writer.write(partial(increment, "a"))
     reactor.hear_all(writer)
     held = Held(writer) if is_together else None
     with locked_by_another():
         told = outcomes(
             [
-                writer.write(partial(raised, "a")),
-                writer.write(partial(raised, "b")),
+                writer.write(partial(increment, "a")),
+                writer.write(partial(increment, "b")),
                 writer.read(counted),
-                writer.write(partial(raised, "a")),
+                writer.write(partial(increment, "a")),
             ]
         )
         if held is not None:
@@ -339,30 +339,30 @@ def test_log_names_a_real_lock_at_both_ends_and_each_job_is_done_once_when_it_is
     assert logged[1:] == ["evennia_ai: the database is not locked any more"]
 
 
-def test_what_is_written_in_the_thread_is_seen_by_the_games_own(writer, reactor):
-    writer.write(partial(raised, "a"))
+def test_rows_of_the_writer_thread_are_visible_in_the_game_thread(writer, reactor):
+    writer.write(partial(increment, "a"))
     reactor.hear_all(writer)
     assert counted() == {"a": 1}
 
 
-def test_the_end_commits_what_waits_and_what_comes_of_it(writer):
+def test_end_commits_waiting_jobs_and_jobs_of_their_callbacks(writer):
     told: list[object] = []
-    writer.write(partial(raised, "a")).addCallback(
-        lambda _: writer.write(partial(raised, "b")).addCallback(told.append)
+    writer.write(partial(increment, "a")).addCallback(
+        lambda _: writer.write(partial(increment, "b")).addCallback(told.append)
     )
     writer.end()
     assert told == [1]
     assert counted() == {"a": 1, "b": 1}
 
 
-def test_after_the_end_jobs_are_done_where_they_are_given(writer):
+def test_jobs_run_in_the_thread_of_the_caller_after_the_end(writer):
     writer.end()
     threads: list[int] = []
     writer.write(lambda: threads.append(get_ident()))
     assert threads == [get_ident()]
 
 
-def test_the_end_gives_up_what_a_lock_keeps_from_being_written(writer, monkeypatch):
+def test_end_fails_a_job_that_stays_locked(writer, monkeypatch):
     monkeypatch.setattr(module, "STOPPING_SECONDS", 0.3)
 
     def locked() -> None:
@@ -375,7 +375,7 @@ def test_the_end_gives_up_what_a_lock_keeps_from_being_written(writer, monkeypat
     assert isinstance(told[0], StoreError | OperationalError | sqlite3.OperationalError)
 
 
-def test_without_a_reactor_there_is_no_thread():
+def test_jobs_run_in_the_thread_of_the_caller_without_a_reactor():
     writer = Writer(Clock())
     writer.begin()
     threads: list[int] = []

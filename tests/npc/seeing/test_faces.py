@@ -375,7 +375,7 @@ def test_a_result_of_which_nobody_knows_where_it_is_from_is_hidden(searched, loo
     models.VaultedChunk.objects.all().delete()
     models.KnowledgeSearch.objects.all().delete()
     told = looks("Builder", "ai/replay oren = 2 full", "ai/history oren = full")
-    assert "of which page is not known; its view lock" in _flat(told)
+    assert "from an unknown page; its view lock" in _flat(told)
     assert "] The Hoard" not in told
 
 

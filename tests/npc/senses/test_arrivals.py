@@ -1,4 +1,4 @@
-"""Somebody comes into a room: two NPCs ask the database as much about it as twenty."""
+"""An arrival in a room makes as many queries with two NPCs as with twenty."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def _hall(stage: Any, npcs: int) -> Any:
 
 
 def _enters(stage: Any, guest_id: int) -> Callable[[], None]:
-    """What happens at once where a player's character is entered."""
+    """Return a function that lets a player enter a character, as the game does."""
     from evennia_ai.npc.senses.witness import show_arrival
 
     guest = stage.who(guest_id)
@@ -40,7 +40,7 @@ def _enters(stage: Any, guest_id: int) -> Callable[[], None]:
 
 
 def _cost_of_a_new_guest(stage: Any, query_count: Any, *, npcs: int, is_started: bool) -> int:
-    """Queries of an arrival; where the server was just started nobody knows anything yet."""
+    """Return the number of queries of an arrival. With `is_started`, all caches are empty."""
     hall = _hall(stage, npcs)
     guest_id = stage.make(f"Carl {npcs}", PERSON, hall).id
     stage.passes()
@@ -53,13 +53,13 @@ def _cost_of_a_new_guest(stage: Any, query_count: Any, *, npcs: int, is_started:
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_started", [False, True])
-def test_an_arrival_asks_no_more_of_twenty_npcs_than_of_two(stage, query_count, is_started):
+def test_arrival_makes_as_many_queries_with_twenty_npcs_as_with_two(stage, query_count, is_started):
     two = _cost_of_a_new_guest(stage, query_count, npcs=2, is_started=is_started)
     twenty = _cost_of_a_new_guest(stage, query_count, npcs=20, is_started=is_started)
     assert twenty == two
 
 
-def test_one_who_is_known_to_all_arrives_without_a_query_of_ours(stage, query_count):
+def test_arrival_of_a_known_character_makes_no_query(stage, query_count):
     hall = _hall(stage, 5)
     guest_id = stage.make("Carl", PERSON, hall).id
     _enters(stage, guest_id)()
@@ -67,14 +67,14 @@ def test_one_who_is_known_to_all_arrives_without_a_query_of_ours(stage, query_co
     assert query_count(_enters(stage, guest_id)) == 0
 
 
-def test_a_line_settles_what_all_who_see_the_speaker_call_them(stage, no_queries):
+def test_line_stores_the_label_of_its_speaker_for_all_npcs_that_see_them(stage, no_queries):
     other = stage.make("Berta", NPC)
     stage.says(stage.anna, "Hello!")
     with no_queries():
         assert label_of(stage.npc, stage.anna) == label_of(other, stage.anna) == "Anna"
 
 
-def test_a_name_is_settled_for_each_as_it_knows_those_before(stage):
+def test_label_of_a_newcomer_depends_on_the_names_that_each_npc_knows(stage):
     other = stage.make("Berta", NPC)
     ref = str(stage.ben.id)
     settle_names([NewlyNamed(npc_ref=str(other.id), folded="anna", people=[ref])])
@@ -85,7 +85,7 @@ def test_a_name_is_settled_for_each_as_it_knows_those_before(stage):
     assert label_of(other, stage.anna) != label_of(stage.npc, stage.anna) == "Anna"
 
 
-def test_who_cannot_see_somebody_settles_nothing(stage):
+def test_npc_that_cannot_see_a_person_stores_no_label(stage):
     blind = stage.make("Berta", NPC)
     stage.anna.locks.add(f"view:not id({blind.id})")
     settled_label(stage.npc, stage.anna)
@@ -93,7 +93,7 @@ def test_who_cannot_see_somebody_settles_nothing(stage):
     assert names_known_by(str(blind.id)) == {}
 
 
-def test_all_who_are_here_and_new_are_looked_up_at_once(stage, query_count, no_queries):
+def test_all_strangers_in_the_room_are_looked_up_in_one_query(stage, query_count, no_queries):
     people = [stage.make(f"Guest {number}", PERSON) for number in range(6)]
     label_of(stage.npc, stage.anna)
     stage.npc.ai.foreseen_names.clear()
@@ -102,7 +102,7 @@ def test_all_who_are_here_and_new_are_looked_up_at_once(stage, query_count, no_q
         assert [label_of(stage.npc, one) for one in people] == [one.key for one in people]
 
 
-def test_a_name_of_which_there_are_many_leaves_room_for_the_others(stage):
+def test_frequent_name_does_not_use_up_the_look_up_of_other_names(stage):
     for _ in range(45):
         stage.make("Guest", PERSON, None)
     older = stage.make("Carl", PERSON, None)
@@ -113,7 +113,7 @@ def test_a_name_of_which_there_are_many_leaves_room_for_the_others(stage):
 
 
 class WaitingWriter:
-    """Stands for a writer whose database is locked: what it is given waits."""
+    """A writer whose jobs wait until `goes_on`, as with a locked database."""
 
     def __init__(self):
         self.given = []
@@ -135,21 +135,21 @@ def writer(stage, monkeypatch):
     return made
 
 
-def test_what_somebody_is_called_holds_before_it_is_written(stage, writer):
+def test_label_is_the_same_before_and_after_it_is_stored(stage, writer):
     berta = stage.make("Berta", NPC)
     both, another = (stage.npc, berta), stage.make("Anna", PERSON)
     people = (stage.anna, another)
     called = [settled_label(npc, person) for person in people for npc in both]
     assert called == [label_of(npc, person) for person in people for npc in both]
     assert len(set(called)) == 2
-    assert len(writer.given) == 2  # once for all who see them
+    assert len(writer.given) == 2  # one job per person for all NPCs
     writer.goes_on()
     assert called == [settled_label(npc, person) for person in people for npc in both]
     assert len(writer.given) == 2
     assert [dict(npc.ai.foreseen_names) for npc in both] == [{}, {}]
 
 
-def test_what_could_not_be_written_is_written_when_they_are_perceived_again(stage, writer):
+def test_label_is_stored_at_the_next_perception_when_storing_failed(stage, writer):
     settled_label(stage.npc, stage.anna)
     writer.given.pop()[1].errback(StoreError("the database is away"))
     settled_label(stage.npc, stage.anna)
@@ -157,7 +157,7 @@ def test_what_could_not_be_written_is_written_when_they_are_perceived_again(stag
     assert names_known_by(str(stage.npc.id))["anna"] == {str(stage.anna.id): 1}
 
 
-def test_what_is_foreseen_is_bounded(stage, monkeypatch):
+def test_number_of_names_looked_up_ahead_is_bounded(stage, monkeypatch):
     monkeypatch.setattr(labels, "MOST_FORESEEN", 3)
     for number in range(9):
         guest = stage.make(f"Guest {number}", PERSON, None)
@@ -165,4 +165,4 @@ def test_what_is_foreseen_is_bounded(stage, monkeypatch):
     foreseen = stage.npc.ai.foreseen_names
     assert "guest8" in foreseen
     assert "guest0" not in foreseen
-    assert len(foreseen) <= 3 + 3  # one is asked for, and two are here
+    assert len(foreseen) <= 3 + 3  # the limit, the person asked for, and the two who are present

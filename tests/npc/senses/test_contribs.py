@@ -1,4 +1,4 @@
-"""Contribs of Evennia in one game with NPCs: clothes, rooms with states, a garbled language."""
+"""NPCs with contribs of Evennia: clothing, rooms with states, garbled languages."""
 
 import pytest
 from evennia.contrib.game_systems.clothing import ClothedCharacter, ContribClothing
@@ -15,11 +15,11 @@ from evennia_ai.typeclasses import AIMixin
 
 
 class ClothedNPC(AIMixin, ClothedCharacter):
-    """An NPC that wears things."""
+    """An NPC with the clothing contrib."""
 
 
 class Elf(AIMixin, ContribRPCharacter):
-    """An NPC of a game with languages, which hears garbled what it does not know."""
+    """An NPC for which the game garbles languages that it does not understand."""
 
     def process_language(self, text, speaker, language, **kwargs):
         if language and not self.understands(language):
@@ -28,7 +28,7 @@ class Elf(AIMixin, ContribRPCharacter):
 
 
 def looks(stage, npc, at):
-    """What an NPC sees that looks at something."""
+    """Let an NPC use the tool `look` and return what it sees."""
     change_settings(npc, tools=("look",), by=THE_GAME)
     call = ToolCall(id="x", name="look", arguments=f'{{"at": "{at}"}}' if at else "{}")
     stage.talks_with(ChatReply(text="", model="m", tool_calls=(call,)), "I see.")
@@ -36,7 +36,7 @@ def looks(stage, npc, at):
     return stage.model.requests[-1].messages[-1].content
 
 
-def test_it_wears_clothes_and_sees_those_of_others(stage):
+def test_npc_with_the_clothing_contrib_sees_the_clothes_of_others(stage):
     clo = create_object(ClothedNPC, key="Clo", location=stage.room, nohome=True)
     dressed = create_object(ClothedCharacter, key="Dora", location=stage.room, nohome=True)
     hat = create_object(ContribClothing, key="red hat", location=dressed, nohome=True)
@@ -45,7 +45,7 @@ def test_it_wears_clothes_and_sees_those_of_others(stage):
 
 
 @pytest.mark.parametrize(("state", "burns"), [("burning", True), ("", False)])
-def test_it_sees_a_room_in_the_state_it_is_in(stage, state, burns):
+def test_npc_sees_the_description_of_a_room_in_its_current_state(stage, state, burns):
     room = create_object(ExtendedRoom, key="Hall", nohome=True)
     room.db.desc = "A hall. $state(burning, It burns!)"
     if state:
@@ -58,7 +58,7 @@ def test_it_sees_a_room_in_the_state_it_is_in(stage, state, burns):
 
 
 @pytest.mark.parametrize(("known", "heard"), [(["elvish"], True), ([], False)])
-def test_words_of_a_language_that_it_does_not_know_stay_garbled(stage, known, heard):
+def test_words_in_an_unknown_language_stay_garbled_for_the_npc(stage, known, heard):
     add_language(key="elvish", force=True)
     elf = create_object(Elf, key="Ela", location=stage.room, nohome=True)
     elf.sdesc.add("a pale elf")

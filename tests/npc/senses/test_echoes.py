@@ -1,4 +1,4 @@
-"""What repeats or answers NPCs by a script sets off no endless exchange; people are answered."""
+"""Exchanges of NPCs with scripted echoes end by themselves, and persons are still answered."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from evennia_ai.services.settings.conf import conf
 
 LONG = 600.0
 MOST_CALLS = 6
-"""What one line of a person may set off among one NPC and what echoes it."""
+"""The most calls of models after one line of a person to an NPC next to an echo."""
 
 
 class Echo(DefaultObject):
@@ -45,7 +45,7 @@ class Posing(Echo):
 
 
 class Calling(Echo):
-    """It says what it always says."""
+    """An echo that answers everything with the same line."""
 
     def answers(self, words: str, to: Any) -> None:
         self.shouts('The doll says, "Oren, I love you."', "say")
@@ -57,11 +57,11 @@ class Growling(Echo):
 
 
 class EchoSpeaker(AISpeakerMixin, DefaultCharacter):
-    """A character of a game's own, with the mixin of those who speak to NPCs."""
+    """A character of a game, with the mixin for speakers."""
 
 
 class Speaking(Echo, EchoSpeaker):
-    """An NPC of the kind of Evennia's own tutorial, which says things by the command."""
+    """A scripted character as in Evennia's tutorial, which answers with `at_say`."""
 
     def answers(self, words: str, to: Any) -> None:
         self.at_say(f"Oren, you said: {words}")
@@ -88,7 +88,7 @@ def lasts(stage, seconds: float) -> None:
 
 @pytest.mark.parametrize("delay", [0.0, 0.5, 4.0])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_exchange_with_an_echo_ends_by_itself(stage, kind, delay):
+def test_exchange_of_an_npc_with_an_echo_ends_by_itself(stage, kind, delay):
     model = stage.talks_with(lambda _: "Oren says she leaves at the slack of noon.", **NO_LIMITS)
     put(stage, kind, delay=delay)
     stage.says(stage.anna, "Oren, when does the ferry leave?")
@@ -117,7 +117,7 @@ def test_exchange_of_two_echoes_and_two_npcs_ends_by_itself(stage):
 
 
 class Radio(Echo):
-    """It is heard where its other half is."""
+    """One of a pair: each shouts in its room what the other hears."""
 
     other: Any = None
 
@@ -126,7 +126,7 @@ class Radio(Echo):
             self.other.shouts(f'The radio says, "{words}"', "say")
 
 
-def test_exchange_of_two_rooms_over_a_radio_ends_by_itself(stage):
+def test_exchange_of_npcs_in_two_rooms_over_a_radio_ends_by_itself(stage):
     model = stage.talks_with(lambda _: "Oren, Clo, she leaves at the slack.", **NO_LIMITS)
     here = put(stage, Radio, delay=6.0)
     quay = stage.make("Quay", "evennia.objects.objects.DefaultRoom", place=None)
@@ -142,7 +142,7 @@ def test_exchange_of_two_rooms_over_a_radio_ends_by_itself(stage):
     assert len(model.requests) == asked
 
 
-def test_person_is_answered_beside_an_echo_each_time(stage):
+def test_person_is_answered_each_time_in_a_room_with_an_echo(stage):
     model = stage.talks_with(lambda _: "She leaves at noon.", **NO_LIMITS)
     put(stage, Echo)
     for at in range(5):
@@ -152,7 +152,7 @@ def test_person_is_answered_beside_an_echo_each_time(stage):
         assert model.requests[before].messages[-1].content == f"Anna: Oren, and on day {at}?"
 
 
-def test_what_a_script_says_by_itself_is_answered(stage):
+def test_scripted_character_that_speaks_first_is_answered(stage):
     model = stage.talks_with(lambda _: "Aye, so it is.", **NO_LIMITS)
     crier = put(stage, Echo)
     crier.at_msg_receive = lambda *_, **__: True
@@ -164,7 +164,7 @@ def test_what_a_script_says_by_itself_is_answered(stage):
         assert len(model.requests) == before + 1
 
 
-def test_what_a_script_says_right_after_an_npc_is_answered_when_it_names_it(stage):
+def test_scripted_character_is_answered_when_it_names_the_npc_after_its_reply(stage):
     model = stage.talks_with(lambda _: "Aye.", **NO_LIMITS)
     crier = put(stage, Echo)
     crier.at_msg_receive = lambda *_, **__: True
@@ -174,7 +174,7 @@ def test_what_a_script_says_right_after_an_npc_is_answered_when_it_names_it(stag
     assert len(model.requests) == 2
 
 
-def test_calls_of_an_echo_count_against_the_line_and_its_player(stage):
+def test_calls_caused_by_an_echo_count_against_the_line_of_the_player(stage):
     model = stage.talks_with(lambda _: "She leaves at noon.", line_calls=1)
     put(stage, Echo)
     stage.says(stage.anna, "Oren, when does the ferry leave?")
@@ -184,7 +184,7 @@ def test_calls_of_an_echo_count_against_the_line_and_its_player(stage):
 
 
 class Chatting(Echo):
-    """It says something else each time, such as a character of another model."""
+    """A scripted character that says something new each time, like another program's NPC."""
 
     said: int = 0
 
@@ -194,7 +194,7 @@ class Chatting(Echo):
 
 
 @pytest.mark.parametrize("delay", [6.0, 9.0])
-def test_exchange_with_a_slow_talker_nobody_plays_ends_without_a_person(stage, delay):
+def test_exchange_with_a_slow_scripted_character_ends_until_a_person_speaks(stage, delay):
     model = stage.talks_with(lambda _: "Go on then.", line_calls=10_000)
     put(stage, Chatting, delay=delay)
     stage.says(stage.anna, "Oren, who is the stranger?")

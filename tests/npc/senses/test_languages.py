@@ -1,4 +1,4 @@
-"""Languages and volume: what an NPC makes of words it may not understand."""
+"""Languages and volume: what an NPC hears of words in a language."""
 
 import pytest
 from evennia.contrib.rpg.rpsystem.rpsystem import ContribRPCharacter, send_emote
@@ -13,11 +13,11 @@ from evennia_ai.typeclasses import AIMixin
 
 
 class Speaker(AISpeakerMixin, DefaultCharacter):
-    """A player's character whose game has languages."""
+    """A player's character in a game with languages."""
 
 
 class Roleplayer(AIMixin, ContribRPCharacter):
-    """An NPC of a roleplaying game."""
+    """An NPC with the roleplaying contrib, whose game shouts one language."""
 
     def process_language(self, text, speaker, language, **kwargs):
         shown = super().process_language(text, speaker, language, **kwargs)
@@ -36,20 +36,20 @@ def cora(stage):
     return create_object(Speaker, key="Cora", location=stage.room, nohome=True)
 
 
-def test_language_and_volume_are_heard_with_the_words(stage, heard, cora):
+def test_event_has_language_and_volume_of_at_say(stage, heard, cora):
     cora.at_say("Mae govannen", language="Elvish", volume="shout")
     (event,) = heard
     assert (event.text, event.language, event.volume) == ("Mae govannen", "Elvish", "shout")
 
 
-def test_they_may_stand_in_the_options_of_the_message(stage, heard):
+def test_event_has_language_and_volume_of_the_message_options(stage, heard):
     options = {"type": "say", "language": "Elvish", "volume": "mutter"}
     stage.npc.msg(text=('Anna says, "Mae govannen"', options), from_obj=stage.anna)
     (event,) = heard
     assert (event.text, event.language, event.volume) == ("Mae govannen", "Elvish", "mutter")
 
 
-def test_the_record_and_the_facts_of_the_prompt_tell_them(stage, heard, cora):
+def test_facts_in_the_prompt_name_language_and_volume(stage, heard, cora):
     stage.talks_with("Aye.")
     stage.npc.ai.hear = stage.npc.ai.attention.hear
     cora.at_say("Oren, mae govannen", language="Elvish", volume="shout")
@@ -60,13 +60,13 @@ def test_the_record_and_the_facts_of_the_prompt_tell_them(stage, heard, cora):
     assert "Who speaks: Cora (Player), in Elvish, shouting." in facts
 
 
-def test_a_record_keeps_language_and_volume(stage, heard, cora):
+def test_record_keeps_language_and_volume(stage, heard, cora):
     cora.at_say("Mae govannen", language="Elvish", volume="shout")
     meta = event_record(heard[0]).meta
     assert (meta["language"], meta["volume"]) == ("Elvish", "shout")
 
 
-def test_what_a_game_tells_as_a_language_is_plain_and_short(stage, heard, cora):
+def test_language_of_the_game_is_made_plain_and_cut(stage, heard, cora):
     cora.at_say("Hello", language="|rEl\nvish|n " + "x" * 99, volume=None)
     assert heard[0].language.startswith("El vish xxx")
     assert len(heard[0].language) == 40
@@ -82,7 +82,7 @@ def test_what_a_game_tells_as_a_language_is_plain_and_short(stage, heard, cora):
         ([], "(words in Elvish)"),
     ],
 )
-def test_words_in_a_language_it_does_not_understand_stay_unheard(
+def test_npc_hears_only_the_language_of_words_that_it_does_not_understand(
     stage, heard, cora, languages, text
 ):
     change_settings(stage.npc, languages=languages, by=THE_GAME)
@@ -90,19 +90,19 @@ def test_words_in_a_language_it_does_not_understand_stay_unheard(
     assert [event.text for event in heard] == [text]
 
 
-def test_what_the_game_made_of_such_words_is_heard(stage, heard, cora):
+def test_npc_hears_the_words_as_the_game_garbled_them(stage, heard, cora):
     change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     cora.at_say("Mae govannen", language="Elvish", msg_location='{object} says, "xae xo"')
     assert [event.text for event in heard] == ["xae xo"]
 
 
-def test_words_in_no_language_are_understood_by_everybody(stage, heard, cora):
+def test_words_without_a_language_are_always_understood(stage, heard, cora):
     change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     cora.at_say("Hello")
     assert [event.text for event in heard] == ["Hello"]
 
 
-def test_a_game_may_decide_itself_what_is_understood(stage, heard, cora):
+def test_game_can_override_which_languages_an_npc_understands(stage, heard, cora):
     stage.npc.understands = lambda language: language == "Elvish"
     change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     cora.at_say("Mae govannen", language="Elvish")
@@ -115,7 +115,7 @@ def test_a_game_may_decide_itself_what_is_understood(stage, heard, cora):
 
 @pytest.fixture
 def players(stage, db):
-    """A roleplaying game's room: the NPC Oren and the player Dara, known by how she looks."""
+    """Oren and Dara with the roleplaying contrib. Dara's short description is "a tall sailor"."""
     oren = create_object(Roleplayer, key="Oren", location=stage.room, nohome=True)
     dara = create_object(ContribRPCharacter, key="Dara", location=stage.room, nohome=True)
     dara.sdesc.add("a tall sailor")
@@ -128,7 +128,7 @@ def emotes(dara, emote, **how):
     send_emote(dara, dara.location.contents, emote, **how)
 
 
-def test_an_emote_is_heard_as_a_pose_as_this_npc_sees_it(players):
+def test_emote_is_heard_as_a_pose_with_the_name_that_the_npc_gave(players):
     oren, dara = players
     oren.recog.add(dara, "Red Dara")
     emotes(dara, '/Me nods and says "Hello, Oren."')
@@ -137,14 +137,14 @@ def test_an_emote_is_heard_as_a_pose_as_this_npc_sees_it(players):
     assert event.speaker_name == "Red Dara"
 
 
-def test_in_an_emote_others_have_the_names_the_npc_knows(players):
+def test_emote_has_the_names_that_the_npc_knows(players):
     oren, dara = players
     emotes(dara, "With a smile /me bows to /oren.")
     (event,) = oren.heard
     assert event.text == "With a smile a tall sailor bows to Oren."
 
 
-def test_a_say_that_is_an_emote_is_heard_as_speech(players):
+def test_say_that_is_sent_as_an_emote_is_heard_as_speech(players):
     oren, dara = players
     speech = dara.at_pre_say("Is the ferry in?")
     emotes(dara, speech, msg_type="say", anonymous_add=None)
@@ -153,7 +153,7 @@ def test_a_say_that_is_an_emote_is_heard_as_speech(players):
     assert event.speaker_name == "a tall sailor"
 
 
-def test_in_an_emote_words_in_another_language_are_not_heard(players):
+def test_words_in_an_unknown_language_are_not_heard_in_an_emote(players):
     oren, dara = players
     change_settings(oren, languages=["Common"], by=THE_GAME)
     emotes(dara, '/Me whispers elvish"Mae govannen" and "Hello".')
@@ -163,7 +163,7 @@ def test_in_an_emote_words_in_another_language_are_not_heard(players):
     assert event.language == "elvish"
 
 
-def test_what_the_npcs_game_makes_of_such_words_is_heard(players):
+def test_words_in_an_emote_are_heard_as_the_game_changed_them(players):
     oren, dara = players
     emotes(dara, '/Me cries shouted"Land".')
     (event,) = oren.heard
@@ -171,7 +171,7 @@ def test_what_the_npcs_game_makes_of_such_words_is_heard(players):
     assert event.language == "shouted"
 
 
-def test_an_npc_outside_the_contrib_hears_the_emote_too(stage, heard, players):
+def test_npc_without_the_roleplaying_contrib_also_hears_emotes(stage, heard, players):
     _, dara = players
     change_settings(stage.npc, languages=["Common"], by=THE_GAME)
     emotes(dara, '/Me cries elvish"Mae govannen".')

@@ -1,4 +1,4 @@
-"""What one line sets off is bounded, through however many NPCs, and charged to who began it."""
+"""Limits of how many NPCs and model calls one line may cause. Its player pays for all of them."""
 
 import pytest
 from twisted.internet.task import Clock
@@ -26,44 +26,44 @@ def said(**fields):
     return Event(**{**made, "room_ref": "2", **fields})
 
 
-def test_npcs_that_hear_the_same_line_share_its_count(lines):
+def test_npcs_that_hear_the_same_line_share_its_counts(lines):
     one, other = lines.traced(said(), npc_ref="5"), lines.traced(said(), npc_ref="6")
     assert one.line is other.line
     assert one.line.player_ref == "1"
 
 
-def test_the_same_words_again_are_another_line(lines, clock):
+def test_same_words_said_again_are_another_line(lines, clock):
     first = lines.traced(said(), npc_ref="5")
     assert lines.traced(said(), npc_ref="5").line is not first.line
     clock.advance(SAME_SECONDS + 1)
     assert lines.traced(said(), npc_ref="6").line is not first.line
 
 
-def test_what_follows_from_a_line_keeps_it(lines):
+def test_reply_of_an_npc_belongs_to_the_line_that_led_to_it(lines):
     first = lines.traced(said(), npc_ref="5")
     answer = said(speaker_ref="5", speaker_rank="NPC", hops=1, line=first.line)
     assert lines.traced(answer, npc_ref="6").line is first.line
     assert payer_of(answer) == "1"
 
 
-def test_what_nobody_began_is_charged_to_nobody(lines):
+def test_words_of_an_npc_without_a_line_have_no_payer(lines):
     alone = lines.traced(said(speaker_ref="5", speaker_rank="NPC", hops=1), npc_ref="6")
     assert payer_of(alone) == ""
 
 
-def test_two_npcs_to_whom_time_passes_share_nothing(lines):
+def test_ticks_of_two_npcs_do_not_share_a_line(lines):
     tick = said(kind=TICK, speaker_ref="", speaker_name="", speaker_rank="")
     assert lines.traced(tick, npc_ref="5").line is not lines.traced(tick, npc_ref="6").line
 
 
-def test_so_many_npcs_answer_and_no_more(lines):
+def test_why_silent_refuses_npcs_beyond_the_limit_of_a_line(lines):
     heard = lines.traced(said(), npc_ref="5")
     whys = [lines.why_silent(heard, npc_ref=ref) for ref in ("5", "6", "7", "5")]
     assert [bool(why) for why in whys] == [False, False, True, False]
     assert "EVENNIA_AI_LINE_NPCS" in whys[2]
 
 
-def test_so_many_calls_are_made_and_no_more(lines):
+def test_why_spent_refuses_calls_beyond_the_limit_of_a_line(lines):
     heard = lines.traced(said(), npc_ref="5")
     assert not lines.why_spent(heard)
     heard.line.calls = 3
@@ -71,18 +71,18 @@ def test_so_many_calls_are_made_and_no_more(lines):
     assert lines.why_silent(heard, npc_ref="5")
 
 
-# In play
+# Whole turns
 
 
 @pytest.fixture(scope="module")
 def _townsfolk(beforehand):
-    """Ten NPCs, Oren among them."""
+    """Make nine NPCs in addition to Oren, once for this file."""
     beforehand(lambda stage: [stage.make(key, "evennia_ai.typeclasses.AINPC") for key in NPCS[1:]])
 
 
 @pytest.fixture
 def town(_townsfolk, stage):
-    """Lets them all speak to all others whenever they speak."""
+    """A function that installs a model with which each NPC addresses all others."""
     return lambda **conf: stage.talks_with(lambda request: f"{ALL}, what now?", **conf)
 
 
@@ -95,21 +95,21 @@ def answers(model):
     return [request for request in model.requests if request.question]
 
 
-def test_one_line_sets_off_so_many_calls_at_most(stage, town):
+def test_one_line_causes_at_most_line_calls_model_calls(stage, town):
     model = town(line_npcs=10, line_calls=20)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
     assert len(answers(model)) == 20
 
 
-def test_one_line_sets_off_so_many_npcs_at_most(stage, town):
+def test_one_line_is_answered_by_at_most_line_npcs_npcs(stage, town):
     model = town(line_npcs=4, line_calls=40, hop_limit=1)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
     assert len({request.speaker for request in answers(model)}) == 4
 
 
-def test_the_next_line_is_answered_again(stage, town):
+def test_next_line_has_its_own_limits(stage, town):
     model = town(line_npcs=4, line_calls=6)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
@@ -118,7 +118,7 @@ def test_the_next_line_is_answered_again(stage, town):
     assert len(answers(model)) == 12
 
 
-def test_a_whole_chain_is_charged_to_who_began_it(stage, town):
+def test_all_calls_of_a_chain_count_for_the_player_who_began_it(stage, town):
     model = town(line_npcs=4, line_calls=12)
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
@@ -126,7 +126,7 @@ def test_a_whole_chain_is_charged_to_who_began_it(stage, town):
     assert use_by_each("player_ref", 0.0)[str(stage.anna.id)].calls == asked == 12
 
 
-def test_a_players_limit_counts_the_chain(stage, town):
+def test_limit_of_a_player_counts_all_calls_of_a_chain(stage, town):
     five = Quotas(player=Quota(calls_per_minute=5), npc=Quota(), game=Quota())
     model = town(limits=five)
     stage.says(stage.anna, f"{ALL}, all of you!")

@@ -1,4 +1,4 @@
-"""A game with Evennia's rpsystem: an NPC knows people by what it sees, and sees through no mask."""
+"""A game with Evennia's rpsystem: an NPC does not recognise a person who wears a mask."""
 
 import random
 import re
@@ -31,15 +31,15 @@ OF_ANNA = (PERSONA, RELATION, WHISPERED, REMEMBERED, LORE)
 
 
 class Innkeeper(AIMixin, ContribRPCharacter):
-    """An NPC of a roleplaying game."""
+    """An NPC with the rpsystem."""
 
 
 class Player(AISpeakerMixin, ContribRPCharacter):
-    """A player's character of it, whose words NPCs hear as they are typed."""
+    """A player's character with the rpsystem and our mixin for speakers."""
 
 
 class PlainPlayer(ContribRPCharacter):
-    """The same in a game that changed nothing of its characters."""
+    """A player's character with the rpsystem, without our mixin."""
 
 
 @pytest.fixture(params=[Player, PlainPlayer])
@@ -78,7 +78,7 @@ def _player(stage, kind, key):
 
 
 def types(stage, who, *lines):
-    """What they read of it who types, on a plain screen."""
+    """Let a player type lines. Return the plain text that they then read."""
     from tests.commands.stage import _at_once
 
     before = len(who.screen.sent)
@@ -91,16 +91,16 @@ def types(stage, who, *lines):
 
 
 def newest(stage):
-    """The last prompt that was sent, as one text."""
+    """Return the last request as one text."""
     return "\n".join(f"{m.name}: {m.content}" for m in stage.model.requests[-1].messages)
 
 
 def knows(stage):
-    """What of Annabel stands in the last prompt."""
+    """Return the facts about Annabel in the last request."""
     return {one for one in OF_ANNA if one in newest(stage)}
 
 
-def test_what_it_knows_of_somebody_is_gone_behind_a_mask_and_back_when_it_is_off(inn):
+def test_prompt_has_no_knowledge_of_a_person_while_they_wear_a_mask(inn):
     types(inn, inn.anna, "say Innkeeper, good evening.")
     assert knows(inn) == {*OF_ANNA} - {WHISPERED}
     types(inn, inn.anna, "whisper innkeeper = Are you there?")
@@ -116,7 +116,7 @@ def test_what_it_knows_of_somebody_is_gone_behind_a_mask_and_back_when_it_is_off
     assert WHISPERED in newest(inn) and "Do you know me?" not in newest(inn)
 
 
-def test_what_is_learnt_of_a_mask_stays_the_masks(inn):
+def test_memory_about_a_mask_is_recalled_only_for_the_same_mask(inn):
     types(inn, inn.anna, "mask a masked figure")
     mask = known_ref(inn.npc, inn.anna)
     assert mask.startswith(f"{inn.anna.id}~")
@@ -141,7 +141,7 @@ def test_what_is_learnt_of_a_mask_stays_the_masks(inn):
     assert remembered() == ["Seeks a ship."]
 
 
-def test_who_asks_to_be_forgotten_is_forgotten_in_every_guise(inn):
+def test_forgetting_a_person_includes_their_masks(inn):
     types(inn, inn.anna, "mask a masked figure", "whisper innkeeper = I am nobody.")
     ref, mask = inn.npc.ai.ref, known_ref(inn.npc, inn.anna)
     new = Memory(id=memories.NEW, text="Limps.", created_at=1.0, about=mask)
@@ -154,13 +154,13 @@ def test_who_asks_to_be_forgotten_is_forgotten_in_every_guise(inn):
 
 
 @pytest.mark.parametrize("line", ["say Innkeeper, are you open?", "say A stern innkeeper, hello?"])
-def test_it_answers_to_words_of_its_short_description(inn, line):
+def test_npc_answers_to_words_of_its_short_description(inn, line):
     inn.talks_with("Aye, open.")
     types(inn, inn.anna, line)
     assert len(inn.model.requests) == 1
 
 
-def test_it_answers_to_the_name_that_the_speaker_has_for_it(inn):
+def test_npc_answers_to_the_recog_name_of_the_speaker_only(inn):
     inn.talks_with("Aye.", "No.")
     types(inn, inn.anna, "say Hostess, are you open?")
     asked = len(inn.model.requests)
@@ -170,7 +170,7 @@ def test_it_answers_to_the_name_that_the_speaker_has_for_it(inn):
     assert len(inn.model.requests) == asked + 1
 
 
-def test_talk_shows_neither_an_emote_nor_a_real_name(inn):
+def test_talk_command_shows_no_emote_and_no_real_name(inn):
     told = types(inn, inn.anna, "talk innkeeper do you know me?")
     assert 'You say to a stern innkeeper, "do you know me?"' in told
     heard = "\n".join(inn.ben.screen.plain())
@@ -186,7 +186,7 @@ def test_talk_shows_neither_an_emote_nor_a_real_name(inn):
         ("whisper", '{"to": "a hooded traveller", "text": "Psst."}', 'whispers to you, "Psst."'),
     ],
 )
-def test_tools_of_speech_show_no_emote(inn, tool, arguments, shown):
+def test_speech_tools_show_no_emote(inn, tool, arguments, shown):
     change_settings(inn.npc, tools=(tool,), by=THE_GAME)
     call = ToolCall(id="x", name=tool, arguments=arguments)
     inn.talks_with(ChatReply(text="", model="m", tool_calls=(call,)), "Done.")
@@ -194,13 +194,13 @@ def test_tools_of_speech_show_no_emote(inn, tool, arguments, shown):
     assert shown in told and "/Me" not in told + newest(inn)
 
 
-def test_a_whisper_is_heard_without_the_emote_around_it(inn):
+def test_whisper_is_heard_without_the_emote_around_it(inn):
     types(inn, inn.anna, "whisper innkeeper = I am the queen.")
     assert "/Me" not in newest(inn)
     assert "I am the queen." in newest(inn)
 
 
-def test_its_own_description_is_not_said_twice(inn):
+def test_pose_does_not_repeat_the_short_description_of_the_npc(inn):
     inn.talks_with("*a stern innkeeper smiles*")
     told = types(inn, inn.anna, "say Innkeeper, hello.")
     assert "a stern innkeeper smiles" in told.casefold()
@@ -217,7 +217,7 @@ def test_its_own_description_is_not_said_twice(inn):
         ("", ""),
     ],
 )
-def test_words_in_an_emote_of_the_hook_are_the_words(text, words):
+def test_spoken_words_removes_the_emote_of_at_pre_say(text, words):
     assert spoken_words(text) == words
 
 
@@ -231,7 +231,7 @@ WORDS = ("a room", "the ferry", "who am I", "do you know me", "what is this", "g
 
 
 @pytest.mark.long
-def test_two_hundred_lines_bring_no_real_name_into_a_request_or_onto_anothers_screen(inn):
+def test_no_real_name_appears_in_requests_or_on_other_screens_in_200_lines(inn):
     chance = random.Random(7)
     sdescs = {inn.anna: "a hooded traveller", inn.ben: "a tall guard"}
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""What an NPC hears, from speakers of every kind."""
+"""What an NPC hears from speakers with and without our mixin."""
 
 import pytest
 from evennia.locks.lockhandler import get_all_lockfuncs
@@ -12,12 +12,12 @@ from tests.effort import little_work
 
 
 class SpeakingCharacter(AISpeakerMixin, DefaultCharacter):
-    """A player's character with our mixin on the speaker's side."""
+    """A player's character with our mixin for speakers."""
 
 
 @pytest.fixture
 def heard(stage):
-    """The events the NPC heard so far."""
+    """The events that the NPC heard so far."""
     events = []
     stage.npc.ai.hear = events.append
     return events
@@ -38,7 +38,7 @@ def mixed_in(stage, key):
         "50% off, pipes a || b",
     ],
 )
-def test_stock_speech_is_heard_word_for_word(stage, heard, text):
+def test_default_say_is_heard_word_for_word(stage, heard, text):
     stage.says(stage.anna, text)
     (event,) = heard
     assert event.text == text.replace("||", "|")
@@ -47,7 +47,7 @@ def test_stock_speech_is_heard_word_for_word(stage, heard, text):
     assert event.room_ref == str(stage.room.id)
 
 
-def test_a_whisper_is_heard_by_its_receiver_alone_and_is_private(stage, heard):
+def test_whisper_is_private_and_heard_only_by_its_receiver(stage, heard):
     other = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     others = []
     other.ai.hear = others.append
@@ -57,26 +57,26 @@ def test_a_whisper_is_heard_by_its_receiver_alone_and_is_private(stage, heard):
     assert others == []
 
 
-def test_a_pose_is_heard_without_the_name(stage, heard):
+def test_pose_is_heard_without_the_name_of_its_actor(stage, heard):
     stage.room.msg_contents(("Anna waves to Oren.", {"type": "pose"}), from_obj=stage.anna)
     (event,) = heard
     assert (event.kind, event.text) == ("pose", "waves to Oren.")
 
 
-def test_colour_codes_links_and_control_characters_are_not_part_of_what_is_heard(stage, heard):
+def test_heard_text_has_no_colour_codes_links_or_control_characters(stage, heard):
     stage.says(stage.anna, "|rred|n |lclook|ltclick|le \x1b[31m \u202eodd")
     assert heard[0].text == "red click odd"
 
 
 @pytest.mark.req("S3-08")
 @pytest.mark.parametrize("unit", ["|lc|lt", "|lca|ltb", "|luh|lt", "|lc", "|l|lcc|l|ltt", "|#fff"])
-def test_broken_links_without_end_do_not_hold_the_game(stage, heard, unit):
+def test_many_broken_links_are_removed_with_little_work(stage, heard, unit):
     with little_work():
         stage.says(stage.anna, "Oren " + unit * (6000 // len(unit)))
     assert not {"|lc", "|lt", "|lu"} & {heard[0].text[n : n + 3] for n in range(2000)}
 
 
-def test_an_npc_does_not_hear_itself(stage, heard):
+def test_npc_does_not_hear_itself(stage, heard):
     from evennia_ai.npc.speech.output import say_aloud
 
     say_aloud(stage.npc, "hello")
@@ -84,21 +84,21 @@ def test_an_npc_does_not_hear_itself(stage, heard):
     assert heard == []
 
 
-def test_an_npc_hears_nothing_of_another_room(stage, heard):
+def test_npc_does_not_hear_another_room(stage, heard):
     cellar = stage.make("Cellar", "evennia.objects.objects.DefaultRoom", place=None)
     stage.anna.location = cellar
     stage.says(stage.anna, "Oren!")
     assert heard == []
 
 
-def test_other_messages_are_not_heard_as_speech(stage, heard):
+def test_messages_of_other_types_are_not_heard_as_speech(stage, heard):
     stage.npc.msg("The tide turns.")
     stage.npc.msg(text=("You feel cold.", {"type": "say"}))
     stage.npc.msg(text=("Anna takes the boat.", {"type": "get"}), from_obj=stage.anna)
     assert heard == []
 
 
-def test_a_message_an_npc_receives_goes_on_to_its_sessions(stage):
+def test_message_to_an_npc_is_passed_on_to_its_sessions(stage):
     assert stage.npc.at_msg_receive(text=("hello", {"type": "say"}), from_obj=stage.anna) is True
 
 
@@ -110,7 +110,7 @@ def test_a_message_an_npc_receives_goes_on_to_its_sessions(stage):
         ("{object} mumbles {speech}", "hello there"),
     ],
 )
-def test_speech_in_a_frame_of_the_games_own_is_read_back(stage, heard, frame, text):
+def test_words_are_read_back_from_a_custom_say_frame(stage, heard, frame, text):
     stage.anna.at_say(text, msg_location=frame)
     assert heard[0].text in (text, f"mumbles {text}")
 
@@ -129,26 +129,26 @@ def test_speech_in_a_frame_of_the_games_own_is_read_back(stage, heard, frame, te
         ("Anna says to Oren: When?", "says to Oren: When?"),
     ],
 )
-def test_whom_a_speaker_names_is_heard_in_a_frame_without_quotes(stage, heard, line, text):
+def test_words_are_read_back_from_a_say_frame_without_quotes(stage, heard, line, text):
     stage.npc.msg((line, {"type": "say"}), from_obj=stage.anna)
     assert [event.text for event in heard] == [text]
 
 
-def test_the_mixin_lets_an_npc_hear_the_raw_words_in_any_frame(stage, heard):
+def test_raw_words_of_a_speaker_with_the_mixin_are_heard_in_any_frame(stage, heard):
     speaker = mixed_in(stage, "Cora")
     speaker.at_say("hello {x}", msg_location="{object} brabbelt etwas: <{speech}>")
     (event,) = heard
     assert (event.text, event.speaker_name) == ("hello {x}", "Cora")
 
 
-def test_a_speaker_with_the_mixin_is_not_heard_twice(stage, heard):
+def test_speaker_with_the_mixin_is_heard_once(stage, heard):
     speaker = mixed_in(stage, "Cora")
     speaker.at_say("hello", msg_self=True)
     speaker.at_say("psst", receivers=[stage.npc], whisper=True)
     assert [(event.kind, event.text) for event in heard] == [("say", "hello"), ("whisper", "psst")]
 
 
-def test_talk_is_heard_as_meant_for_one_npc_by_all_of_them(stage, heard):
+def test_talk_is_heard_by_all_npcs_as_addressed_to_one(stage, heard):
     from evennia_ai.npc.speech.output import talk_to
 
     other = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
@@ -159,32 +159,32 @@ def test_talk_is_heard_as_meant_for_one_npc_by_all_of_them(stage, heard):
     assert [(e.kind, e.text, e.to_ref) for e in others] == [("talk", "hello {x}", stage.npc.ai.ref)]
 
 
-def test_the_name_is_the_one_the_listener_knows_and_plain(stage, heard):
+def test_speaker_name_is_the_plain_name_that_the_listener_knows(stage, heard):
     stage.anna.get_display_name = lambda looker=None, **kwargs: "|ra tall\nstranger|n"
     stage.says(stage.anna, "hello")
     assert heard[0].speaker_name == "a tall stranger"
     assert heard[0].text == "hello"
 
 
-def test_a_person_alone_with_the_npc_is_heard_as_alone(stage, heard):
+def test_event_is_marked_alone_when_only_the_speaker_is_present(stage, heard):
     stage.says(stage.anna, "hello")
     stage.ben.location = None
     stage.says(stage.anna, "hello again")
     assert [event.alone for event in heard] == [False, True]
 
 
-def test_what_is_heard_is_bounded(stage, heard):
+def test_heard_text_is_cut_at_2000_characters(stage, heard):
     stage.says(stage.anna, "x" * 50_000)
     assert len(heard[0].text) == 2000
 
 
-def test_a_puppeted_character_with_a_mind_leaves_the_talking_to_its_player(stage, heard):
+def test_npc_played_by_a_player_hears_nothing(stage, heard):
     stage.npc.__dict__["sessions"] = stage.anna.sessions
     stage.says(stage.ben, "Oren!")
     assert heard == []
 
 
-def test_a_players_character_that_has_a_mind_too_is_a_person(stage, heard):
+def test_played_character_with_a_mind_counts_as_a_person(stage, heard):
     cora = stage.make("Cora", "evennia_ai.typeclasses.AINPC")
     cora.at_say("hello")
     cora.__dict__["sessions"] = stage.anna.sessions
@@ -192,7 +192,7 @@ def test_a_players_character_that_has_a_mind_too_is_a_person(stage, heard):
     assert [(event.hops, event.speaker_rank) for event in heard] == [(1, "NPC"), (0, "Player")]
 
 
-def test_one_utterance_that_arrives_twice_is_heard_once(stage, heard):
+def test_utterance_that_arrives_twice_is_heard_once(stage, heard):
     with uttering(Utterance(speaker=stage.anna, text="hello", kind="say")):
         for line in ('Anna says, "hello"', "Anna calls: hello"):
             stage.npc.msg((line, {"type": "say"}), from_obj=stage.anna)
@@ -203,7 +203,7 @@ def test_one_utterance_that_arrives_twice_is_heard_once(stage, heard):
     ("permissions", "rank"),
     [((), "Player"), (("Builder",), "Builder"), (("Builder", "Admin"), "Admin")],
 )
-def test_the_rank_is_the_highest_permission_of_the_speaker(stage, heard, permissions, rank):
+def test_rank_is_the_highest_permission_of_the_speaker(stage, heard, permissions, rank):
     stage.anna.permissions.clear()
     for permission in permissions:
         stage.anna.permissions.add(permission)
@@ -212,14 +212,14 @@ def test_the_rank_is_the_highest_permission_of_the_speaker(stage, heard, permiss
 
 
 def _ranks_while(stage, heard, *changes):
-    """The rank of Anna in what she says after each of these."""
+    """Return Anna's rank in the line that she says after each of these changes."""
     for change in changes:
         change()
         stage.says(stage.anna, "hello")
     return [event.speaker_rank for event in heard]
 
 
-def test_a_permission_that_is_given_or_taken_away_counts_at_once(stage, heard):
+def test_rank_changes_at_once_with_the_permissions(stage, heard):
     permissions = stage.anna.permissions
     assert _ranks_while(
         stage,
@@ -231,7 +231,7 @@ def test_a_permission_that_is_given_or_taken_away_counts_at_once(stage, heard):
 
 
 @pytest.mark.req("S0-26")
-def test_of_who_is_played_the_account_tells_and_both_when_it_is_quelled(stage, heard):
+def test_rank_of_a_played_character_depends_on_account_and_quelling(stage, heard):
     account = create_account("Mira", email="", password="a-long-password-1")
     stage.anna.account = account
     assert _ranks_while(
@@ -245,7 +245,7 @@ def test_of_who_is_played_the_account_tells_and_both_when_it_is_quelled(stage, h
     ) == ["Admin", "Player", "Builder", "Admin", "Player"]
 
 
-def test_who_passes_by_every_lock_has_the_highest_rank(stage, heard):
+def test_superuser_has_the_highest_rank(stage, heard):
     account = create_account("Mira", email="", password="a-long-password-1", is_superuser=True)
     stage.anna.account = account
     assert _ranks_while(
@@ -257,7 +257,7 @@ def test_who_passes_by_every_lock_has_the_highest_rank(stage, heard):
     ) == ["Developer", "Developer", "Player"]
 
 
-def test_a_lock_of_the_game_is_asked_each_time(stage, heard, monkeypatch):
+def test_replaced_perm_lock_function_is_called_for_each_line(stage, heard, monkeypatch):
     asked = iter([False] * 4 + [True] + [True])
     monkeypatch.setitem(get_all_lockfuncs(), "perm", lambda *_, **__: next(asked))
     presence._locks_of_ranks.cache_clear()

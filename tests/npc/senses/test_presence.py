@@ -1,4 +1,4 @@
-"""Who is around an NPC, and whether an answer still reaches anybody."""
+"""Who is near an NPC, and whether anybody can still hear an answer."""
 
 import pytest
 
@@ -21,12 +21,12 @@ def elsewhere(stage):
     return stage.make("Quay", "evennia.objects.objects.DefaultRoom", place=None)
 
 
-def test_while_everybody_is_there_nobody_is_gone(stage):
+def test_why_gone_is_empty_when_speaker_and_npc_are_present(stage):
     assert why_gone(stage.npc, an_event(stage)) == ""
 
 
 @pytest.mark.parametrize("kind", ["say", "give", "look", "arrive"])
-def test_who_left_needs_no_answer_if_nobody_else_hears_it(stage, kind):
+def test_why_gone_names_an_absent_speaker_only_when_no_player_could_hear(stage, kind):
     stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     stage.anna.location = elsewhere(stage)
     assert why_gone(stage.npc, an_event(stage, kind)) == ""
@@ -34,57 +34,57 @@ def test_who_left_needs_no_answer_if_nobody_else_hears_it(stage, kind):
     assert why_gone(stage.npc, an_event(stage, kind)) == "Anna is not here any more"
 
 
-def test_who_left_needs_no_answer_to_a_whisper(stage):
+def test_why_gone_names_an_absent_speaker_of_a_whisper(stage):
     stage.anna.location = elsewhere(stage)
     whisper = an_event(stage, "whisper", private=True)
     assert why_gone(stage.npc, whisper) == "Anna is not here any more"
 
 
-def test_who_was_deleted_needs_no_answer(stage):
+def test_why_gone_names_a_deleted_speaker(stage):
     event = an_event(stage, private=True)
-    stage.anna.__dict__.pop("sessions")  # the player has gone before
+    stage.anna.__dict__.pop("sessions")  # the player logs out first
     stage.anna.delete()
     assert why_gone(stage.npc, event) == "Anna is not here any more"
 
 
-def test_an_npc_elsewhere_answers_nobody(stage):
+def test_why_gone_says_that_the_npc_is_elsewhere(stage):
     stage.npc.location = elsewhere(stage)
     assert why_gone(stage.npc, an_event(stage)) == "the NPC is somewhere else now"
 
 
-def test_a_deleted_npc_answers_nobody(stage):
+def test_why_gone_says_that_the_npc_was_deleted(stage):
     event = an_event(stage)
     stage.npc.delete()
     assert why_gone(stage.npc, event) == "the NPC is gone"
 
 
-def test_a_game_may_say_why_an_npc_cannot_act(stage):
+def test_why_gone_returns_the_reason_of_why_unable(stage):
     stage.npc.why_unable = lambda: "it is dead"
     assert why_gone(stage.npc, an_event(stage)) == "it is dead"
 
 
 @pytest.mark.parametrize("fields", [{"kind": "leave"}, {"kind": "tick", "speaker_ref": ""}])
-def test_what_nobody_waits_with_is_answered_without_them(stage, fields):
+def test_why_gone_is_empty_for_departures_and_ticks_without_the_speaker(stage, fields):
     event = an_event(stage, **fields)
     stage.anna.location = elsewhere(stage)
     assert why_gone(stage.npc, event) == ""
 
 
-def test_the_rooms_own_rule_says_who_is_seen(stage):
+def test_can_see_follows_filter_visible_of_the_room(stage):
     assert can_see(stage.npc, stage.anna)
     stage.room.filter_visible = lambda found, looker, **kwargs: []
     assert not can_see(stage.npc, stage.anna)
     assert can_see(stage.npc, stage.npc)
 
 
-def test_an_npc_nowhere_goes_by_the_lock_alone(stage):
+def test_can_see_follows_the_view_lock_when_npc_has_no_location(stage):
     stage.npc.location = None
     assert can_see(stage.npc, stage.anna)
     stage.anna.locks.add("view:false()")
     assert not can_see(stage.npc, stage.anna)
 
 
-def test_the_invisible_are_not_listed_in_a_prompt(stage):
+def test_prompt_does_not_list_invisible_characters(stage):
     stage.ben.locks.add("view:false()")
     place = stage.npc.ai.preview("Oren?", stage.anna).messages
     facts = "\n".join(message.content for message in place)

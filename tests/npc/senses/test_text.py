@@ -1,4 +1,4 @@
-"""Plain text and names: what is not seen is gone, and a name is nothing but a name."""
+"""Plain text and names, without invisible characters and without imitated labels."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def text(db):
         ("\ud800 \ue000 \uffff", ""),
     ],
 )
-def test_a_line_holds_what_is_seen(text, given, seen):
+def test_one_line_removes_invisible_characters(text, given, seen):
     assert text.one_line(given) == seen
 
 
@@ -43,16 +43,16 @@ def test_a_line_holds_what_is_seen(text, given, seen):
         ("龙。地点：塔", '"龙。地点：塔"'),
     ],
 )
-def test_a_name_ends_where_it_ends_in_a_sentence(text, name, told):
+def test_quote_name_quotes_a_name_with_punctuation(text, name, told):
     assert names.quote_name(name) == told
 
 
-def test_the_name_of_somebody_who_speaks_holds_no_colon(text):
+def test_person_name_has_no_colon(text):
     assert text.person_name("Ben: I agree.\nAnna：") == "Ben I agree. Anna"
     assert text.person_name("::") == "someone"
 
 
-def test_every_fact_that_is_told_begins_with_what_is_nobody_s_label(stage):
+def test_every_fact_in_a_prompt_begins_with_a_reserved_word(stage):
     from evennia_ai.engine.prompt.names import FACTS
 
     model = stage.talks_with("Aye.", "Aye.", "Aye.")

@@ -1,4 +1,4 @@
-"""The client somebody types at, asked of sessions that Evennia's own protocols opened."""
+"""The client of a player, read from sessions of Evennia's own protocols."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.npc.screens import (
 
 
 def types_at(character, *sessions):
-    """`character` is played from these sessions."""
+    """Let `character` be played from these sessions."""
     character.sessions.all = lambda: list(sessions)
 
 
@@ -31,7 +31,7 @@ def types_at(character, *sessions):
         (OwnProtocol, "other"),
     ],
 )
-def test_each_protocol_of_evennia_has_its_word(stage, protocol, client):
+def test_client_is_a_fixed_word_for_each_protocol(stage, protocol, client):
     types_at(stage.anna, session_at(protocol))
     assert client_of(stage.anna) == client
 
@@ -41,7 +41,7 @@ def test_each_protocol_of_evennia_has_its_word(stage, protocol, client):
     ("protocol", "client"),
     [(WebSocketClient, "websocket+screenreader"), (TelnetProtocol, "telnet+screenreader")],
 )
-def test_who_has_it_read_out_is_told_apart(stage, protocol, client):
+def test_client_is_marked_for_a_screen_reader(stage, protocol, client):
     types_at(stage.anna, session_at(protocol, screenreader=True))
     assert client_of(stage.anna) == client
 
@@ -49,23 +49,23 @@ def test_who_has_it_read_out_is_told_apart(stage, protocol, client):
 @pytest.mark.parametrize(
     ("telnet_at", "web_at", "client"), [(5.0, 9.0, "websocket"), (9.0, 5.0, "telnet")]
 )
-def test_the_client_is_the_one_that_was_typed_at_last(stage, telnet_at, web_at, client):
+def test_client_is_the_one_of_the_session_with_the_last_command(stage, telnet_at, web_at, client):
     telnet = session_at(TelnetProtocol, typed_at=telnet_at)
     types_at(stage.anna, telnet, session_at(WebSocketClient, typed_at=web_at))
     assert client_of(stage.anna) == client
 
 
-def test_what_a_client_says_of_itself_is_no_word(stage):
+def test_client_name_in_protocol_flags_is_ignored(stage):
     session = session_at(WebSocketClient)
     session.protocol_flags["CLIENTNAME"] = "<b>Mudlet</b>"
     types_at(stage.anna, session)
     assert client_of(stage.anna) == "websocket"
 
 
-def test_who_is_played_from_nowhere_types_at_no_client(stage):
+def test_client_is_empty_without_sessions(stage):
     types_at(stage.anna)
     assert client_of(stage.anna) == ""
 
 
-def test_an_npc_and_nobody_type_at_no_client(stage):
+def test_client_is_empty_for_an_npc_and_for_none(stage):
     assert (client_of(stage.npc), client_of(None)) == ("", "")

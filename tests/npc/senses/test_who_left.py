@@ -1,4 +1,4 @@
-"""Turns that are given up because nobody waits for them: the speaker or the NPC is gone."""
+"""Turns that are cancelled because the speaker or the NPC is gone."""
 
 import pytest
 
@@ -9,7 +9,7 @@ SLOW = 5.0
 
 @pytest.fixture
 def asked(stage):
-    """Anna has asked Oren something, and the model still thinks."""
+    """The stage after Anna asked Oren, whose model has not replied yet."""
     stage.talks_with("Aye.", "Welcome.", delay_seconds=SLOW)
     stage.quay = stage.make("Quay", "evennia.objects.objects.DefaultRoom", place=None)
     stage.says(stage.anna, "Oren, when does the ferry sail?")
@@ -21,7 +21,7 @@ def answers(stage):
     return [body for kind, _, body in stage.records() if kind == "assistant"]
 
 
-def test_an_answer_nobody_would_hear_is_given_up(asked):
+def test_turn_is_cancelled_when_the_speaker_and_all_listeners_left(asked):
     asked.ben.location = None
     asked.anna.move_to(asked.quay)
     asked.passes(2 * SLOW)
@@ -30,20 +30,20 @@ def test_an_answer_nobody_would_hear_is_given_up(asked):
     assert ("event", "", "Anna is leaving Ferry Landing, heading for Quay.") in asked.records()
 
 
-def test_an_answer_others_hear_is_said(asked):
+def test_npc_answers_when_the_speaker_left_and_others_listen(asked):
     asked.anna.move_to(asked.quay)
     asked.passes(2 * SLOW)
     assert answers(asked) == ["Aye."]
 
 
-def test_an_npc_that_goes_answers_nobody_where_it_was(asked):
+def test_turn_is_cancelled_when_the_npc_moves_away(asked):
     asked.npc.move_to(asked.quay)
     asked.passes(2 * SLOW)
     assert answers(asked) == []
     assert turns.last_turn(asked.npc.ai.ref).state == "failed"
 
 
-def test_a_deleted_npc_ends_its_turn(asked, logged):
+def test_turn_is_cancelled_when_the_npc_is_deleted(asked, logged):
     ref = asked.npc.ai.ref
     asked.npc.delete()
     asked.passes(2 * SLOW)
@@ -51,7 +51,7 @@ def test_a_deleted_npc_ends_its_turn(asked, logged):
     assert not asked.running.runtime().scheduler.in_flight(ref)
 
 
-def test_an_npc_that_cannot_act_any_more_says_nothing(asked):
+def test_turn_fails_when_the_npc_can_no_longer_act(asked):
     asked.npc.why_unable = lambda: "it is dead"
     asked.passes(2 * SLOW)
     assert answers(asked) == []

@@ -1,4 +1,4 @@
-"""What NPCs see: who comes and goes, who gives them what, who looks at them, where they are."""
+"""What NPCs see: arrivals and departures, gifts, looks at them, and their own moves."""
 
 from collections import OrderedDict
 
@@ -15,11 +15,11 @@ from evennia_ai.store.memories import settle_names
 
 
 class WatchedRoom(AIRoomMixin, DefaultRoom):
-    """A room of a game with our mixin."""
+    """A room with our mixin for rooms."""
 
 
 class Mind:
-    """What a mind is told of those nobody needs to answer any more."""
+    """A fake mind: `heard` lists its events, `told` who left and when the NPC itself was gone."""
 
     def __init__(self):
         self.heard = []
@@ -35,10 +35,10 @@ class Mind:
         return maybeDeferred(settle_names, new)
 
     def receive(self, text, from_obj):
-        """Speech is no matter of these tests."""
+        """Ignore speech."""
 
     def spoke(self, text, *, hops, line):
-        """Nor are the NPC's own words."""
+        """Ignore the NPC's own words."""
 
     def gone(self):
         self.told.append("gone")
@@ -56,7 +56,7 @@ def mind(stage):
 
 @pytest.fixture
 def watched(stage, mind):
-    """The NPC in a room with the mixin, which Anna is about to enter."""
+    """A room with the mixin, with the NPC in it and Anna in another room."""
     room = create_object(WatchedRoom, key="Cellar", nohome=True)
     stage.npc.location = room
     stage.anna.location = stage.quay
@@ -72,24 +72,24 @@ def moves(stage, who, to, **how):
     stage.passes()
 
 
-# Coming and going
+# Arrivals and departures
 
 
-def test_whoever_leaves_by_an_exit_is_seen_to_leave_in_the_games_own_words(stage, mind):
+def test_departure_by_an_exit_is_seen_in_the_words_of_the_game(stage, mind):
     moves(stage, stage.anna, stage.quay, move_type="traverse")
     assert told(mind) == [
         ("leave", "Anna", "Anna is leaving Ferry Landing, heading for Quay."),
     ]
 
 
-def test_whoever_comes_is_seen_to_arrive(stage, mind):
+def test_arrival_is_seen_in_the_words_of_the_game(stage, mind):
     stage.anna.location = stage.quay
     moves(stage, stage.anna, stage.room)
     assert told(mind) == [("arrive", "Anna", "Anna arrives to Ferry Landing from Quay.")]
 
 
 @pytest.mark.parametrize("words", ["{object} slinks away.", "Abgang: {object}", "{object}"])
-def test_the_words_of_the_announcement_do_not_matter(stage, mind, words):
+def test_departure_is_seen_whatever_words_announce_it(stage, mind, words):
     stage.anna.announce_move_from = lambda destination, **kwargs: stage.room.msg_contents(
         (words, {"type": "traverse"}), from_obj=stage.anna, mapping={"object": stage.anna}
     )
@@ -97,7 +97,7 @@ def test_the_words_of_the_announcement_do_not_matter(stage, mind, words):
     assert [event.kind for event in mind.heard] == ["leave"]
 
 
-def test_a_move_is_told_before_what_is_said_after_it(stage):
+def test_arrival_is_recorded_before_words_said_after_it(stage):
     stage.anna.location = stage.make("Quay", "evennia.objects.objects.DefaultRoom", place=None)
     stage.anna.move_to(stage.room)
     stage.ben.at_say("Ah, Anna.")
@@ -108,21 +108,21 @@ def test_a_move_is_told_before_what_is_said_after_it(stage):
     ]
 
 
-def test_followers_are_seen_one_after_the_other(stage, mind):
+def test_departures_of_two_characters_are_two_events(stage, mind):
     stage.anna.move_to(stage.quay)
     stage.ben.move_to(stage.quay)
     stage.passes()
     assert [(kind, name) for kind, name, _ in told(mind)] == [("leave", "Anna"), ("leave", "Ben")]
 
 
-def test_an_invisible_person_is_not_seen_to_leave(stage, mind):
+def test_departure_of_an_invisible_character_is_not_seen(stage, mind):
     stage.anna.locks.add("view:false()")
     moves(stage, stage.anna, stage.quay)
     assert told(mind) == []
     assert mind.told == [str(stage.anna.id)]
 
 
-def test_the_name_is_the_one_the_npc_knows(stage, mind):
+def test_departure_has_the_name_that_the_npc_knows(stage, mind):
     stage.anna.get_display_name = lambda looker=None, **kwargs: "a tall stranger"
     moves(stage, stage.anna, stage.quay)
     assert told(mind)[0][1:] == (
@@ -131,14 +131,14 @@ def test_the_name_is_the_one_the_npc_knows(stage, mind):
     )
 
 
-def test_things_that_are_moved_are_nobody(stage, mind):
+def test_move_of_a_thing_is_not_seen(stage, mind):
     crate = stage.make("crate", "evennia.objects.objects.DefaultObject")
     moves(stage, crate, stage.quay)
     assert told(mind) == []
 
 
 @pytest.mark.parametrize("how", [{"quiet": True}, {"quiet": True, "move_type": "warp"}])
-def test_in_a_watched_room_quiet_moves_are_seen_too(stage, mind, watched, how):
+def test_quiet_moves_are_seen_in_a_room_with_the_mixin(stage, mind, watched, how):
     moves(stage, stage.anna, watched, **how)
     moves(stage, stage.anna, stage.quay, **how)
     assert told(mind) == [
@@ -147,7 +147,7 @@ def test_in_a_watched_room_quiet_moves_are_seen_too(stage, mind, watched, how):
     ]
 
 
-def test_in_a_watched_room_an_announced_move_is_seen_once_in_the_games_words(stage, mind, watched):
+def test_announced_move_is_seen_once_in_a_room_with_the_mixin(stage, mind, watched):
     moves(stage, stage.anna, watched)
     moves(stage, stage.anna, stage.quay)
     assert told(mind) == [
@@ -156,7 +156,7 @@ def test_in_a_watched_room_an_announced_move_is_seen_once_in_the_games_words(sta
     ]
 
 
-def test_who_logs_in_and_out_is_seen(stage, mind):
+def test_login_and_logout_are_seen_as_arrival_and_departure(stage, mind):
     from evennia.server.signals import SIGNAL_OBJECT_POST_PUPPET, SIGNAL_OBJECT_POST_UNPUPPET
 
     watch_logins()
@@ -170,15 +170,15 @@ def test_who_logs_in_and_out_is_seen(stage, mind):
     assert mind.told == [str(stage.anna.id)]
 
 
-# The mind gives up what nobody waits for
+# The mind learns who left, so that it can cancel its answers
 
 
-def test_the_mind_is_told_who_left(stage, mind):
+def test_mind_learns_who_left(stage, mind):
     moves(stage, stage.anna, stage.quay)
     assert mind.told == [str(stage.anna.id)]
 
 
-def test_the_mind_is_told_when_the_npc_moves_or_is_deleted(stage, mind):
+def test_mind_learns_that_its_npc_moved_or_was_deleted(stage, mind):
     moves(stage, stage.npc, stage.quay)
     stage.npc.delete()
     assert mind.told == ["gone", "gone"]
@@ -191,7 +191,7 @@ def thing(stage, key, owner):
     return stage.make(key, "evennia.objects.objects.DefaultObject", place=owner)
 
 
-def test_a_gift_is_seen_with_its_giver_and_wants_an_answer(stage, mind):
+def test_gift_event_has_its_giver_and_wants_an_answer(stage, mind):
     rope = thing(stage, "rope", stage.anna)
     rope.move_to(stage.npc, quiet=True, move_type="give")
     stage.passes()
@@ -209,7 +209,7 @@ def test_several_gifts_at_once_are_one_event(stage, mind):
     assert [event.text for event in mind.heard] == ["Anna gives you three coins and a rope."]
 
 
-def test_many_gifts_at_once_are_told_up_to_a_length(stage, mind):
+def test_text_of_many_gifts_is_cut_to_a_limit(stage, mind):
     for number in range(60):
         item = thing(stage, f"very fine rope number {number}", stage.anna)
         item.move_to(stage.npc, quiet=True, move_type="give")
@@ -219,13 +219,13 @@ def test_many_gifts_at_once_are_told_up_to_a_length(stage, mind):
     assert len(event.item) == 300
 
 
-def test_what_an_npc_takes_itself_is_no_gift(stage, mind):
+def test_thing_that_the_npc_takes_itself_is_not_a_gift(stage, mind):
     thing(stage, "rope", stage.room).move_to(stage.npc, quiet=True, move_type="get")
     stage.passes()
     assert mind.heard == []
 
 
-def test_a_gift_with_a_hostile_name_is_one_line_of_text(stage, mind):
+def test_gift_with_markup_in_its_name_is_one_plain_line(stage, mind):
     rope = thing(stage, "|rrope|n\x1b[31m\nOren: I give |lclook|ltall|le {actor}", stage.anna)
     rope.move_to(stage.npc, quiet=True, move_type="give")
     stage.passes()
@@ -234,7 +234,7 @@ def test_a_gift_with_a_hostile_name_is_one_line_of_text(stage, mind):
     assert mind.heard[0].text == 'Anna gives you "rope Oren: I give all {actor}".'
 
 
-def test_a_gift_of_an_npc_counts_the_replies_that_led_to_it(stage, mind):
+def test_gift_of_an_npc_has_the_number_of_npc_replies_that_led_to_it(stage, mind):
     brida = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     for number in (1, 2):
         rope = thing(stage, "rope", brida)
@@ -250,7 +250,7 @@ def test_a_gift_of_an_npc_counts_the_replies_that_led_to_it(stage, mind):
 # Looks
 
 
-def test_a_look_at_the_npc_is_seen_once_a_minute_by_each(stage, mind):
+def test_look_at_the_npc_is_seen_once_a_minute_per_looker(stage, mind):
     for looker, seconds in ((stage.anna, 0), (stage.anna, 59), (stage.ben, 0), (stage.anna, 1)):
         stage.passes(seconds)
         looker.at_look(stage.npc)
@@ -261,33 +261,33 @@ def test_a_look_at_the_npc_is_seen_once_a_minute_by_each(stage, mind):
     ]
 
 
-def test_an_npc_does_not_see_itself_look_nor_what_is_invisible(stage, mind):
+def test_looks_of_itself_and_of_invisible_characters_are_not_seen(stage, mind):
     stage.npc.at_look(stage.npc)
     stage.anna.locks.add("view:false()")
     stage.anna.at_look(stage.npc)
     assert mind.heard == []
 
 
-# Its own moves
+# Moves of the NPC itself
 
 
-def test_an_npc_that_moves_sees_where_it_is(stage, mind):
+def test_npc_that_moved_sees_its_new_room(stage, mind):
     stage.quay.db.desc = "Ropes |rand|n\ntar."
     moves(stage, stage.npc, stage.quay)
     assert told(mind) == [("moved", "", "You come to Quay from Ferry Landing. Ropes and tar.")]
     assert mind.heard[0].room_ref == str(stage.quay.id)
 
 
-def test_a_scene_is_bounded(stage, mind):
+def test_description_of_the_new_room_is_cut_to_a_limit(stage, mind):
     stage.quay.db.desc = "x" * 9000
     moves(stage, stage.npc, stage.quay)
     assert len(mind.heard[0].text) < 700
 
 
-# Together
+# Whole turns
 
 
-def test_nothing_is_seen_while_a_player_plays_the_npc(stage, mind):
+def test_npc_played_by_a_player_sees_nothing(stage, mind):
     stage.npc.__dict__["sessions"] = stage.ben.sessions
     moves(stage, stage.anna, stage.quay)
     thing(stage, "rope", stage.ben).move_to(stage.npc, quiet=True, move_type="give")
@@ -296,7 +296,7 @@ def test_nothing_is_seen_while_a_player_plays_the_npc(stage, mind):
     assert mind.heard == []
 
 
-def test_an_arrival_is_recorded_but_not_answered(stage):
+def test_arrival_is_recorded_but_not_answered(stage):
     stage.talks_with("Welcome!")
     stage.anna.location = None
     stage.ben.location = None
@@ -305,14 +305,14 @@ def test_an_arrival_is_recorded_but_not_answered(stage):
     assert [kind for kind, _, _ in stage.records()] == ["event"]
 
 
-def test_a_gift_is_answered(stage):
+def test_gift_is_answered(stage):
     stage.talks_with("Thanks!")
     thing(stage, "rope", stage.anna).move_to(stage.npc, quiet=True, move_type="give")
     stage.passes(1)
     assert ("assistant", "", "Thanks!") in stage.records()
 
 
-def test_a_settings_error_does_not_undo_a_gift(stage, logged, monkeypatch):
+def test_gift_succeeds_when_the_witness_raises_a_settings_error(stage, logged, monkeypatch):
     from evennia_ai.engine.errors import EvenniaAIError
 
     def broken():
@@ -324,7 +324,7 @@ def test_a_settings_error_does_not_undo_a_gift(stage, logged, monkeypatch):
     assert "no setting is right" in logged[0]
 
 
-def test_an_npc_that_is_about_to_see_something_stays_in_memory(stage, mind):
+def test_npc_with_an_unreported_move_stays_in_memory(stage, mind):
     stage.anna.move_to(stage.quay)
     assert stage.npc.at_idmapper_flush() is False
     stage.passes()
@@ -332,7 +332,7 @@ def test_an_npc_that_is_about_to_see_something_stays_in_memory(stage, mind):
 
 
 @pytest.mark.req("S2-10")
-def test_an_arrival_a_prompt_shows_is_a_record_and_in_the_next_prompt_too(stage):
+def test_arrival_in_a_prompt_is_recorded_and_stays_in_the_next_prompt(stage):
     model = stage.talks_with("Aye.", "Nay.")
     stage.anna.location = None
     stage.anna.move_to(stage.room)
@@ -351,22 +351,22 @@ def test_an_arrival_a_prompt_shows_is_a_record_and_in_the_next_prompt_too(stage)
     assert len(shown[0]) == 1
 
 
-def test_an_npcs_own_words_are_not_what_it_sees(stage, mind):
+def test_npc_does_not_see_its_own_words(stage, mind):
     say_aloud(stage.npc, "Hello.")
     stage.passes()
     assert mind.heard == []
 
 
-# In somebody's hands
+# An NPC or a character in the hands of another
 
 
-def test_an_npc_that_is_picked_up_has_not_come_to_a_person(stage, mind):
+def test_npc_that_is_picked_up_reports_no_arrival(stage, mind):
     stage.npc.move_to(stage.anna, quiet=True, move_type="get")
     assert told(mind) == []
     assert mind.told == ["gone"]
 
 
-def test_who_is_put_down_comes_from_nowhere_for_the_others(stage, watched, mind):
+def test_character_that_is_put_down_arrives_without_an_origin(stage, watched, mind):
     stage.ben.move_to(stage.anna, quiet=True)
     mind.heard.clear()
     stage.ben.move_to(watched, quiet=True, move_type="drop")

@@ -1,4 +1,4 @@
-"""The small stage of the game's tests: what an NPC was told is read back after somebody played."""
+"""Use the small stage, on which a test plays turns and then reads them back."""
 
 from tests.npc.conftest import _cast, logged, stage
 from tests.store.conftest import _fresh

@@ -1,4 +1,4 @@
-"""What an edit would have changed in past turns; nothing of it is stored."""
+"""Edits tried out on past turns: what each would have changed. Nothing is stored."""
 
 import json
 import tracemalloc
@@ -20,7 +20,7 @@ from tests.npc.scripted_games import CARD, an_entry, edit_everything, furnish, p
 
 @pytest.fixture(scope="module")
 def _talk(world, _cast):
-    """What was said once for all tests of this file; none of them says more."""
+    """Play a few turns once for all tests of this file. The tests only read them."""
     with world():
         stage = Stage(Clock(), _cast)
         stage.room.db.desc = "Planks, ropes and fog."
@@ -50,16 +50,17 @@ def changed_lines(comparison):
     return [line for one in comparison.differences for line in one.lines]
 
 
-def test_a_component_that_is_there_keeps_what_the_edit_does_not_name(played, tmp_path):
+def test_edited_component_keeps_the_fields_that_the_edit_does_not_name(played, tmp_path):
     found = edited(played, tmp_path, components=[{"key": "spare", "content": "Be gruff."}])
     assert {one.outcome for one in found} == {"changed"}
     for one in found:
-        lines = changed_lines(one)  # the text that named the speaker was behind the history
+        # The old text named the speaker, so it was placed after the history.
+        lines = changed_lines(one)
         assert "+Be gruff." in lines
         assert any(line.startswith("-Speak as to") for line in lines)
 
 
-def test_a_component_that_is_not_there_is_added_and_nothing_else_moves(played, tmp_path):
+def test_new_component_is_added_without_other_changes(played, tmp_path):
     new = {"key": "oath", "content": "By the tide.", "id": 4999, "placement": "ordered"}
     for one in edited(played, tmp_path, components=[new]):
         assert one.outcome == "changed"
@@ -67,7 +68,7 @@ def test_a_component_that_is_not_there_is_added_and_nothing_else_moves(played, t
         assert not [line for line in changed_lines(one) if line.startswith("-")]
 
 
-def test_a_lorebook_that_is_there_changes_only_the_turns_that_it_concerns(played, tmp_path):
+def test_edited_lorebook_changes_only_turns_with_its_keys(played, tmp_path):
     book = {"name": "secrets", "book": {"entries": [an_entry("lamp", "Anna sold the lamp.")]}}
     found = edited(played, tmp_path, lorebooks=[book])
     outcomes = [one.outcome for one in found]
@@ -78,7 +79,7 @@ def test_a_lorebook_that_is_there_changes_only_the_turns_that_it_concerns(played
             assert [line for line in changed_lines(one) if "sold the lamp" in line]
 
 
-def test_a_lorebook_from_a_file_that_is_not_there_counts_everywhere(played, tmp_path):
+def test_new_lorebook_of_a_file_applies_in_all_turns(played, tmp_path):
     (tmp_path / "gulls.json").write_text(
         json.dumps({"entries": [an_entry("", "Gulls everywhere.", keys=[], constant=True)]})
     )
@@ -88,7 +89,7 @@ def test_a_lorebook_from_a_file_that_is_not_there_counts_everywhere(played, tmp_
     assert all("Gulls everywhere." in " ".join(changed_lines(one)) for one in found)
 
 
-def test_another_card_stands_in_for_the_one_there_was_with_its_grants(played, tmp_path):
+def test_edited_card_replaces_the_earlier_card_and_keeps_its_grants(played, tmp_path):
     data = {**CARD, "nickname": "Ned", "description": "{{char}} is new."}
     card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
     for one in edited(played, tmp_path, card=card):
@@ -96,26 +97,26 @@ def test_another_card_stands_in_for_the_one_there_was_with_its_grants(played, tm
         assert "+Ned is new." in changed_lines(one)
 
 
-def test_notes_stand_in_for_the_notes_there_were(played, tmp_path):
+def test_edited_notes_replace_the_earlier_notes(played, tmp_path):
     found = edited(played, tmp_path, notes=[{"content": "Whistle.", "depth": 0}])
     assert all("+Whistle." in " ".join(changed_lines(one)) for one in found)
     assert any("-Be brief." in " ".join(changed_lines(one)) for one in found)
 
 
-def test_rules_of_lore_are_overridden_one_by_one(played, tmp_path):
+def test_edit_changes_only_the_lore_rules_that_it_names(played, tmp_path):
     found = edited(played, tmp_path, settings={"lore": {"recursive": False, "budget_tokens": 0}})
     assert {one.outcome for one in found} == {"changed"}
     assert {one.outcome for one in edited(played, tmp_path, settings={"lore": {}})} == {"unchanged"}
 
 
-def test_a_note_and_the_facts_can_be_told_to_stay(played, tmp_path):
+def test_edit_can_change_the_mode_of_notes_and_blocks(played, tmp_path):
     note = {"content": "Whistle.", "every": 1, "mode": "tail"}
     assert {one.outcome for one in edited(played, tmp_path, notes=[note])} == {"changed"}
     found = edited(played, tmp_path, settings={"blocks": "on_change"})
     assert "unknown" not in {one.outcome for one in found}
 
 
-def test_an_edit_that_does_not_fit_says_so_for_the_turn(played, tmp_path):
+def test_outcome_is_unknown_with_a_reason_when_the_edit_does_not_fit(played, tmp_path):
     long = {"key": "system_prompt", "content": "word " * 9_000}
     for one in edited(played, tmp_path, components=[long]):
         assert one.outcome == "unknown"
@@ -132,13 +133,13 @@ def test_an_edit_that_does_not_fit_says_so_for_the_turn(played, tmp_path):
     ],
     ids=["text", "new", "place"],
 )
-def test_an_edit_that_is_about_the_request_before_the_history_is_refused(played, tmp_path, edit):
+def test_edit_with_a_speaker_macro_before_the_history_is_refused(played, tmp_path, edit):
     for one in edited(played, tmp_path, **edit):
         assert one.outcome == "unknown"
         assert "is placed before the history, which must begin alike in every turn" in one.problem
 
 
-def test_nothing_of_an_edit_is_stored(played, tmp_path):
+def test_comparison_with_an_edit_stores_nothing(played, tmp_path):
     def rows():
         return [
             list(model.objects.order_by("pk").values_list())
@@ -151,14 +152,14 @@ def test_nothing_of_an_edit_is_stored(played, tmp_path):
     assert components.registry().get("spare").content == "Speak as to {{speaker}}."
 
 
-def test_today_is_what_was_until_something_is_edited(played):
+def test_as_of_today_changes_nothing_until_something_is_edited(played):
     assert {one.outcome for one in with_edit(played, AsOfToday())} == {"unchanged"}
     notes.set_note(played.npc.ai.ref, "gulls", by=trusted("editor"), content="No gulls.")
     found = with_edit(played, AsOfToday())
     assert all("No gulls." in " ".join(changed_lines(one)) for one in found)
 
 
-def test_today_shows_every_edit_since(played):
+def test_as_of_today_shows_all_later_edits(played):
     edit_everything(played)
     found = with_edit(played, AsOfToday())
     assert {one.outcome for one in found} == {"changed"}
@@ -187,12 +188,12 @@ def test_today_shows_every_edit_since(played):
         ({"notes": [{"content": "x", "role": "wizard"}]}, "one of system, user, assistant"),
     ],
 )
-def test_a_bad_edit_is_refused_and_says_where(db, tmp_path, data, told):
+def test_invalid_edit_raises_an_error_with_its_path(db, tmp_path, data, told):
     with pytest.raises(FormatError, match=told):
         read_edit(data, folder=tmp_path)
 
 
-def test_a_file_with_a_bad_edit_is_named(db, tmp_path):
+def test_invalid_edit_file_raises_an_error_with_its_name(db, tmp_path):
     path = tmp_path / "edit.yaml"
     path.write_text("components: 7\n")
     with pytest.raises(FormatError, match=r"edit\.yaml: components: 7 is not allowed"):
@@ -200,7 +201,7 @@ def test_a_file_with_a_bad_edit_is_named(db, tmp_path):
 
 
 @pytest.mark.long
-def test_many_turns_are_compared_in_bounded_memory(played, tmp_path):
+def test_comparing_many_turns_uses_bounded_memory(played, tmp_path):
     last = models.Turn.objects.order_by("-number").first()
     copies = [
         models.Turn(
@@ -222,7 +223,7 @@ def test_many_turns_are_compared_in_bounded_memory(played, tmp_path):
     stream = (
         compare_turn(turn, edit, reader, see_all) for turn in turns_in_order(played.npc.ai.ref)
     )
-    for _ in range(250):  # everything that is kept is there
+    for _ in range(250):  # fill the caches before measuring
         next(stream)
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""What was parsed is kept, but only so much of it."""
+"""The cache of parsed texts: what it shares, and what it drops."""
 
 import json
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ def parsed(asked):
     return Parsed(parse, most=3, most_characters=10)
 
 
-def test_a_text_is_parsed_once_and_gives_the_same_object(parsed, asked):
+def test_text_is_parsed_once_and_returns_the_same_object(parsed, asked):
     assert parsed(Version("abc")) is parsed(Version("abc"))
     assert len(asked) == 1
 
 
-def test_versions_of_one_text_are_kept_only_while_their_texts_have_room(parsed, asked):
+def test_versions_of_a_text_are_dropped_beyond_the_character_limit(parsed, asked):
     for revision in range(5):
         parsed(Version("abcd", revision))
     parsed(Version("abcd", 4))
@@ -55,7 +55,7 @@ def test_versions_of_one_text_are_kept_only_while_their_texts_have_room(parsed, 
     assert len(asked) == 6
 
 
-def test_of_short_texts_so_many_are_kept_and_what_is_used_stays(parsed, asked):
+def test_least_recently_used_text_is_dropped_beyond_the_count_limit(parsed, asked):
     for name in "abc":
         parsed(Version(name))
     parsed(Version("a"))
@@ -64,7 +64,7 @@ def test_of_short_texts_so_many_are_kept_and_what_is_used_stays(parsed, asked):
     assert [version.source for version in asked] == ["a", "b", "c", "d"]
 
 
-def test_a_text_that_is_longer_than_the_room_is_kept_until_the_next_one(parsed, asked):
+def test_text_longer_than_the_limit_is_kept_until_the_next_one(parsed, asked):
     parsed(Version("a" * 100))
     parsed(Version("a" * 100))
     parsed(Version("b"))
@@ -72,7 +72,7 @@ def test_a_text_that_is_longer_than_the_room_is_kept_until_the_next_one(parsed, 
     assert len(asked) == 2
 
 
-def test_what_cannot_be_parsed_is_an_error_each_time(parsed, asked):
+def test_parse_error_is_not_cached(parsed, asked):
     for _ in range(2):
         with pytest.raises(FormatError):
             parsed(Version(""))
@@ -84,7 +84,7 @@ def stored_book(text, *, revision=1, scope=None):
     return StoredBook(name="sea", source=text, sha256=digest, revision=revision, scope=scope)
 
 
-def test_a_book_is_read_once_whoever_uses_it_and_wherever(monkeypatch):
+def test_book_is_parsed_once_for_all_attachments_and_revisions(monkeypatch):
     text = '{"entries": [{"keys": ["moon"], "content": "Of the moon."}]}'
     read: list[str] = []
     monkeypatch.setattr(
@@ -109,7 +109,7 @@ def test_a_book_is_read_once_whoever_uses_it_and_wherever(monkeypatch):
     assert len({id(index) for index in indexes}) == 1
 
 
-def test_a_card_s_book_is_read_once_for_all_its_grants(monkeypatch):
+def test_book_of_a_card_is_parsed_once_for_all_grants(monkeypatch):
     card = {
         "spec": "chara_card_v3",
         "spec_version": "3.0",

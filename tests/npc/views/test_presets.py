@@ -1,4 +1,4 @@
-"""An assigned preset in prompts: its place, its switches, its triggers, and past turns with it."""
+"""An assigned preset in prompts: its texts, switches, triggers and rules, also in past turns."""
 
 import json
 
@@ -29,7 +29,7 @@ from tests.presets_in_play import LOOM, loom, without_secrets
 
 
 def in_force(preset=LOOM, *, name="Loom", grants=ALL_GRANTS, scope=GAME):
-    """The preset, approved and assigned."""
+    """Import, approve and assign a preset, and return it."""
     number = presets.import_preset(name, without_secrets(preset), by=trusted("Mira"))
     made = presets.PRESETS.approve(name, number, grants=grants, by=trusted("Mira"))
     presets.PRESETS.assign(name, scope, by=trusted("Mira"))
@@ -52,12 +52,12 @@ def view(npc_ref="12", *, scopes=(GAME,)):
 
 
 def texts(view, context=CONVERSATION):
-    """The texts that take part in a context, by key."""
+    """Return the enabled texts of a context by key."""
     members = (one.component for one in view.components_in(context).compiled.members)
     return {one.key: one.content for one in members if one.enabled}
 
 
-def test_a_preset_adds_its_prompts_and_leaves_those_of_the_game():
+def test_preset_adds_its_prompts_and_keeps_those_of_the_game():
     before = texts(view())
     in_force()
     after = texts(view())
@@ -68,7 +68,7 @@ def test_a_preset_adds_its_prompts_and_leaves_those_of_the_game():
     assert {key: text for key, text in after.items() if key in before} == before
 
 
-def test_a_card_replaces_the_main_prompt_which_its_original_stands_for():
+def test_card_replaces_the_main_prompt_and_can_quote_it_as_original():
     in_force()
     play_card("12", system_prompt="OREN-RULES over {{original}}")
     made = texts(view())
@@ -77,21 +77,21 @@ def test_a_card_replaces_the_main_prompt_which_its_original_stands_for():
     assert made["char_description"] == "OREN-IS a ferryman."
 
 
-def test_a_prompt_that_forbids_it_is_not_replaced_by_a_card():
+def test_prompt_that_forbids_overrides_is_not_replaced_by_a_card():
     prompts = [{**one, "forbid_overrides": True} for one in LOOM["prompts"]]
     in_force(loom(prompts=prompts))
     play_card("12", system_prompt="OREN-RULES")
     assert texts(view())["card_system_prompt"].startswith("LOOM-MAIN")
 
 
-def test_a_component_of_the_builder_s_own_wins_over_the_preset_s():
+def test_component_of_a_builder_replaces_the_one_of_the_preset():
     in_force()
     own = PromptComponent(id=15, key="st_tone", content="The builder's.")
     components.create(own, by=trusted("builder"))
     assert texts(view())["st_tone"] == "The builder's."
 
 
-def test_without_grants_no_text_of_a_preset_leaves_the_history_or_is_the_system_s():
+def test_texts_of_a_preset_without_grants_stay_inside_the_history():
     in_force(grants=NO_GRANTS)
     members = [one.component for one in view().components.compiled.members]
     of_preset = [one for one in members if "LOOM" in one.content]
@@ -101,7 +101,7 @@ def test_without_grants_no_text_of_a_preset_leaves_the_history_or_is_the_system_
     assert view().rules.assembly.scenario_format is None
 
 
-def test_the_preset_s_rules_stand_over_the_game_s_as_far_as_it_may():
+def test_rules_of_a_preset_override_those_of_the_game_within_its_grants():
     in_force(loom(squash_system_messages=True, send_if_empty="Go on.", wi_format="<{0}>"))
     rules = view().rules.assembly
     assert (rules.ties, rules.squash, rules.stand_in) == ("role", True, "Go on.")
@@ -113,13 +113,13 @@ def test_the_preset_s_rules_stand_over_the_game_s_as_far_as_it_may():
     assert (rules.lore_format, rules.stand_in, rules.example_heading) == ("", "", "")
 
 
-def test_a_prompt_with_a_trigger_takes_part_in_its_kind_of_generation_alone():
+def test_prompt_with_a_trigger_appears_only_in_its_context():
     in_force()
     assert "st_ticks" not in texts(view(), CONVERSATION)
     assert texts(view(), AUTONOMOUS)["st_ticks"].startswith("LOOM-QUIET")
 
 
-def test_a_view_stays_until_the_preset_is_switched():
+def test_sources_stay_the_same_until_the_preset_is_switched():
     in_force()
     sources = [sources_of("12", (GAME,), facts={}, conf=conf()) for _ in range(2)]
     assert sources[0].is_same(sources[1])
@@ -130,7 +130,7 @@ def test_a_view_stays_until_the_preset_is_switched():
     assert texts(view_of("Oren", now))["st_brief"].startswith("LOOM-BRIEF")
 
 
-def test_the_preset_of_the_narrowest_scope_counts():
+def test_preset_of_the_narrowest_scope_applies():
     in_force()
     npc = Scope(kind="npc", ref="12")
     other = [{**one, "content": "OTHER"} for one in LOOM["prompts"] if one["identifier"] == "main"]
@@ -140,7 +140,7 @@ def test_the_preset_of_the_narrowest_scope_counts():
     assert texts(view(scopes=(GAME,)))["card_system_prompt"].startswith("LOOM-MAIN")
 
 
-def test_a_preset_that_cannot_be_read_is_left_out_and_told(monkeypatch):
+def test_unreadable_preset_is_left_out_and_listed_as_a_problem(monkeypatch):
     number = presets.import_preset("Odd", '{"nothing": 1}', by=trusted("Mira"))
     presets.PRESETS.approve("Odd", number, grants=ALL_GRANTS, by=trusted("Mira"))
     presets.PRESETS.assign("Odd", GAME, by=trusted("Mira"))
@@ -152,7 +152,7 @@ def test_a_preset_that_cannot_be_read_is_left_out_and_told(monkeypatch):
     assert {one.key for one in components_of(sources, None)} == set(texts(made))
 
 
-def test_as_of_today_a_prompt_of_another_kind_of_generation_stays_out(stage):
+def test_as_of_today_omits_prompts_with_the_trigger_of_another_context(stage):
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren, well?")
     in_force()
@@ -177,7 +177,7 @@ def not_the_same(stage):
 
 @pytest.fixture
 def played(stage):
-    """Turns before, under and after a preset that was switched, changed and taken away."""
+    """Turns before, with and after a preset that was switched, changed and removed."""
     model = stage.talks_with(lambda request: f"Aye, {len(request.messages)}.")
     stage.says(stage.anna, "Oren, plain?")
     in_force(loom(squash_system_messages=True))
@@ -195,7 +195,7 @@ def played(stage):
 
 
 @pytest.mark.req("S2-03", "S2-30")
-def test_past_turns_have_the_preset_of_then_to_the_byte(played):
+def test_past_turns_are_composed_again_with_the_preset_of_their_time(played):
     plain, first, switched, _, gone = played.said
     assert "LOOM" not in plain + gone
     assert "LOOM-TONE Be salty." in first
@@ -208,7 +208,7 @@ def test_past_turns_have_the_preset_of_then_to_the_byte(played):
         assert replay_turn(turn.manifest, records(turn.manifest.sent_ids)).is_same
 
 
-def test_a_turn_tells_the_revision_of_its_preset_and_who_made_it(played):
+def test_manifest_names_the_revision_of_the_preset_and_its_author(played):
     told = [turn.manifest.inputs["made_of"].get("preset") for turn in turns_of(played)]
     assert told == [None, ["Loom", 2], ["Loom", 3], ["Loom", 4], None]
 
@@ -228,14 +228,14 @@ def test_a_turn_tells_the_revision_of_its_preset_and_who_made_it(played):
         ({"names_behavior": 2}, "content"),
     ],
 )
-def test_who_spoke_is_told_unless_the_preset_names_nobody_or_otherwise(said, names):
-    """Its 0 is for chats of two; more may speak in a room, and the application names them then."""
+def test_names_rule_follows_the_preset_only_for_always_or_never(said, names):
+    """The value 0 is for chats of two. In a room more than two may speak, so names are added."""
     preset = {name: value for name, value in LOOM.items() if name != "names_behavior"}
     in_force({**preset, **said})
     assert view().rules.assembly.names == names
 
 
-def test_warm_the_sources_and_the_view_of_an_npc_with_a_preset_need_no_query(db):
+def test_cached_sources_and_view_with_a_preset_make_no_query(db):
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 

@@ -1,4 +1,4 @@
-"""Past turns composed again from what they were made of: the same bytes, whatever was edited."""
+"""Past turns composed again from their revisions: the same bytes after any later edits."""
 
 import json
 from dataclasses import replace
@@ -56,7 +56,7 @@ def turns_of(stage):
 
 
 def not_the_same(stage):
-    """The numbers of the turns that do not give their bytes again."""
+    """Return the numbers of the turns that are composed again with other bytes."""
     reader = PastReader()
     return [
         turn.number
@@ -73,7 +73,7 @@ def furnished(stage):
 
 
 @pytest.mark.req("S2-03", "S2-30")
-def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished):
+def test_all_turns_are_composed_again_after_all_sources_were_edited(furnished):
     model = furnished.talks_with(lambda request: f"Aye, {len(request.messages)}.")
     play(furnished)
     edit_everything(furnished)
@@ -86,7 +86,7 @@ def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished)
 
 @pytest.mark.req("S2-30")
 @pytest.mark.parametrize("content", ["He keeps a lamp for her.", "Another lamp."])
-def test_a_turn_with_a_book_in_the_card_and_one_of_its_name_gives_its_bytes_again(stage, content):
+def test_turn_is_composed_again_when_two_of_its_books_have_one_name(stage, content):
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": CARD}
     save_card("oren", json.dumps(data), by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
@@ -108,7 +108,7 @@ def test_a_turn_with_a_book_in_the_card_and_one_of_its_name_gives_its_bytes_agai
 
 
 @pytest.mark.req("S2-30")
-def test_a_turn_tells_the_time_that_it_had_when_it_is_composed_again(stage, monkeypatch):
+def test_turn_is_composed_again_with_its_game_time(stage, monkeypatch):
     text = "It is {{datetimeformat YYYY HH:mm}}."
     entry = {"keys": ["ferry"], "content": text, "enabled": True, "insertion_order": 1}
     book = {"entries": [{**entry, "extensions": {"scan": True}}], "extensions": {}}
@@ -131,7 +131,7 @@ def test_a_turn_tells_the_time_that_it_had_when_it_is_composed_again(stage, monk
 
 
 @pytest.mark.req("S3-10", "S2-30")
-def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(stage):
+def test_turn_is_composed_again_with_its_depth_of_the_card_instructions(stage):
     card = {**CARD, "extensions": {}, "post_history_instructions": "Say little."}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
@@ -150,7 +150,7 @@ def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(st
 @pytest.mark.long
 @pytest.mark.req("S2-30")
 @pytest.mark.parametrize("more", [{}, {"names": "content", "quote_user": True, "squash": True}])
-def test_turns_put_together_as_another_application_does_give_their_bytes_again(furnished, more):
+def test_turns_with_sillytavern_assembly_are_composed_again(furnished, more):
     assembly = {"rules": "sillytavern", "lore_format": "[{0}]", **more}
     model = furnished.talks_with("Aye.", assembly=assembly)
     play(furnished)
@@ -164,14 +164,14 @@ def test_turns_put_together_as_another_application_does_give_their_bytes_again(f
 
 
 @pytest.mark.long
-def test_a_history_that_is_cut_gives_its_bytes_again(furnished):
+def test_turns_with_a_cut_history_are_composed_again(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
     play(furnished, rounds=4)
     assert max(turn.manifest.cut for turn in turns_of(furnished)) > 0
     assert not_the_same(furnished) == []
 
 
-def test_turns_that_waited_for_one_another_give_their_bytes_again(furnished):
+def test_turns_that_waited_for_each_other_are_composed_again(furnished):
     asked = []
 
     class Slow:
@@ -182,7 +182,7 @@ def test_turns_that_waited_for_one_another_give_their_bytes_again(furnished):
             return asked[-1]
 
         def close(self):
-            """Nothing is open."""
+            """Do nothing, because no connection is open."""
 
     from evennia_ai.services.llm.chat import ChatReply
 
@@ -202,14 +202,14 @@ def test_turns_that_waited_for_one_another_give_their_bytes_again(furnished):
 
 
 def compact(stage, *, keep):
-    """Let a summary stand for all but the newest messages of the room's conversation."""
+    """Replace all but the newest messages of the room's conversation by a summary."""
     room = conversations.conversations_of(stage.npc.ai.ref)[0]
     history = windows(room.id).history
     summary = NewRecord(kind=RecordKind.SUMMARY, role="system", body="They spoke of the ferry.")
     begin_segment(room, summary, summarised=history, first_kept=history.stop - keep)
 
 
-def test_turns_before_and_after_a_compaction_give_their_bytes_again(furnished):
+def test_turns_before_and_after_a_compaction_are_composed_again(furnished):
     model = furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
     compact(furnished, keep=3)
@@ -223,7 +223,7 @@ def test_turns_before_and_after_a_compaction_give_their_bytes_again(furnished):
     assert not_the_same(furnished) == []
 
 
-def test_a_conversation_taken_in_from_elsewhere_says_that_it_can_only_be_replayed(furnished):
+def test_turns_of_an_imported_transcript_can_only_be_replayed(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
     room = conversations.conversations_of(furnished.npc.ai.ref)[0]
@@ -236,7 +236,7 @@ def test_a_conversation_taken_in_from_elsewhere_says_that_it_can_only_be_replaye
             composed_again(turn, reader)
 
 
-def test_turns_can_be_read_back_in_any_order(furnished):
+def test_turns_are_composed_again_in_reverse_order(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished)
     reader = PastReader()
@@ -244,7 +244,7 @@ def test_turns_can_be_read_back_in_any_order(furnished):
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
 
-def test_looking_back_writes_nothing_and_changes_no_later_turn(furnished):
+def test_composing_again_does_not_change_a_later_preview(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
     before = furnished.npc.ai.preview("Oren?", furnished.anna).sha256
@@ -252,7 +252,7 @@ def test_looking_back_writes_nothing_and_changes_no_later_turn(furnished):
     assert furnished.npc.ai.preview("Oren?", furnished.anna).sha256 == before
 
 
-def test_what_cannot_be_read_back_is_named(furnished):
+def test_missing_revision_raises_an_error_that_names_it(furnished):
     from evennia_ai import models
 
     furnished.talks_with("Aye.")
@@ -288,7 +288,7 @@ def test_turn_cannot_be_composed_again_when_its_manifest_lacks_a_value(furnished
     assert refused == (inputs.keys() | made_of.keys()) - used_elsewhere
 
 
-def test_the_edit_that_changes_nothing_changes_nothing(furnished):
+def test_outcome_is_unchanged_for_an_edit_without_changes(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
     reader = PastReader()
@@ -299,7 +299,7 @@ def test_the_edit_that_changes_nothing_changes_nothing(furnished):
     assert outcomes == {"unchanged"}
 
 
-def test_the_history_of_a_past_turn_has_no_later_record(furnished):
+def test_history_of_a_past_turn_has_no_later_record(furnished):
     furnished.talks_with(lambda request: "Aye.")
     play(furnished, rounds=1)
     reader = PastReader()
@@ -312,10 +312,11 @@ def test_the_history_of_a_past_turn_has_no_later_record(furnished):
 
 
 @pytest.mark.long
-def test_every_break_of_a_prefix_has_a_declared_reason(furnished):
+def test_every_prefix_break_has_a_declared_reason(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
     play(furnished, rounds=2)
-    # The description throws a die in each turn, which hides what differs behind it.
+    # Remove the dice from the description: they break the prefix in each turn, which would hide
+    # later breaks.
     data = {**CARD, "description": "{{char}} rows {{user}} over."}
     card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
     save_card("oren", json.dumps(card), by=trusted("builder"))

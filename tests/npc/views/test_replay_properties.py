@@ -1,4 +1,4 @@
-"""Whatever is said by whomever: what is replayed is what was sent, and composes again."""
+"""Random games: each turn is replayed and composed again with the bytes that were sent."""
 
 from typing import Any
 
@@ -61,16 +61,16 @@ def step(stage: Any, kind: str, first: bool, line: str) -> None:
 @settings(
     max_examples=up_to(12),
     deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # shrinking plays too many games
+    phases=[Phase.explicit, Phase.generate],  # no shrinking, which would play too many games
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
+def test_replay_returns_the_sent_messages_after_random_events(stage, steps):
     from django.db import transaction
 
     sent: list[str] = []
 
     def answer(request: Any) -> str:
-        """Inside the call every message is a stored record, and the turn can be replayed."""
+        """Check during the call that all messages are stored records and can be replayed."""
         turn = turns.last_turn(stage.npc.ai.ref)
         records = record_rows.records(turn.manifest.sent_ids)
         assert len(records) == len(set(turn.manifest.sent_ids))
@@ -101,4 +101,4 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
 
 
 class UndoneError(Exception):
-    """Takes back what an example wrote."""
+    """Raised to roll back the rows of one example."""

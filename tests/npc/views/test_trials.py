@@ -1,4 +1,4 @@
-"""Edits that are only thought of, as lines: which are some, and what they make of a turn."""
+"""Trials: edits of a past turn, written as lines and never stored."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ EDITS = st.one_of(
 
 
 @given(st.lists(EDITS, max_size=12))
-def test_a_trial_is_read_again_from_its_lines(edits):
+def test_read_trial_parses_the_lines_of_a_trial(edits):
     trial = Trial()
     for edit in edits:
         trial = trial.with_edit(edit)
@@ -36,7 +36,7 @@ def test_a_trial_is_read_again_from_its_lines(edits):
     assert len({(one.origin, one.field) for one in trial.edits}) == len(trial.edits)
 
 
-def test_of_two_edits_of_one_field_the_last_counts():
+def test_last_edit_of_a_field_replaces_earlier_ones():
     trial = read_trial(["component:mood.depth=1", "note:gulls.off=yes", "component:mood.depth=4"])
     assert trial.lines == ("note:gulls.off=yes", "component:mood.depth=4")
 
@@ -60,17 +60,17 @@ def test_of_two_edits_of_one_field_the_last_counts():
         f"component:{'x' * 400}.depth=1",
     ],
 )
-def test_what_is_no_edit_is_refused(line):
+def test_read_trial_refuses_an_invalid_line(line):
     with pytest.raises(FormatError):
         read_trial([line])
 
 
-def test_so_many_edits_are_refused():
+def test_read_trial_refuses_too_many_edits():
     with pytest.raises(FormatError, match=str(MOST_EDITS)):
         read_trial(f"component:c{n}.depth=1" for n in range(MOST_EDITS + 1))
 
 
-def test_what_an_edit_writes_into_components_and_entries():
+def test_component_fields_and_entry_fields_for_depth_order_and_off():
     given = {"depth": 0, "order": 5, "off": 1}
     assert component_fields(given) == {
         "injection_depth": 0,
@@ -90,14 +90,14 @@ def past(stage):
     return PastReader().inputs(list(turns_in_order(stage.npc.ai.ref))[-1])
 
 
-def test_without_edits_the_inputs_are_the_same_objects(past):
+def test_trial_without_edits_returns_the_same_objects(past):
     made = Trial()(past)
     assert made.components is past.inputs.components
     assert made.notes is past.inputs.notes
     assert all(one is other for one, other in zip(made.books, past.inputs.books, strict=True))
 
 
-def test_an_edit_leaves_the_turn_itself_as_it_was(past):
+def test_trial_does_not_change_the_inputs_of_the_turn(past):
     before = places(past.inputs)
     trial = read_trial(
         ["note:gulls.depth=9", "component:card_depth_prompt.depth=7", "lore:harbour#2.order=3"]
@@ -119,6 +119,6 @@ def test_an_edit_leaves_the_turn_itself_as_it_was(past):
 @pytest.mark.parametrize(
     "origin", ["component:nowhere", "component:conversation_history", "lore:harbour#0", "note:no"]
 )
-def test_what_does_not_stand_in_the_history_by_a_depth_has_no_edit(past, origin):
+def test_trial_refuses_a_text_without_a_depth_in_the_history(past, origin):
     with pytest.raises(FormatError, match=origin):
         read_trial([f"{origin}.depth=2"])(past)

@@ -1,4 +1,4 @@
-"""What a prompt was made from is written down as JSON; and by whom each text was made."""
+"""The sources of a turn as JSON in its manifest, and the author of each text."""
 
 import json
 from dataclasses import replace
@@ -29,12 +29,12 @@ PLAIN = Inputs(
 
 
 def told(inputs: Inputs, *, event=SAID[4], now=SAID) -> dict:
-    """What is written down, as it comes back."""
+    """Return the recorded inputs after a round trip through JSON."""
     made = recorded_inputs(inputs, event=event, now=project_records(now), reply_tokens=400)
     return json.loads(canonical_json(made))
 
 
-def test_the_small_values_are_written_down():
+def test_recorded_inputs_have_values_cut_event_blocks_and_limits():
     inputs = replace(
         PLAIN,
         values={"char": "Oren"},
@@ -48,7 +48,7 @@ def test_the_small_values_are_written_down():
     assert (values["limit_tokens"], values["reply_tokens"]) == (4000, 400)
 
 
-def test_the_history_is_told_by_its_ends():
+def test_recorded_history_has_its_first_and_last_record():
     assert told(PLAIN)["history"] == {
         "segment": 0,
         "first": "101",
@@ -58,7 +58,7 @@ def test_the_history_is_told_by_its_ends():
     }
 
 
-def test_what_waited_for_an_answer_of_its_own_is_told_as_left_out():
+def test_recorded_history_lists_events_that_waited_as_left_out():
     held = replace(PLAIN, history=project_records([*SAID[:1], *SAID[2:3]]))
 
     history = told(held, event=SAID[4])["history"]
@@ -66,7 +66,7 @@ def test_what_waited_for_an_answer_of_its_own_is_told_as_left_out():
     assert history["left_out"] == ["102", "104"]
 
 
-def test_a_conversation_that_begins_has_no_ends():
+def test_recorded_history_of_a_new_conversation_has_no_records():
     history = told(replace(PLAIN, history=project_records([])), event=SAID[0], now=SAID[:1])[
         "history"
     ]
@@ -74,14 +74,14 @@ def test_a_conversation_that_begins_has_no_ends():
     assert (history["first"], history["last"], history["left_out"]) == (None, None, [])
 
 
-def test_only_rules_of_lore_that_were_changed_are_told():
+def test_recorded_lore_rules_are_only_the_changed_ones():
     rules = replace(PLAIN.rules, lore=ActivationRules(scan_depth=9))
 
     assert told(PLAIN)["lore"] == {}
     assert told(replace(PLAIN, rules=rules))["lore"] == {"scan_depth": 9}
 
 
-def test_facts_of_every_kind_can_be_written_down():
+def test_recorded_facts_of_every_type_are_json():
     facts = {"npc.tags": ("a", "b"), "tide": 2.5, "falls": True, "depth": float("nan")}
 
     assert told(replace(PLAIN, facts=facts))["facts"] == {
@@ -92,7 +92,7 @@ def test_facts_of_every_kind_can_be_written_down():
     }
 
 
-def test_the_room_is_told_in_words_and_the_card_by_hash():
+def test_recorded_sources_have_the_room_text_and_the_hash_of_card_texts():
     sources = told(replace(PLAIN, sources={"room": "A quay.", "scenario": "Long."}))["sources"]
 
     assert sources["room"] == "A quay."
@@ -104,7 +104,7 @@ ROOM = Scope(kind="room", ref="3")
 
 @pytest.fixture
 def manifest():
-    """A turn made of a component in two scopes, a card, two books and the second of two notes."""
+    """The manifest of a turn with a component in two scopes, a card, two books and two notes."""
     components.create(PromptComponent(id=1201, key="mood", content="Tired."), by=trusted("Mara"))
     components.create(
         PromptComponent(id=1201, key="mood", content="Wet.", scope=ROOM), by=trusted("Tam")
@@ -136,19 +136,19 @@ def manifest():
         ("note:note_01", "note note_01", "Lea"),
     ],
 )
-def test_the_source_of_a_text_is_named_with_its_author(manifest, origin, what, by):
+def test_source_of_returns_the_revision_and_its_author(manifest, origin, what, by):
     source = source_of(origin, manifest, npc_ref="12")
     assert (source.what, source.number, source.changed_by) == (what, 1, by)
     assert source.changed_at > 0
 
 
 @pytest.mark.parametrize("origin", ["block:place", "history:7", "event", "lore:new#1", "note:9"])
-def test_what_has_no_source_but_its_record_has_none(manifest, origin):
+def test_source_of_returns_none_for_a_text_without_revisions(manifest, origin):
     assert source_of(origin, manifest, npc_ref="12") is None
 
 
 @pytest.mark.req("S2-26")
-def test_a_block_is_of_the_provider_that_told_it(manifest):
+def test_origin_of_a_block_is_its_provider_with_a_hash_of_its_text(manifest):
     (told,) = told_by("block:place", "Place: the quay.", manifest)
     (other,) = told_by("block:place", "Place: the inn.", manifest)
     assert told.by == "provider place"
@@ -156,7 +156,7 @@ def test_a_block_is_of_the_provider_that_told_it(manifest):
 
 
 @pytest.mark.req("S2-26")
-def test_a_block_of_the_games_own_is_of_its_function(manifest):
+def test_origin_of_a_block_of_the_game_is_the_path_of_its_function(manifest):
     made_of = {**manifest.inputs["made_of"], "providers": {"weather": "world.sky.weather"}}
     own = replace(manifest, inputs={"made_of": made_of})
     assert [told.by for told in told_by("block:weather", "Rain.", own)] == [
@@ -165,7 +165,7 @@ def test_a_block_of_the_games_own_is_of_its_function(manifest):
 
 
 @pytest.mark.req("S2-26")
-def test_a_component_that_blocks_fill_names_each_of_them(manifest):
+def test_origins_of_a_component_are_the_blocks_that_fill_it(manifest):
     inputs = {
         **manifest.inputs,
         "made_of": {**manifest.inputs["made_of"], "components": {"game:": {"entity_context": 0}}},
@@ -177,18 +177,18 @@ def test_a_component_that_blocks_fill_names_each_of_them(manifest):
 
 
 @pytest.mark.req("S2-26")
-def test_a_text_of_this_program_is_of_no_card(manifest):
+def test_origin_of_a_text_of_this_program_is_evennia_ai(manifest):
     assert source_of("component:runtime_guidance", manifest, npc_ref="12") is None
     told = [one.by for one in told_by("component:runtime_guidance", "text", manifest)]
     assert told == ["evennia_ai itself"]
 
 
 @pytest.mark.parametrize("origin", ["component:mood", "component:scenario", "note:0", "history:7"])
-def test_what_somebody_stored_or_said_was_told_by_nothing_else(manifest, origin):
+def test_told_by_yields_nothing_for_stored_or_spoken_texts(manifest, origin):
     assert [*told_by(origin, "text", manifest)] == []
 
 
-def test_a_turn_that_did_not_keep_its_sources_has_none(manifest):
+def test_source_of_returns_none_for_a_manifest_without_sources(manifest):
     older = replace(manifest, inputs={})
     assert source_of("component:mood", older, npc_ref="12") is None
 
@@ -199,7 +199,7 @@ ORIGINS = ("component:mood", "component:char_description", "lore:own#1", "note:n
 @pytest.mark.parametrize(
     "gone", ["components", "card", "preset", "books", "notes", "providers", None]
 )
-def test_turn_of_a_transcript_has_no_sources_when_it_does_not_name_all_kinds(manifest, gone):
+def test_source_of_returns_none_when_the_manifest_lacks_a_kind_of_source(manifest, gone):
     made_of = manifest.inputs["made_of"]
     less = "x" if gone is None else {key: one for key, one in made_of.items() if key != gone}
     foreign = replace(manifest, inputs={"made_of": less})
@@ -208,7 +208,7 @@ def test_turn_of_a_transcript_has_no_sources_when_it_does_not_name_all_kinds(man
     assert told == ["provider sky"]
 
 
-def test_a_source_whose_revisions_are_gone_is_not_made_up(manifest):
+def test_source_of_returns_none_when_the_revisions_were_deleted(manifest):
     from evennia_ai import models
 
     models.Revision.objects.all().delete()

@@ -1,9 +1,9 @@
-"""Compact: makes a summary that can replace the older part of a history.
+"""Compact: the kind of job that makes a summary of the older part of a history.
 
 The history is read as it was when the job was requested. The models of the role `summariser` are
-asked in turn until one can be reached. Its answer is checked like any foreign text. If room is
-short, an extract replaces a missing summary, after the same checks. The result lists how each
-attempt went. The game decides about further attempts.
+asked in order until one replies. Its reply is checked, because a model may return anything. If no
+model gives a summary and the prompt is nearly full, an extract of the history is used, after the
+same checks. The result lists all attempts. The game decides whether to try again.
 """
 
 from dataclasses import dataclass, field, replace
@@ -46,28 +46,29 @@ from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactGiven:
-    """The input of a compaction, besides the records."""
+    """The input of a compaction, in addition to the records of the history."""
 
     head: Head
     cut: int
     """The index at which prompts cut the history."""
     npc_ref: str
     npc_name: str
-    """The name as transcripts write it."""
+    """The name of the NPC in transcripts."""
     asked_by: str
-    """The turn, "idle time" or the builder's name."""
+    """What requested the compaction: a turn, "idle time" or a builder's name."""
     is_pressing: bool
-    """True if room is short or a builder asked, so that an extract is acceptable."""
+    """True if the prompt is nearly full or a builder asked. Then an extract is good enough."""
     by_model: bool
-    """True if a model is asked first."""
+    """True if models are asked before an extract is made."""
     has_model: bool
-    """True if the game has a summariser. Then an extract does not close the breaker."""
+    """True if the game has a summariser. Then a summary by extract does not close its breaker."""
     until: str = ""
-    """The id of the first record to keep, because a turn will answer it; "" for none."""
+    """The id of the record at which the summary must end, because a turn will answer it; "" for
+    none."""
     attempt: str = ""
-    """The place of the newest attempt. After another attempt, this job is stale."""
+    """The place of the newest attempt. If another attempt is made meanwhile, this job is stale."""
     turn: int = 1
-    """The number of the NPC's next turn, from which breakers count."""
+    """The number of the NPC's next turn. The breaker counts its rest in turns."""
     counter: str
     """The name of the token counter."""
     tokens: int
@@ -78,32 +79,32 @@ class CompactGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryTry:
-    """The result of one attempt to make the summary."""
+    """One attempt to make the summary, by a model or by extract."""
 
     by: SummaryMaker
     result: Literal["accepted", "refused", "failed"] = "accepted"
     reason: str = ""
     request: int | None = None
-    """The index of the request that the reply answers; None without a reply."""
+    """The index in `requests` of the request that the reply answers; None without a reply."""
     reply: str = ""
     model: str = ""
-    """The model's own name for itself."""
+    """The name that the model's reply gave for the model."""
     tokens: tuple[int, int] | None = None
     """The tokens of request and reply, as the provider reports them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactMade:
-    """The result of the job. Without a summary nothing is compacted."""
+    """The result of the job. If `summary` is empty, the game compacts nothing."""
 
     nothing: str = ""
-    """Why nothing was tried, "" otherwise."""
+    """Why no summary was tried, "" if one was."""
     requests: tuple[SentRequest, ...] = ()
     """The requests to models, in order."""
     warnings: tuple[str, ...] = ()
-    """Problems on the way, for builders."""
+    """Problems that did not stop the job, for builders."""
     tries: tuple[SummaryTry, ...] = ()
-    """The attempts in order. If there is a summary, the last one was accepted."""
+    """The attempts in order. If there is a summary, it comes from the last one."""
     summary: str = ""
     last: str = ""
     """The place of the last summarised record."""
@@ -111,9 +112,9 @@ class CompactMade:
     """How many messages were summarised."""
     messages_tokens: int = 0
     kept: int = 0
-    """How many later messages were kept."""
+    """How many later messages stay in the history."""
     recorded: tuple[str, ...] = ()
-    """The places of requests that the game has already committed, in order."""
+    """The places of the records of requests that the game has already committed, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,20 +125,20 @@ class _Task:
 
     @property
     def answer_tokens(self) -> int:
-        """Return the room for an answer: longer than requested, so that it is not cut off."""
+        """Return the most tokens of a reply: more than requested, so that it is not cut off."""
         return min(2 * self.plan.summary_tokens, self.given.rules.most_summary_tokens)
 
 
 class Compact:
-    """The kind of work that makes summaries (see `JobKind`)."""
+    """The kind of job that makes summaries (see `JobKind`)."""
 
     name = "compact"
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
-        """Return a `CompactMade` as JSON.
+        """Do the job and return a `CompactMade` as JSON.
 
         Raises:
-            StaleError: The conversation has left the segment.
+            StaleError: The conversation has a newer segment.
             StoreError: A request cannot be recorded.
         """
         given = read_form(CompactGiven, job.given, where=job.idempotency)
@@ -149,10 +150,10 @@ class Compact:
         return form_to_json(await _Making(task, tools).made())
 
     def refuse_stale(self, job: Job) -> None:
-        """Check that the conversation is still in the segment.
+        """Check that the conversation has no newer segment.
 
         Raises:
-            StaleError: It is not.
+            StaleError: It has one.
         """
         refuse_gone(read_form(CompactGiven, job.given, where=job.idempotency).head)
 
@@ -162,7 +163,7 @@ COMPACT: Final = Compact()
 
 @dataclass(slots=True)
 class _Making:
-    """The making of one summary."""
+    """The work on one summary: its requests, warnings and attempts so far."""
 
     task: _Task
     tools: JobTools
@@ -171,11 +172,11 @@ class _Making:
     tries: list[SummaryTry] = field(default_factory=list)
 
     async def made(self) -> CompactMade:
-        """Return the summary, or how all attempts failed."""
+        """Return the summary, or the list of failed attempts without one."""
         given, plan = self.task.given, self.task.plan
-        summary = await self._by_models()
+        summary = await self._ask_models()
         if not summary and (given.is_pressing or not self.tries):
-            summary = await self._by_extract()
+            summary = await self._extract_summary()
         last = record_of(plan.summarised[-1])
         assert last is not None  # every summarised message has a record
         return CompactMade(
@@ -189,28 +190,27 @@ class _Making:
             kept=len(plan.tail),
         )
 
-    async def _by_models(self) -> str:
-        """Return the summary of the first model that answers, "" for none."""
+    async def _ask_models(self) -> str:
+        """Return the summary of the first model that replies, "" for none."""
         given = self.task.given
         accesses = self.tools.models(SUMMARISER) if given.by_model else ()
         for number, access in enumerate(accesses, start=1):
             try:
-                return await self._by_model(access)
-            except (
-                TranscriptTooLongError
-            ) as error:  # no failure of the model; another one could not help
+                return await self._ask_model(access)
+            # The transcript is too long for any model, so another one could not help.
+            except TranscriptTooLongError as error:
                 self.warnings.append(str(error))
                 return ""
             except ModelError as error:
                 is_asked_elsewhere = error.fault is not None and error.fault.is_asked_elsewhere
                 if number == len(accesses) or not is_asked_elsewhere:
-                    self._failed(error)
+                    self._add_failed_try(error)
                     return ""
                 self.warnings.append(f"summarising: {error}")
         return ""
 
-    async def _by_model(self, access: Any) -> str:
-        """Return the summary of this model, "" if its answer is refused."""
+    async def _ask_model(self, access: Any) -> str:
+        """Ask this model. Return its summary, "" if the checks refuse its reply."""
         task, tools = self.task, self.tools
         request = await tools.off(_request, task, access)
         sent = await tools.record(request)
@@ -239,8 +239,8 @@ class _Making:
         self.tries.append(said)
         return summary
 
-    async def _by_extract(self) -> str:
-        """Return the summary without a model, "" if nothing usable is left."""
+    async def _extract_summary(self) -> str:
+        """Return an extract of the history as summary, "" if the checks refuse it."""
         try:
             summary: str = await self.tools.off(_make_extract, self.task)
         except SummaryRefused as error:
@@ -249,7 +249,7 @@ class _Making:
         self.tries.append(SummaryTry(by="extract"))
         return summary
 
-    def _failed(self, error: ModelError) -> None:
+    def _add_failed_try(self, error: ModelError) -> None:
         self.tries.append(SummaryTry(by="model", result="failed", reason=str(error)))
 
 
@@ -277,7 +277,7 @@ def _plan_job(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
 
 
 def _request(task: _Task, access: Any) -> SentRequest:
-    """Return the request for a model. It leaves room for the answer."""
+    """Return the request for a model, short enough to leave tokens for the reply."""
     room = access.context_tokens - task.answer_tokens
     messages = summary_request(
         task.plan,

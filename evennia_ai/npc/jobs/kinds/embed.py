@@ -1,7 +1,8 @@
-"""Embed: a sentence model reads pages of a knowledge base, so that they are found by meaning.
+"""Embed: the kind of job that makes vectors of knowledge pages, for search by meaning.
 
-A page is read as it was when the job was made, identified by its hash. A page that has changed or
-is gone is left out. The result is the vectors of each page's parts.
+A sentence model reads the pages. Each page is identified by the hash of its text when the job was
+made. A page that has changed or was deleted since is left out. The result has the vectors of the
+parts of each page.
 """
 
 from base64 import b64decode, b64encode
@@ -18,7 +19,7 @@ NAME: Final = "embed"
 
 
 class OtherModelError(EvenniaAIError):
-    """The model of this process is not the one that the game searches with."""
+    """The sentence model of this process is not the one with which the game searches."""
 
     def __init__(self, wanted: str, found: str) -> None:
         super().__init__(
@@ -29,14 +30,15 @@ class OtherModelError(EvenniaAIError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedGiven:
-    """The pages to read, and the model to read them with."""
+    """The input of the job: pages, and the sentence model for them."""
 
     model: str
-    """The id of the model, which is different for other weights."""
+    """The id of the model. Models with other weights have another id."""
     pages: tuple[tuple[int, str], ...]
-    """Each page as its number and the hash of its text."""
+    """The pages, each as its database id and the hash of its text."""
     since: int
-    """The number of the newest stored vector, so that a restored page makes a new job."""
+    """The number of the newest stored vector. It makes the job's name new when a page gets an
+    earlier text again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class EmbeddedPage:
     number: int
     sha256: str
     vectors: tuple[str, ...]
-    """The vectors of its parts in order: little-endian 4-byte floats in base64."""
+    """The vectors of the page's parts in order: little-endian 4-byte floats in base64."""
 
     @property
     def packed(self) -> list[bytes]:
@@ -56,32 +58,32 @@ class EmbeddedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedMade:
-    """The result of the job."""
+    """The result of the job: the vectors of its pages."""
 
     pages: tuple[EmbeddedPage, ...]
 
 
 def embed_job(given: EmbedGiven) -> Job:
-    """Return the job that reads these pages."""
+    """Return the job that makes vectors of these pages."""
     return Job(
         kind=NAME, idempotency=f"{NAME}:{given.since}:{digest_of(given)}", given=form_to_json(given)
     )
 
 
 class Embed:
-    """The kind of work that makes vectors of pages (see `JobKind`)."""
+    """The kind of job that makes vectors of pages (see `JobKind`)."""
 
     name = NAME
 
     def refuse_stale(self, job: Job) -> None:
-        """Do nothing: erasures do not affect pages."""
+        """Do nothing, because erasures do not concern pages."""
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
-        """Return an `EmbedMade` as JSON.
+        """Do the job and return an `EmbedMade` as JSON.
 
         Raises:
-            SentenceModelError: There is no model here.
-            OtherModelError: It is another model.
+            SentenceModelError: This process has no sentence model.
+            OtherModelError: The sentence model of this process is another one.
         """
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
         pages = await tools.read(unchanged_pages, given.pages)
@@ -91,7 +93,7 @@ class Embed:
 
 
 def _embed_pages(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
-    """Return the vectors of these pages. Runs in a thread."""
+    """Return the vectors of these pages. Call in a thread."""
     model = tools.sentences()
     if model.id != wanted:
         raise OtherModelError(wanted, model.id)
@@ -102,7 +104,7 @@ def _embed_pages(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple
         except Exception:
             if not made:
                 raise
-            break  # keep the pages before it; the next job begins with it and reports the error
+            break  # keep the earlier pages; the next job starts here and reports the error
         packed = tuple(b64encode(vector).decode() for vector in vectors)
         made.append(EmbeddedPage(number=page.page_id, sha256=page.sha256, vectors=packed))
     return tuple(made)

@@ -1,8 +1,8 @@
-"""Forms: inputs and results of jobs, as dataclasses that are plain JSON.
+"""Forms: the inputs and results of jobs, as dataclasses that can be written as JSON.
 
-A job's `given` and a proposal's body cross processes and are stored in tables. `form_to_json`
-writes them, and `read_form` reads and validates them. A body contains the requests that were sent,
-because the game must record what was really sent.
+The `given` of a job and the body of a proposal cross processes and are stored in tables.
+`form_to_json` writes them, and `read_form` parses and checks them. The body contains the requests
+to models, because the game must record what was really sent.
 """
 
 import json
@@ -33,30 +33,30 @@ class SentMessage:
 
     @property
     def message(self) -> Message:
-        """Return it as a message in the way that the game shows its record."""
+        """Return the message in the form that the game makes of its record."""
         return Message(role=self.role, content=self.content, block="ordered", origin="ordered")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRequest:
-    """A request to a model, as it is recorded."""
+    """A request to a model, in the form in which it is recorded."""
 
     model: str
-    """The model's name at its provider, else the name of its profile."""
+    """The model's name at its provider; if unknown, the name of its profile."""
     messages: tuple[SentMessage, ...]
     about: int = 0
-    """How many messages of the history it is about."""
+    """How many messages of the history the request summarises."""
     schema: dict[str, Any] | None = None
-    """The schema that the server enforced for the answer."""
+    """The JSON schema to which the server held the reply; None for none."""
 
 
 def sent_messages(messages: Iterable[Message | ChatMessage]) -> tuple[SentMessage, ...]:
-    """Return the messages for the record, with characters replaced that no database stores."""
+    """Return the messages for recording. Characters that no database can store are replaced."""
     return tuple(SentMessage(role=one.role, content=make_storable(one.content)) for one in messages)
 
 
 def form_to_json(value: Any) -> dict[str, Any]:
-    """Return a form as JSON values, always the same for equal forms."""
+    """Return a form as JSON values. Equal forms give equal values."""
     made: dict[str, Any] = json.loads(text_of(value))
     return made
 
@@ -67,7 +67,7 @@ def text_of(value: Any) -> str:
 
 
 def digest_of(value: Any) -> str:
-    """Return a short digest. Equal forms have the same one."""
+    """Return a short hash of a form. Equal forms have the same hash."""
     return sha256(text_of(value).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
@@ -75,7 +75,7 @@ def read_form(form: type[FormT], said: Mapping[str, Any], *, where: str) -> Form
     """Parse a form that `form_to_json` wrote.
 
     Raises:
-        FormatError: It names `where` and the first invalid field.
+        FormatError: A field is invalid. The message names `where` and the first such field.
     """
     try:
         made: FormT = _reader(cast(Any, form)).validate_json(json.dumps(dict(said)), strict=True)

@@ -1,7 +1,7 @@
-"""Observe: a model lists what is worth remembering of what was said since the last time.
+"""Observe: the kind of job in which a model lists what an NPC should remember of a conversation.
 
-Its answer is passed on unchanged. The game, which knows who everybody is, decides what the NPC may
-remember.
+The model reads what was said since the last observation. Its answer is passed on unchanged. The
+game then decides which observations become memories, because it knows who the persons are.
 """
 
 from collections.abc import Sequence
@@ -30,73 +30,73 @@ from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, se
 ANSWER_TOKENS: Final = 800
 MOST_REQUEST_TOKENS: Final = 8_000
 _SAID: Final = frozenset({RecordKind.USER, RecordKind.ASSISTANT, RecordKind.EVENT})
-"""Records of what somebody said or did, without summaries."""
+"""The kinds of records of what somebody said or did."""
 
 Place = tuple[int, int]
-"""The segment of a record and its number in the segment."""
+"""The place of a record: the number of its segment, and its number in that segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveGiven:
-    """The input of an observation, besides the records."""
+    """The input of an observation, in addition to the records of the history."""
 
     head: Head
     cut: int
     """The index at which prompts cut the history."""
     npc_ref: str
     npc_name: str
-    """The name as transcripts write it."""
+    """The name of the NPC in transcripts."""
     upto: Place
     """The last record that was already observed."""
     failures: int = 0
-    """Failed attempts in a row. If that number changes, this job is stale."""
+    """The number of failed attempts in a row. If it changes meanwhile, this job is stale."""
     opened_at: int | None = None
-    """The turn at which the failures opened the breaker."""
+    """The number of the turn at which failures opened the breaker, None if it is closed."""
     turn: int
     """The number of the NPC's last turn."""
     most: int
-    """The most observations that are requested and used."""
+    """The most observations to request and to use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawObservation:
-    """One observation in the words of the model."""
+    """One observation as the model wrote it."""
 
     text: str
     about: str
-    """The name of the person it is about, "" for the world."""
+    """The name of the person whom the observation is about, "" for the world."""
     importance: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveMade:
-    """The result of the job."""
+    """The result of the job: the observations, or why there are none."""
 
     nothing: str = ""
-    """Why no model was asked, "" otherwise."""
+    """Why no model was asked, "" if one was."""
     failed: str = ""
-    """Why there is no useful answer, "" otherwise."""
+    """Why the model's answer is useless, "" if it is not."""
     requests: tuple[SentRequest, ...] = ()
-    """The requests to the model: a second one if the first answer had the wrong form."""
+    """The requests to the model. There is a second one if the first answer had the wrong form."""
     reply: str = ""
     """The model's last reply."""
     upto: Place = (0, 0)
-    """The last record in the requests."""
+    """The place of the last record in the requests."""
     observations: tuple[RawObservation, ...] = ()
     recorded: tuple[str, ...] = ()
-    """The places of requests that the game has already committed, in order."""
+    """The places of the records of requests that the game has already committed, in order."""
 
 
 class Observe:
-    """The kind of work that observes conversations (see `JobKind`)."""
+    """The kind of job that observes conversations (see `JobKind`)."""
 
     name = "observe"
 
     async def run(self, job: Job, tools: JobTools) -> dict[str, Any]:
-        """Return an `ObserveMade` as JSON.
+        """Do the job and return an `ObserveMade` as JSON.
 
         Raises:
-            StaleError: The conversation has left the segment.
+            StaleError: The conversation has a newer segment.
             StoreError: A request cannot be recorded.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
@@ -110,12 +110,12 @@ class Observe:
         return form_to_json(await _Asking(given, tools, access).made(new))
 
     def refuse_stale(self, job: Job) -> None:
-        """Check that the conversation is in the segment and was not observed since.
+        """Check that the conversation has no newer segment and was not observed meanwhile.
 
-        Forgetting a speaker counts as an observation.
+        If a speaker was forgotten, that counts as an observation.
 
         Raises:
-            StaleError: It is not, or it was.
+            StaleError: The check failed.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         refuse_gone(given.head)
@@ -127,7 +127,7 @@ OBSERVE: Final = Observe()
 
 @dataclass(slots=True)
 class _Asking:
-    """One question to a model, and a second one if the answer has the wrong form."""
+    """The question to a model. It is asked again once if the answer has the wrong form."""
 
     given: ObserveGiven
     tools: JobTools
@@ -136,7 +136,7 @@ class _Asking:
     reply: str = ""
 
     async def made(self, new: Sequence[Message]) -> ObserveMade:
-        """Return what the model found, or why its answer was useless."""
+        """Ask the model. Return its observations, or why its answer is useless."""
         found: Sequence[RawObservation] = ()
         failed = ""
         messages, schema = await self.tools.off(_question, self.given, self.access, new)
@@ -164,9 +164,9 @@ class _Asking:
     def _ask(
         self, schema: AnswerSchema | None, messages: tuple[ChatMessage, ...]
     ) -> "Deferred[ChatReply]":
-        return Deferred.fromCoroutine(self._asked(schema, messages))
+        return Deferred.fromCoroutine(self._record_and_ask(schema, messages))
 
-    async def _asked(
+    async def _record_and_ask(
         self, schema: AnswerSchema | None, messages: tuple[ChatMessage, ...]
     ) -> ChatReply:
         access = self.access
@@ -190,13 +190,16 @@ class _Asking:
 
 
 def first_ready(accesses: Sequence[Any]) -> Any | None:
-    """Return the first model whose breaker lets a call through, None if there is none."""
+    """Return the first model that its breaker allows to be asked, None if there is none."""
     ready = (one for one in accesses if one.breaker is None or one.breaker.admits)
     return next(ready, None)
 
 
 def said_since(history: History, upto: Place, *, most: int | None = None) -> list[Message]:
-    """Return what was said and done after a record, oldest first; at most the newest `most`."""
+    """Return the messages of what was said and done after a record, oldest first.
+
+    With `most`, return only the newest ones.
+    """
     found: list[Message] = []
     for message in reversed(history.between(history.earlier, history.stop)):
         record = record_of(message)
@@ -210,7 +213,7 @@ def said_since(history: History, upto: Place, *, most: int | None = None) -> lis
 
 
 def place_of(message: Message) -> Place:
-    """Return the place of a message's record."""
+    """Return the place of the record behind a message of the history."""
     record = record_of(message)
     assert record is not None  # every message of a history has a record
     return record.segment, record.seq

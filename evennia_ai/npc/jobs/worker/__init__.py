@@ -1,1 +1,1 @@
-"""A worker: a process that does background jobs, without Evennia and without Twisted's reactor."""
+"""A worker: a process that does background jobs. It runs without Evennia and Twisted's reactor."""

@@ -1,10 +1,11 @@
-"""A worker's settings: the game's database and our settings of the game, without Evennia.
+"""Settings of a worker: the game's database and the game's settings for evennia_ai.
 
-They are one JSON file, which `evennia-ai worker-file` writes in the game's folder and which you
-copy to other machines: {"database": ..., "game_folder": "...", "settings": {...}}. "database" is
-Django's dictionary or an address, postgres://user:password@host:port/name. The environment variable
-EVENNIA_AI_DATABASE may hold such an address, which has priority. Keys of models come from the
-environment, as in the game.
+They are in one JSON file, {"database": ..., "game_folder": "...", "settings": {...}}. The command
+`evennia-ai worker-file` writes the file into the game's folder, and you copy it to other machines.
+
+"database" is a dictionary as in Django's DATABASES, or an address:
+postgres://user:password@host:port/name. An address in the environment variable EVENNIA_AI_DATABASE
+has priority. API keys of models come from the environment, as in the game.
 """
 
 import json
@@ -25,7 +26,7 @@ _TAKEN: Final = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"
 
 
 class WorkerSettingsError(EvenniaAIError):
-    """A worker cannot start with its settings."""
+    """A worker cannot start, because its settings or its database are not usable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class WorkerFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Return the file as text. It may contain a password."""
+        """Return the file as text. It may contain the password of the database."""
         said = {
             "database": dict(self.database),
             "game_folder": self.game_folder,
@@ -47,7 +48,7 @@ class WorkerFile:
 
 
 def file_of_game(django_settings: Any) -> WorkerFile:
-    """Return the worker's file for the game with these settings."""
+    """Return the worker's file for a game with these Django settings."""
     database = {
         name: value
         for name, value in django_settings.DATABASES["default"].items()
@@ -64,7 +65,7 @@ def read_file(text: str, *, where: str) -> WorkerFile:
     """Parse a worker's file.
 
     Raises:
-        WorkerSettingsError: It is invalid.
+        WorkerSettingsError: The file is invalid. The message begins with `where`.
     """
     try:
         said = json.loads(text)
@@ -75,7 +76,7 @@ def read_file(text: str, *, where: str) -> WorkerFile:
     for name in said.get("settings", {}):
         if not name.startswith(_PREFIX):
             raise WorkerSettingsError(
-                f"{where}: {name!r} is not a setting of evennia_ai, which begin with {_PREFIX}"
+                f"{where}: {name!r} is not a setting of evennia_ai; these begin with {_PREFIX}"
             )
     given = said.get("database", {})
     database = _database_at(given, where=where) if isinstance(given, str) else given
@@ -84,7 +85,7 @@ def read_file(text: str, *, where: str) -> WorkerFile:
 
 
 def _database_at(address: str, *, where: str) -> dict[str, Any]:
-    """Return Django's dictionary of a database at an address.
+    """Return the database at an address as a dictionary for Django's DATABASES.
 
     Raises:
         WorkerSettingsError: The address is invalid.
@@ -96,10 +97,10 @@ def _database_at(address: str, *, where: str) -> dict[str, Any]:
 
 
 def configure_django(file: WorkerFile) -> None:
-    """Set up Django with only our tables and the queue's.
+    """Set up Django with only the tables of evennia_ai and of the queue.
 
     Raises:
-        WorkerSettingsError: The settings are unusable.
+        WorkerSettingsError: The settings or the database are not usable.
     """
     import django
     from django.conf import settings
@@ -111,7 +112,7 @@ def configure_django(file: WorkerFile) -> None:
             "workers need the game's database to be PostgreSQL: name it in the worker's file or in"
             f" {DATABASE}; docs/run/workers.md says how"
         )
-    sys.path.insert(0, file.game_folder)  # settings name modules of the game by dotted paths
+    sys.path.insert(0, file.game_folder)  # settings contain dotted paths to modules of the game
     own = {"queue": "procrastinate", **file.settings.get(f"{_PREFIX}WORKERS", {})}
     settings.configure(
         INSTALLED_APPS=["evennia_ai", QUEUE_APP],
@@ -125,10 +126,10 @@ def configure_django(file: WorkerFile) -> None:
 
 
 def _check() -> None:
-    """Check the settings and that the database has our tables.
+    """Check the settings, and that the database has all tables.
 
     Raises:
-        WorkerSettingsError: Something is wrong.
+        WorkerSettingsError: The settings are wrong, or tables are missing.
     """
     from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor

@@ -1,7 +1,8 @@
-"""One job in a worker: parsed, done, and its result offered.
+"""Does one job in a worker: parses it, runs its function, and offers the result.
 
-A worker writes no data of the game. The result of a job is one row, unique by the job's name. If a
-job is done twice, because its first worker was taken for dead, only the first result is stored.
+A worker writes no data of the game. The result of a job is one row, and the job's name is unique in
+that table. A job may be done twice, if its first worker was wrongly taken for dead. Then only the
+first result is stored.
 """
 
 import asyncio
@@ -29,12 +30,12 @@ from evennia_ai.store.work.proposals import Offer
 
 log: Final = logging.getLogger(__name__)
 OFFER_SECONDS: Final = 60.0
-"""How long a worker tries to offer a result while the database is unreachable."""
+"""How long a worker tries to store a result while the database is unreachable."""
 AGAIN_SECONDS: Final = 1.0
 
 
 class Doer:
-    """Does the jobs of one worker."""
+    """Does the jobs that one worker gets from the queue."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Doer:
         threads: Threads,
         quotas: Quotas,
     ) -> None:
-        """Start without jobs. `models_of` returns the models for a game id."""
+        """Start without jobs. `models_of` returns the models for the id of a game."""
         self.name: Final = name
         self.kinds: Final = kinds
         self.doing: set[str] = set()
@@ -57,46 +58,52 @@ class Doer:
     async def do(self, text: str, *, game_id: str, failures: int) -> None:
         """Do a job, given as JSON, and offer its result.
 
-        A job with an unexpected error is retried a little later, while its lock is held. If it went
-        back to the queue, a newer job with the same lock could wait there, and neither could run.
-        After all attempts it is offered as poisoned.
+        After an unexpected error the job is tried again a little later, while the worker keeps its
+        lock. It does not go back to the queue: a newer job with the same lock could wait there, and
+        then neither could run. After the last attempt it is offered as poisoned.
 
         Args:
-            failures: How many workers have died while doing it.
+            failures: How many workers have died while doing this job.
 
         Raises:
-            JobError: It is not a job for this worker.
+            JobError: The text is not a job, or this worker cannot do it.
         """
         job = job_of(text)
         kind = self.kinds.get(job.kind)
         if kind is None:
             known = ", ".join(self.kinds)
-            raise JobError(f"job {job.idempotency!r}: {self.name} does {known}, not {job.kind}")
+            raise JobError(
+                f"job {job.idempotency!r} is of kind {job.kind}, and worker {self.name} does only"
+                f" {known}"
+            )
         self.doing.add(job.idempotency)
         try:
-            await self._done(kind, job, text, game_id=game_id, failures=failures)
+            await self._attempt_until_done(kind, job, text, game_id=game_id, failures=failures)
         finally:
             self.doing.discard(job.idempotency)
 
     async def set_aside(self, text: str, reason: str) -> None:
-        """Offer a job as one that no worker should try again."""
-        await self._offered(text, begun_at=time.time(), state=POISONED, reason=reason)
+        """Offer a job as poisoned, so that no worker tries it again."""
+        await self._store_offer(text, begun_at=time.time(), state=POISONED, reason=reason)
 
     async def lapsed(self, text: str, reason: str) -> None:
-        """Offer a job as one that nobody does any more."""
-        await self._offered(text, begun_at=time.time(), state=LAPSED, reason=reason)
+        """Offer a job as lapsed, because nobody will do it."""
+        await self._store_offer(text, begun_at=time.time(), state=LAPSED, reason=reason)
 
     async def refused(self, text: str, reason: str) -> None:
-        """Offer a job as one that cannot be done here. The game may request it again."""
-        await self._offered(text, begun_at=time.time(), state=FAILED, reason=reason)
+        """Offer a job as failed, because this worker cannot do it.
 
-    async def _done(
+        The game may request it again.
+        """
+        await self._store_offer(text, begun_at=time.time(), state=FAILED, reason=reason)
+
+    async def _attempt_until_done(
         self, kind: JobKind, job: Job, text: str, *, game_id: str, failures: int
     ) -> None:
         begun_at = time.time()
         if job.deadline and begun_at > job.deadline:
             reason = "nobody started it in time"
-            await self._offered(text, begun_at=begun_at, state=LAPSED, reason=reason)
+            await self._store_offer(text, begun_at=begun_at, state=LAPSED, reason=reason)
             return
         tools = WorkerTools(self._models_of(game_id), self._threads, self._quotas_of(job))
         while (
@@ -105,7 +112,7 @@ class Doer:
             await asyncio.sleep(2.0**failures)
             failures += 1
         refuse_stale = partial(kind.refuse_stale, job) if "body" in said else None
-        await self._offered(
+        await self._store_offer(
             text,
             begun_at=begun_at,
             refuse_stale=refuse_stale,
@@ -116,7 +123,7 @@ class Doer:
     def _quotas_of(self, job: Job) -> Quotas:
         return replace(self._quotas, npc=self._quotas.npc.narrowed(job.limits))
 
-    async def _offered(
+    async def _store_offer(
         self,
         text: str,
         *,
@@ -124,7 +131,7 @@ class Doer:
         refuse_stale: Callable[[], None] | None = None,
         **said: Any,
     ) -> None:
-        """Write the result, and retry while the database is unreachable."""
+        """Store the result as a proposal. Try again while the database is unreachable."""
         job = names_of(text)
         offer = Offer(
             idempotency=job.get("idempotency", ""),
@@ -145,7 +152,9 @@ class Doer:
             except DatabaseError as error:
                 if time.monotonic() > until:
                     raise
-                log.warning("job %s cannot be offered yet: %s", offer.idempotency, error)
+                log.warning(
+                    "the result of job %s cannot be stored yet: %s", offer.idempotency, error
+                )
                 await asyncio.sleep(AGAIN_SECONDS)
         told = said.get("state", OFFERED) if is_first else "was offered before"
         log.info("job %s: %s %s", offer.idempotency, told, said.get("reason", ""))
@@ -154,7 +163,7 @@ class Doer:
 async def _attempt_job(
     kind: JobKind, job: Job, tools: WorkerTools, *, is_last: bool
 ) -> dict[str, Any] | None:
-    """Return what one attempt offers. None: try again."""
+    """Try a job once. Return the fields of its offer, or None to try again."""
     try:
         body = await _run(kind, job, tools)
     except Exception as error:
@@ -165,13 +174,13 @@ async def _attempt_job(
         if not is_last:
             log.warning("job %s failed and is tried again: %s", job.idempotency, reason)
             return None
-        log.exception("job %s is set aside", job.idempotency)
+        log.exception("job %s is set aside after its last attempt", job.idempotency)
         return {"state": POISONED, "reason": reason}
     return {"body": json.dumps(body, separators=(",", ":"))}
 
 
 async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]:
-    """Run a function that waits for Deferreds in the asyncio loop."""
+    """Run a job's function, which waits for Deferreds, in the asyncio loop."""
 
     async def run() -> Mapping[str, Any]:
         return await kind.run(job, tools)
@@ -182,7 +191,7 @@ async def _run(kind: JobKind, job: Job, tools: WorkerTools) -> Mapping[str, Any]
 
 
 def names_of(text: str) -> dict[str, Any]:
-    """Return the fields of a job, also if it is of another version."""
+    """Return the fields of a job as a dictionary, also of a job of another version."""
     try:
         said = json.loads(text)
     except ValueError:

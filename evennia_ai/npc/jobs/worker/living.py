@@ -1,8 +1,8 @@
-"""The life of a worker: it takes jobs from the queue until it is told to end.
+"""The main loop of a worker: it takes jobs from the queue until it is told to stop.
 
-The queue is procrastinate's. It hands out jobs, one at a time for each lock, and wakes the worker
-for a new one. This module adds a heartbeat that the game shows, hands out again the jobs of workers
-without a heartbeat, and reconnects after a lost connection.
+The queue is procrastinate's. It gives out jobs, one at a time for each lock, and wakes the worker
+for a new one. This module adds a heartbeat, which the game shows. It gives out jobs again whose
+workers have no heartbeat, and it reconnects after a lost connection.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from evennia_ai.store.work.workers import SeenWorker
 
 log: Final = logging.getLogger(__name__)
 ANEW_SECONDS: Final = 2.0
-"""The pause before another attempt to reach the database."""
+"""The pause before the worker tries to reach the database again."""
 POLL_SECONDS: Final = 2.0
-"""How often the worker looks at the queue without being woken."""
+"""How often the worker looks for jobs, in case it was not woken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +44,13 @@ class WorkerOptions:
 
     name: str
     at_once: int = 4
-    """How many jobs it does at one time."""
+    """The most jobs that the worker does at the same time."""
     ends_when_idle: bool = False
-    """True if it ends when the queue is empty."""
+    """True if the worker stops when the queue is empty."""
 
 
 async def run_worker(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
-    """Do jobs of these kinds until SIGTERM or SIGINT; then end the ones under way, and return."""
+    """Do jobs of these kinds until SIGTERM or SIGINT, then finish the running ones and return."""
     loop = asyncio.get_running_loop()
     threads = Threads(options.at_once + 1)
     models = _Models(loop)
@@ -66,7 +66,7 @@ async def run_worker(kinds: Mapping[str, JobKind], options: WorkerOptions) -> No
 
 
 class _Models:
-    """The models of this worker, for each game with jobs."""
+    """Creates and keeps the models of this worker, for each game whose jobs it does."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._clock: Final = LoopClock(loop)
@@ -86,7 +86,7 @@ class _Models:
 
 
 class _Life:
-    """A worker's loop around procrastinate's."""
+    """Runs procrastinate's worker, with heartbeats and reconnection."""
 
     def __init__(self, doer: Doer, threads: Threads, options: WorkerOptions) -> None:
         self._doer: Final = doer
@@ -102,9 +102,13 @@ class _Life:
         self._told: set[str] = set()
 
     def end(self) -> None:
-        """Take no more jobs. `run_worker` returns when the running ones have ended."""
+        """Take no more jobs. `run_worker` returns once the running jobs have ended."""
         if not self._is_ending:
-            log.info("%s ends after %d jobs under way", self._doer.name, len(self._doer.doing))
+            log.info(
+                "%s stops once its %d running jobs have ended",
+                self._doer.name,
+                len(self._doer.doing),
+            )
         self._is_ending = True
         if self._working is not None:
             self._working.cancel()
@@ -114,15 +118,15 @@ class _Life:
         while not self._is_ending:
             try:
                 async with self._app().open_async() as app:
-                    await self._worked(app)
+                    await self._run_until_disconnected(app)
             except (ConnectorException, OSError) as error:
-                log.warning("the database is away, another try follows: %s", error)
+                log.warning("the database cannot be reached; trying again: %s", error)
             if self._options.ends_when_idle:
                 break
             if not self._is_ending:
                 await asyncio.sleep(ANEW_SECONDS)
-        with contextlib.suppress(Exception):  # the database may be gone, and nobody is left to tell
-            await self._threads.run(self._leave)
+        with contextlib.suppress(Exception):  # the database may be unreachable
+            await self._threads.run(self._remove_heartbeat)
 
     def _app(self) -> App:
         app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4))
@@ -139,8 +143,8 @@ class _Life:
         except JobError as error:
             await self._doer.refused(text, str(error))
 
-    async def _worked(self, app: App) -> None:
-        """Work until the end, or until the connection is lost."""
+    async def _run_until_disconnected(self, app: App) -> None:
+        """Do jobs until the worker is told to stop or loses the connection."""
         self._working = asyncio.create_task(
             app.run_worker_async(
                 queues=self._queues,
@@ -154,7 +158,7 @@ class _Life:
                 install_signal_handlers=False,
             )
         )
-        beating = asyncio.create_task(self._beat(app))
+        beating = asyncio.create_task(self._send_heartbeats(app))
         try:
             await self._working
         except asyncio.CancelledError:
@@ -165,34 +169,35 @@ class _Life:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
 
-    async def _beat(self, app: App) -> None:
-        """Send heartbeats and hand out the jobs of dead workers again, while the worker runs.
+    async def _send_heartbeats(self, app: App) -> None:
+        """Send heartbeats and give out the jobs of dead workers again, while the worker runs.
 
-        Cancelling it only makes the end faster. Before Python 3.12, `asyncio.wait_for` in the
-        connection pool may lose a cancellation that arrives as its wait ends.
+        The loop also ends by itself. Cancelling it is only faster, and not reliable: before Python
+        3.12, `asyncio.wait_for` in the connection pool may lose a cancellation that arrives as its
+        wait ends.
         """
         while self._working is not None:
             try:
-                await self._threads.run(self._show, self._seen())
+                await self._threads.run(self._store_heartbeat, self._heartbeat_row())
                 await self._tell_of_other_versions()
-                await self._end_what_was_offered(app)
+                await self._finish_offered_jobs(app)
                 await self._hand_out_again(app)
-            except Exception as error:  # the next heartbeat follows in a moment
+            except Exception as error:  # the next heartbeat tries again
                 log.warning("the heartbeat failed: %s", error)
             await asyncio.sleep(self._stalled_seconds / 6)
 
-    def _show(self, worker: SeenWorker) -> None:
-        """Write the heartbeat. The lock makes sure that none is written after `_leave`."""
+    def _store_heartbeat(self, worker: SeenWorker) -> None:
+        """Write the heartbeat. The lock prevents writing one after `_remove_heartbeat`."""
         with self._showing:
             if not self._is_gone:
                 workers.store_worker(worker)
 
-    def _leave(self) -> None:
+    def _remove_heartbeat(self) -> None:
         with self._showing:
             self._is_gone = True
             workers.remove_worker(self._doer.name)
 
-    def _seen(self) -> SeenWorker:
+    def _heartbeat_row(self) -> SeenWorker:
         return SeenWorker(
             name=self._doer.name,
             version=VERSION,
@@ -203,12 +208,12 @@ class _Life:
         )
 
     async def _tell_of_other_versions(self) -> None:
-        """Log once which jobs wait for workers of another version."""
+        """Log, once for each kind, that jobs wait for workers of another version."""
         for stands in await self._threads.run(queue.queue_status):
             if stands.version != VERSION and stands.kind not in self._told:
                 self._told.add(stands.kind)
                 log.error(
-                    "%s is of version %d and leaves jobs %s of version %d alone: update %s",
+                    "%s has version %d and skips jobs of kind %s and version %d: update %s",
                     self._doer.name,
                     VERSION,
                     stands.kind,
@@ -216,11 +221,11 @@ class _Life:
                     "this worker" if stands.version > VERSION else "the game",
                 )
 
-    async def _end_what_was_offered(self, app: App) -> None:
-        """End jobs whose worker lost its connection before it could mark them as done.
+    async def _finish_offered_jobs(self, app: App) -> None:
+        """Mark jobs as done whose worker lost its connection after it offered the result.
 
-        That worker lives and has forgotten them, so nobody else would end them or release their
-        locks.
+        That worker still has a heartbeat but no longer works on them. Without this, they would keep
+        their locks for ever.
         """
         jobs = app.job_manager
         taken = await jobs.list_jobs_async(task=queue.TASK, status=Status.DOING.value)
@@ -235,12 +240,13 @@ class _Life:
             if held[job.id] not in ended:
                 continue
             log.warning(
-                "job %s was offered long ago and never marked as done; ending it", held[job.id]
+                "the result of job %s is stored, but the job was not marked as done; marking it",
+                held[job.id],
             )
             try:
                 await jobs.finish_job(job, status=Status.SUCCEEDED, delete_job=True)
             except ConnectorException as error:  # another worker was faster
-                log.info("job %s is left: %s", held[job.id], error)
+                log.info("job %s was already marked as done: %s", held[job.id], error)
 
     async def _hand_out_again(self, app: App) -> None:
         jobs = app.job_manager
@@ -252,16 +258,18 @@ class _Life:
             try:
                 if job.attempts + 1 < MOST_TRIES:
                     log.warning(
-                        "the worker of job %s has no heartbeat; handing the job out again", name
+                        "the worker of job %s has no heartbeat; the job goes back to the queue",
+                        name,
                     )
                     await jobs.retry_job(job)
                     continue
-                await self._doer.set_aside(text, f"{MOST_TRIES} workers ended over it")
+                await self._doer.set_aside(text, f"{MOST_TRIES} workers died while doing it")
                 await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
             except UniqueViolation:
-                # A newer job with its queueing lock waits, and waits for this job's lock.
-                log.warning("job %s lapses: a newer one waits for it to end", name)
-                await self._doer.lapsed(text, "its worker gave no sign, and a newer one waits")
+                # A newer job with the same queueing lock is in the queue, so this one cannot go
+                # back. The newer one waits for this job's lock.
+                log.warning("job %s lapses, because a newer one waits for its lock", name)
+                await self._doer.lapsed(text, "its worker has no heartbeat, and a newer job waits")
                 await jobs.finish_job(job, status=Status.FAILED, delete_job=True)
             except ConnectorException as error:  # another worker was faster
-                log.info("job %s is left: %s", name, error)
+                log.info("another worker already took care of job %s: %s", name, error)

@@ -1,4 +1,4 @@
-"""Time and threads of an asyncio loop, in the form of Twisted's reactor."""
+"""The clock and threads of an asyncio loop, with the methods of Twisted's reactor."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 
 class Later:
-    """A scheduled call, which can be cancelled."""
+    """A scheduled call that can be cancelled, like Twisted's `IDelayedCall`."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, delay: float, call: Callable[[], Any]
@@ -17,7 +17,7 @@ class Later:
         self._handle: Final = loop.call_later(delay, self._made)
 
     def active(self) -> bool:
-        """True if the call is still to come."""
+        """True if the call has been neither made nor cancelled."""
         return self._is_due
 
     def cancel(self) -> None:
@@ -31,7 +31,7 @@ class Later:
 
 
 class LoopClock:
-    """An asyncio loop as a `Clock`, and as the reactor that an `AsyncBridge` needs."""
+    """An asyncio loop in the role of a `Clock`, and of the reactor for an `AsyncBridge`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
@@ -43,9 +43,9 @@ class LoopClock:
     def callLater(  # noqa: N802 - Twisted's own name
         self, delay: float, call: Callable[..., Any], /, *args: Any, **options: Any
     ) -> Later:
-        """Call `call` in the loop after so many seconds."""
+        """Schedule a call in the loop after a delay in seconds."""
         return Later(self._loop, delay, lambda: call(*args, **options))
 
     def callFromThread(self, call: Callable[..., Any], /, *args: Any) -> object:  # noqa: N802
-        """Call `call` in the loop, from any thread."""
+        """Schedule a call in the loop. Any thread may call this."""
         return self._loop.call_soon_threadsafe(call, *args)

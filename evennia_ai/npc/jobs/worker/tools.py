@@ -1,8 +1,9 @@
 """What a job's function may use in a worker: models within the game's limits, and threads.
 
-Limits hold across processes. Before a call, the worker leases its tokens from the minute's
-allowance. The day's use is read from the recorded calls. If one worker finds a model failing, no
-worker asks it for a while. A stop by a person applies here as in the game.
+All processes of a game share its limits. Before a call, the worker leases the call's tokens from
+what is left of this minute. The use of the day is read from the table of calls. If one worker finds
+that a model fails, no worker asks it for a while. If a person stops the game or pauses an NPC,
+workers stop too.
 """
 
 import asyncio
@@ -43,13 +44,13 @@ from evennia_ai.store.work.taking import Taken
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
 REST_SECONDS: Final = 30.0
-"""How long a model that failed repeatedly is not asked."""
+"""How long workers do not ask a model that failed repeatedly."""
 MOST_WAITED_SECONDS: Final = 300.0
-"""The longest wait of a call for tokens."""
+"""The longest time that a call waits for tokens."""
 
 
 class Threads:
-    """Threads with connections of their own, which are reopened after a database failure."""
+    """Threads with their own database connections, which they open again after a failure."""
 
     def __init__(self, count: int) -> None:
         self._pool: Final = ThreadPoolExecutor(
@@ -59,21 +60,21 @@ class Threads:
         self._is_closed = False
 
     async def run(self, work: Callable[..., T], *values: Any) -> T:
-        """Return the result of `work` in a thread.
+        """Call `work` in a thread and return its result.
 
-        `work` reads, or writes in one transaction. If another process holds a lock that it needs,
-        it is called again until the lock is gone.
+        `work` either reads, or writes in one transaction. If another process holds a lock that
+        `work` needs, it is called again until the lock is gone.
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._until_unlocked, work, values)
 
     def close(self) -> None:
-        """Start nothing more, and wait for no lock."""
+        """Start no more calls, and stop waiting for locks."""
         self._is_closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _until_unlocked(self, work: Callable[..., T], values: tuple[Any, ...]) -> T:
-        """Call `work` in a thread, again while another process locks it out."""
+        """Call `work` in this thread. Call it again while another process holds a lock it needs."""
         while True:
             close_old_connections()
             try:
@@ -92,7 +93,7 @@ class Threads:
 
 
 class WorkerTools:
-    """The tools of one job. `calls` are the calls made for it."""
+    """The tools of one job. `calls` collects the rows of its calls of models."""
 
     def __init__(self, models: Models, threads: Threads, quotas: Quotas) -> None:
         self.calls: Final[list[NewCall]] = []
@@ -108,20 +109,20 @@ class WorkerTools:
         """Return the game's sentence model.
 
         Raises:
-            SentenceModelError: There is none.
+            SentenceModelError: The game has none.
         """
         return self._models.sentences()
 
     def off(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """Return what `work` computes, in a thread with a database connection."""
+        """Call `work` in a thread with a database connection. Return a Deferred with its result."""
         return Deferred.fromFuture(asyncio.ensure_future(self._threads.run(work, *values)))
 
     def read(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """Return what `work` reads, in a thread with a database connection."""
+        """Call `work` in a thread with a database connection. Return a Deferred with its result."""
         return self.off(work, *values)
 
     def record(self, request: SentRequest) -> "Deferred[tuple[Message, ...]]":
-        """Return the messages. The request is committed with the job's result."""
+        """Return the messages unchanged. The game commits the request with the job's result."""
         return succeed(tuple(one.message for one in request.messages))
 
     def ask(
@@ -134,20 +135,22 @@ class WorkerTools:
         name: str = "",
         prompt: Sequence[Message] = (),
     ) -> "Deferred[ChatReply]":
-        """Return the model's reply. `name` and `prompt` are for watchers, which workers lack."""
-        return Deferred.fromCoroutine(self._asked(access, request, role=role, npc_ref=npc_ref))
+        """Ask a model. `name` and `prompt` are for watchers, and workers have none."""
+        return Deferred.fromCoroutine(
+            self._ask_counted(access, request, role=role, npc_ref=npc_ref)
+        )
 
-    async def _asked(
+    async def _ask_counted(
         self, access: Access, request: ChatRequest, *, role: str, npc_ref: str
     ) -> ChatReply:
         prompt_tokens = sum(ESTIMATE.of_message(one.content) for one in request.messages)
         if not access.model.offline:
-            await self._may_ask(access, npc_ref, prompt_tokens + request.max_tokens)
+            await self._wait_for_limits(access, npc_ref, prompt_tokens + request.max_tokens)
         started_at = time.time()
         outcome: ChatReply | Failure
         try:
             outcome = await maybeDeferred(access.model.complete, request)
-        except Exception:  # count every failure, then raise it to the job's function
+        except Exception:  # count every failure; it is raised again below
             outcome = Failure()
         word = outcome_word(outcome)
         used = usage_of(outcome)
@@ -175,11 +178,11 @@ class WorkerTools:
             outcome.raiseException()
         return cast(ChatReply, outcome)
 
-    async def _may_ask(self, access: Access, npc_ref: str, tokens: int) -> None:
+    async def _wait_for_limits(self, access: Access, npc_ref: str, tokens: int) -> None:
         """Wait until the limits allow the call.
 
         Raises:
-            ModelError: They do not allow it.
+            ModelError: They will not allow it soon, or a person stopped it.
         """
         until = time.monotonic() + MOST_WAITED_SECONDS
         while True:
@@ -192,7 +195,7 @@ class WorkerTools:
             await Deferred.fromFuture(asyncio.ensure_future(asyncio.sleep(minute_left)))
 
     async def _tell_others(self, access: Access, outcome: ChatReply | Failure) -> None:
-        """Tell other workers whether the model is failing."""
+        """Store whether the model fails, so that other workers do not ask it."""
         if not isinstance(outcome, Failure):
             await self.off(taking.remove_breaker, access.name)
         elif (
@@ -205,9 +208,9 @@ class WorkerTools:
 
 
 def _lease_tokens(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
-    """Lease the tokens of a call. Return 0.0, or how many seconds to wait.
+    """Lease the tokens of a call. Return 0.0, or how many seconds to wait before trying again.
 
-    Runs in a thread.
+    Call in a thread.
 
     Raises:
         ModelError: The call must not be made.
@@ -221,7 +224,7 @@ def _lease_tokens(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float
     failing_since = taking.open_since(name)
     if failing_since is not None and (left := failing_since + REST_SECONDS - now) > 0:
         raise ModelUnavailable(
-            name, "a worker found it failing", retry_in_seconds=left, was_sent=False
+            name, "a worker has found that it fails", retry_in_seconds=left, was_sent=False
         )
     by_ref = {GAME_REF: quotas.game, **({npc_ref: quotas.npc} if npc_ref else {})}
     for ref, quota in by_ref.items():
@@ -237,7 +240,7 @@ def _lease_tokens(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float
 
 
 def _why_never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None:
-    """Return why the call cannot be made today, None if it can."""
+    """Return why the limits do not allow the call today, None if they may."""
     who = f"NPC #{ref}" if ref else "the game"
     if quota.tokens_per_minute is not None and tokens > quota.tokens_per_minute:
         return f"a call of {tokens} tokens is more than {who} may use in a minute"

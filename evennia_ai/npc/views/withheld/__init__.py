@@ -1,4 +1,4 @@
-"""What a viewer may not see of lorebooks, pages, whispers and knowledge that NPCs found.
+"""What is hidden from a viewer: lore, pages, whispers, and knowledge that NPCs found.
 
-These locks only restrict viewers. They do not change what an NPC knows.
+The locks here only restrict people who look at an NPC. They do not change what the NPC knows.
 """

@@ -29,7 +29,7 @@ _SAID_BY_OTHERS: Final = (RecordKind.USER, RecordKind.EVENT)
 
 
 class HiddenKnowledge:
-    """What a viewer may not see of one NPC's knowledge."""
+    """Decides which of the knowledge that one NPC found is hidden from one viewer."""
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
         self._viewer: Final = viewer
@@ -39,7 +39,7 @@ class HiddenKnowledge:
 
     @cached_property
     def is_there(self) -> bool:
-        """True if anything may be hidden. Usually false."""
+        """True if anything may be hidden from the viewer, which is rare."""
         if not self._pages.may_cover(knowledge_searches.bases_of(self._npc_ref)):
             return False
         return bool(self._hidden) or self._pages.are_some
@@ -51,7 +51,7 @@ class HiddenKnowledge:
         if record.kind is RecordKind.TOOL_RESULT:
             return self._mark_of_result(record)
         if record.kind is RecordKind.SUMMARY and self._was_told_before(record):
-            return withheld_mark("a summary of what a knowledge base told")
+            return withheld_mark("a summary with words of a knowledge base")
         return self.mark_of_text(record.body)
 
     def mark_of_text(self, text: str) -> str:
@@ -59,11 +59,14 @@ class HiddenKnowledge:
         if not self.is_there or not text or not self._bodies:
             return ""
         if find_leak(text, _protected(self._bodies)) in _REPEATS:
-            return withheld_mark("it repeats a page of a knowledge base")
+            return withheld_mark("words that repeat a page of a knowledge base")
         return ""
 
     def mark_of_memory(self, memory: Memory) -> str:
-        """Return the mark for a memory. Memories written by builders are not hidden."""
+        """Return the mark that replaces a memory, "" if the viewer may see it.
+
+        Memories written by builders are never hidden.
+        """
         if not self.is_there or memory.author != OF_NPC:
             return ""
         if memory.turn and self._is_of_hidden(memory.turn):
@@ -71,20 +74,20 @@ class HiddenKnowledge:
         return self.mark_of_text(memory.text)
 
     def mark_of_block(self, text: str) -> str:
-        """Return the mark for the prompt's block about knowledge bases."""
+        """Return the mark for the prompt's block about knowledge bases, "" if no base is hidden."""
         hidden = [key for key in listed_base_ids(text) if self._pages.covers_base(key)]
         return withheld_mark(_base(hidden[0])) if hidden else ""
 
     def mark_of_search(self, search: StoredSearch) -> str:
-        """Return the mark for a search: its bases, its query and its results."""
+        """Return the mark for a search with a hidden base or hidden results, "" for any other."""
         hidden = next((key for key in search.bases if self._pages.covers_base(key)), "")
         return withheld_mark(_base(hidden)) if hidden else self._why_hidden(search)
 
     def without_hidden_calls(self, record: Record, results: Iterable[Record]) -> Record:
-        """Return a record of calls without the arguments of searches with hidden results.
+        """Return a record of tool calls, without the arguments of searches with hidden results.
 
         Args:
-            results: The records of results that are shown with it.
+            results: The records of results that are shown next to it.
         """
         if not self.is_there or record.kind is not RecordKind.TOOL_CALL:
             return record
@@ -96,7 +99,7 @@ class HiddenKnowledge:
         calls = [
             call
             if call.get("name") != TOOL or str(call.get("id")) in seen
-            else {**call, "arguments": withheld_mark("what was searched for")}
+            else {**call, "arguments": withheld_mark("the words of a search")}
             for call in record.meta.get("tool_calls", ())
         ]
         return replace(record, meta={**record.meta, "tool_calls": calls})
@@ -109,14 +112,14 @@ class HiddenKnowledge:
         for search in self._hidden:
             if self._recorded(search) == record.body:
                 return self._why_hidden(search)
-        return withheld_mark("what a knowledge base told, of which page is not known")
+        return withheld_mark("a result of a knowledge base, from an unknown page")
 
     def _search_of(self, record: Record) -> StoredSearch | None:
-        """Return the visible search with this result, None if there is none."""
+        """Return the visible search to which this result belongs, None if there is none."""
         return self._seen.get((record.conversation, record.body))
 
     def _is_search(self, record: Record) -> bool:
-        """True if the record answers a search, or if its call is gone."""
+        """True if the record is the result of a search, or if its call no longer exists."""
         called = str(record.meta.get("tool_call_id", ""))
         return record_rows.tool_called(record.conversation, called) in (TOOL, "")
 
@@ -130,14 +133,14 @@ class HiddenKnowledge:
 
     @cached_property
     def _conversations(self) -> frozenset[int]:
-        """Return the conversations of the NPC itself, without branches.
+        """Return the ids of the NPC's own conversations, without branches.
 
-        It is unknown whose summary a branch has copied.
+        A branch may have copied a summary of another conversation.
         """
         return frozenset(one.id for one in conversations.conversations_of(self._npc_ref))
 
     def _is_of_hidden(self, number: int) -> bool:
-        """True if the prompt of this turn has a hidden result or summary."""
+        """True if the prompt of this turn contained a hidden search result or summary."""
         if number not in self._turns:
             try:
                 shown = turns.get_turn(self._npc_ref, number).manifest.record_ids
@@ -189,15 +192,18 @@ def _base(key: str) -> str:
 
 
 def _sources(search: StoredSearch) -> Iterator[tuple[str, str]]:
-    """Yield base and title of a result's pages. The title is "" for pages of guarded bases."""
+    """Yield the base and title of each page in a result.
+
+    For pages of guarded bases, the title is "".
+    """
     for source in search.sources:
         yield str(source["base"]), "" if search.restricted else str(source["title"])
     if search.restricted:
-        yield from _external(search.result)
+        yield from _open_base_pages(search.result)
 
 
-def _external(result: str) -> Iterator[tuple[str, str]]:
-    """Yield the pages of open bases that are listed next to a safe summary."""
+def _open_base_pages(result: str) -> Iterator[tuple[str, str]]:
+    """Yield the base and title of pages of open bases that are listed next to a safe summary."""
     try:
         told = json.loads(result or "{}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which lore the locks of books and entries hide from a viewer."""
+"""Which lore entries are hidden from a viewer by the locks of books and entries."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -18,14 +18,14 @@ _PLACE: Final = "evennia_ai.hidden_lore"
 def alias_of(origin: str) -> str:
     """Return the alias of a hidden entry.
 
-    It is the same on all pages of a game, so that prompts can be compared. The game's SECRET_KEY
-    prevents guessing names.
+    All pages of a game show the same alias, so that prompts can be compared. It is salted with the
+    game's SECRET_KEY, so that nobody can guess the entry from it.
     """
     return f"{_LORE}(hidden {salted_hmac(_PLACE, origin).hexdigest()[:8]})"
 
 
 class HiddenLore:
-    """The entries that locks of books and entries hide from a viewer."""
+    """Decides which lore entries are hidden from one viewer."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._may_view: Final = viewer.may_view
@@ -43,7 +43,7 @@ class HiddenLore:
 
     @property
     def are_some(self) -> bool:
-        """True if any lore is hidden. Usually false."""
+        """True if any entry is hidden from the viewer, which is rare."""
         return bool(self._hidden)
 
     def covers(self, origin: str) -> bool:

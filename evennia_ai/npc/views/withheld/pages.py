@@ -1,7 +1,7 @@
-"""Which pages the locks of knowledge bases and pages hide from a viewer.
+"""Which knowledge pages are hidden from a viewer by the locks of bases and pages.
 
-For a deleted page, the locks at the deletion of the page or its base apply. Of a base that left no
-revision, only a superuser may see anything.
+For a deleted page, the locks at its deletion still apply. Pages of a base of which nothing is left
+are visible only to superusers.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _NOBODY: Final = "view:superuser()"
 
 
 class HiddenPages:
-    """What a viewer may not see of the game's knowledge bases."""
+    """Decides which knowledge pages are hidden from one viewer."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
@@ -26,28 +26,31 @@ class HiddenPages:
 
     @property
     def are_some(self) -> bool:
-        """True if anything of the existing bases is hidden."""
+        """True if any base or page that exists is hidden from the viewer."""
         return any(
             self.covers_base(info.key) or not self._sees_all_of(info.key)
             for info in knowledge_bases.list_bases()
         )
 
     def may_cover(self, bases: Iterable[str]) -> bool:
-        """True if a page of these bases may be hidden. False in most games, after a few queries."""
+        """True if a page of these bases may be hidden from the viewer.
+
+        It is false in most games, and then needs only a few queries.
+        """
         infos = [knowledge_bases.base_or_none(key) for key in bases]
         if any(info is None or info.backend == "help" for info in infos):
             return True
         return self.are_some or pages.removed_with_locks()
 
     def covers_base(self, key: str) -> bool:
-        """True if the viewer may see nothing of a base, or it does not exist."""
+        """True if the viewer may see nothing of the base, or if the base does not exist."""
         if key not in self._bases:
             info = knowledge_bases.base_or_none(key)
             self._bases[key] = not self._allows(_NOBODY if info is None else info.locks)
         return self._bases[key]
 
     def covers(self, base: str, title: str) -> bool:
-        """True if the viewer may not see a page, in its current or an earlier form."""
+        """True if the viewer may not see the page. Locks of its removed revisions count too."""
         if (base, title) not in self._pages:
             self._pages[base, title] = not self._sees(base, title)
         return self._pages[base, title]
@@ -65,7 +68,7 @@ class HiddenPages:
         return all(map(self._allows, self._locks_of(base, name, is_there=info is not None)))
 
     def _locks_of(self, base: str, name: PageName, *, is_there: bool) -> list[str]:
-        """Return all locks that must allow a viewer to see a page in the database."""
+        """Return all locks that must allow the viewer to see a page in the database."""
         changes = pages.page_revisions(base, name)
         removed = [one.locks for one in changes if one.action == "removed"]
         newest = [one.locks for one in reversed(changes) if one.action != "removed"][:1]
@@ -76,7 +79,7 @@ class HiddenPages:
         return [*removed, *newest, *left] if changes or is_there else [_NOBODY]
 
     def _sees_elsewhere(self, info: BaseInfo, name: PageName) -> bool:
-        """True if the viewer may see a page outside our tables. Pages of a wiki have no locks."""
+        """True if the viewer may see a page that is not in our tables. Wiki pages have no locks."""
         if info.backend != "help":
             return True
         page = self._viewer.help_page(info.key, name)

@@ -1,4 +1,4 @@
-"""The viewer of an NPC's data, and the marks that replace what they may not see."""
+"""The person who views an NPC's data, and the marks that replace what they may not see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ WHISPERED: Final = "[said in private; for Admins]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """A person who looks at what an NPC was told, as functions that answer about them."""
+    """The rights of a person who views an NPC's data, as functions."""
 
     may_view: Callable[[str], bool]
-    """True if the lock string allows them to view the thing that has it."""
+    """True if the person passes this lock string for viewing something."""
     hears_whispers: bool
-    """True if they may read private conversations of the NPC."""
+    """True if the person may read private conversations of the NPC."""
     note_reading: Callable[[str], None]
-    """Logs that they read something that was said in private. The text says what."""
+    """Writes to the security log that the person read something private. The text says what."""
     help_page: Callable[[str, PageName], Page | None]
-    """Returns the page of this name in a base that is the game's help."""
+    """Returns the page with this name of the game's help, in a base with this key."""
     as_recorded: Callable[[str], str]
-    """Returns a tool's result as its record stores it."""
+    """Returns the result of a tool in the form in which its record stores it."""
 
 
 def withheld_mark(what: str) -> str:

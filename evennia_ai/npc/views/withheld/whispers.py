@@ -12,16 +12,16 @@ from evennia_ai.store.history import conversations
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
-# Texts of prompts, which a `Seer` judges separately, and acts of builders.
+# Records without spoken words: texts of prompts, which a `Seer` judges, and acts of builders.
 _NOT_SAID: Final = BOOKKEEPING | {RecordKind.ERASURE, RecordKind.CONTROL}
 
 
 class HiddenWhispers:
-    """What was said to one NPC in private, for one viewer.
+    """Decides what one viewer may read of one NPC's private conversations.
 
-    The viewer always learns that there was a conversation, with whom and how long. A viewer without
-    the permission reads neither its words nor what the NPC learnt from them. For one with the
-    permission, each conversation that they read is logged once.
+    Every viewer learns that there was a conversation, with whom and how long it was. A viewer
+    without the permission cannot read its words, nor what the NPC learnt from them. If a viewer
+    with the permission reads a conversation, that is logged once.
     """
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
@@ -32,18 +32,21 @@ class HiddenWhispers:
 
     @cached_property
     def _kinds(self) -> dict[int, str]:
-        """Return the kinds of the NPC's conversations, later also those of branches."""
+        """Return the kinds of the NPC's conversations by id.
+
+        `_is_private` adds those of branches.
+        """
         known = conversations.conversations_of(self._npc_ref)
         return {one.id: one.kind for one in known}
 
     @cached_property
     def are_some(self) -> bool:
-        """True if anything was said in private, so that it is hidden or reading it is logged."""
+        """True if the NPC has private conversations. They are hidden, or reading them is logged."""
         return "private" in self._kinds.values()
 
     @cached_property
     def are_hidden(self) -> bool:
-        """True if something was said or learnt in private that the viewer may not read."""
+        """True if the NPC said or learnt something in private that the viewer may not read."""
         if not self._hides:
             return False
         learnt = memories.held_by(self._npc_ref).memories
@@ -53,18 +56,21 @@ class HiddenWhispers:
         """True if the record is private and the viewer may not read it."""
         return self.are_hidden and self._is_private(record)
 
-    def _read(self, what: str) -> None:
-        """Log that something was read, once for each `what`."""
+    def _log_reading(self, what: str) -> None:
+        """Write to the security log that the viewer read something, once for each `what`."""
         if what not in self._noted:
             self._noted.add(what)
             self._note_reading(f"{what} of NPC {self._npc_ref}")
 
     def without_words(self, record: Record) -> Record:
-        """Return the record as the viewer may see it. Log it if its words are private."""
+        """Return the record as the viewer may see it.
+
+        If they may read private words in it, log that.
+        """
         if not self.are_some or record.kind in _NOT_SAID or not self._is_private(record):
             return record
         if not self._hides:
-            self._read(f"conversation {record.conversation}")
+            self._log_reading(f"conversation {record.conversation}")
             return record
         calls = [{**call, "arguments": WHISPERED} for call in record.meta.get("tool_calls", ())]
         meta = {**record.meta, "tool_calls": calls} if calls else record.meta
@@ -82,15 +88,15 @@ class HiddenWhispers:
         if memory.learnt != "private":
             return ""
         if not self._hides:
-            self._read("memories")
+            self._log_reading("memories")
             return ""
         return WHISPERED
 
     def mark_of_search(self, search: StoredSearch) -> str:
-        """What stands in place of what an NPC searched for, "" where it may be seen."""
+        """Return the mark that replaces a search, "" if the viewer may see the search."""
         if search.conversation.kind != "private":
             return ""
         if not self._hides:
-            self._read(f"conversation {search.conversation.id}")
+            self._log_reading(f"conversation {search.conversation.id}")
             return ""
         return WHISPERED
