@@ -261,7 +261,9 @@ class TestImported:
         told[-1]["turns"] -= 1
         lines = [json.dumps(one) for one in told if one.get("turn") != 3]
 
-        with pytest.raises(FormatError, match="holds the seal of turn 3, but the line of that turn is"):
+        with pytest.raises(
+            FormatError, match="holds the seal of turn 3, but the line of that turn is"
+        ):
             import_lines(lines, npc_ref="99", by=trusted("Ada"))
 
     def test_turn_that_ends_during_an_export_is_written_as_running(self, quay):
