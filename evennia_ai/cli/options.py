@@ -24,6 +24,6 @@ GRANT = click.option(
 
 
 def help_alone(context: click.Context) -> None:
-    """Print the help of a group that was called without a command."""
+    """Print the help of a command group that was called without a command."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

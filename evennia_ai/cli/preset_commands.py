@@ -1,4 +1,4 @@
-"""The commands of `evennia-ai preset`: their options, and nothing else."""
+"""The commands of `evennia-ai preset`: their options and calls."""
 
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from evennia_ai.engine.prompt.components import Grant
 @click.group(invoke_without_command=True)
 @click.pass_context
 def preset(context: click.Context) -> None:
-    """SillyTavern's presets for chat completion: what they hold, and what becomes of them here."""
+    """SillyTavern's presets for chat completion: show, check and convert them, and import them."""
     help_alone(context)
 
 
@@ -31,7 +31,7 @@ def preset_show(file: Path, as_json: bool, prompt: str | None) -> int:
 @preset.command("lint")
 @click.argument("file", type=FILE)
 def preset_lint(file: Path) -> int:
-    """Check a preset: the findings, and status 1 if one of them is an error."""
+    """Check a preset and print the findings. The status is 1 if one of them is an error."""
     from evennia_ai.cli import presets
 
     return presets.lint(file)
@@ -53,7 +53,7 @@ def preset_convert(
     off: tuple[str, ...],
     force: bool,
 ) -> int:
-    """Write a preset as one of today, or as an export of the prompt manager; without secrets."""
+    """Write a preset in today's form, or as an export of the prompt manager, without secrets."""
     from evennia_ai.cli import presets
 
     return presets.convert(source, target, form=form, on=on, off=off, force=force)
@@ -77,7 +77,7 @@ def preset_import(
 ) -> int:
     """Report what a preset would do in a game; with --game also store it there.
 
-    Without --game nothing is stored, and the report is that of a preset with the grants named.
+    Without --game nothing is stored, and the report assumes the grants that you name with --grant.
     """
     if game is None:
         from evennia_ai.cli import presets
@@ -101,7 +101,7 @@ def preset_import(
 @FORCE
 @click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
 def preset_export(name: str, target: Path, *, game: Path, force: bool, revision: int | None) -> int:
-    """Write a preset of a game as a file, as it came but for secrets and what was changed."""
+    """Write a preset of a game as a file, with all changes since its import, without secrets."""
     path = target.absolute()
     opened_game(game)
     from evennia_ai.cli.game import presets

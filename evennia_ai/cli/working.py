@@ -1,4 +1,4 @@
-"""`evennia-ai worker` and `worker-file`: background work of a game, here or on another machine."""
+"""`evennia-ai worker` and `worker-file`: do the background work of a game, on any machine."""
 
 import asyncio
 import logging
@@ -29,9 +29,9 @@ _LOG_LINE: Final = "%(asctime)s %(levelname)s %(message)s"
 def worker(
     place: Path, *, name: str | None, kinds: tuple[str, ...], at_once: int, until_idle: bool
 ) -> int:
-    """Do background work of a game until it is ended (SIGTERM), after the jobs under way.
+    """Do background work of a game until SIGTERM. Jobs that are under way are finished first.
 
-    PLACE is the game's folder, or a file that `evennia-ai worker-file` wrote there; a worker with
+    PLACE is the game's folder, or a file that `evennia-ai worker-file` wrote there. A worker with
     such a file needs no Evennia.
     """
     need("django", "twisted", "httpx2", "procrastinate", "psycopg", extra="workers")
@@ -57,10 +57,10 @@ def worker(
 @FORCE
 @GAME
 def worker_file(target: Path, *, force: bool, game: Path) -> int:
-    """Write what a worker has to know of a game: its database and its settings of ours.
+    """Write what a worker needs to know of a game: its database, and its settings of evennia_ai.
 
-    The file may hold the database's password and is its owner's alone; OUT may be - for standard
-    output.
+    The file may contain the database's password, so only its owner can read it. OUT may be - for
+    standard output.
     """
     from evennia_ai.cli.output import write_file
 
@@ -80,7 +80,7 @@ def worker_file(target: Path, *, force: bool, game: Path) -> int:
 
 
 def _settings_at(place: Path) -> "WorkerFile":
-    """The settings in a file, or those of a game's folder, which a process of its own reads."""
+    """Return the settings in a file, or those of a game's folder, which another process reads."""
     from evennia_ai.npc.jobs.worker.configured import WorkerSettingsError, read_file
 
     if not place.is_dir():

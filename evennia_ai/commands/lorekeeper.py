@@ -1,7 +1,7 @@
-"""The command `lorekeeper`: builders have pages of a knowledge base written, and see from what.
+"""The command `lorekeeper`: builders let a model write pages of a knowledge base.
 
-The command only translates: the work is `evennia_ai.npc.lorekeeper`. What comes of it is a draft;
-drafts are read and decided about with `kb`.
+The command only translates; `evennia_ai.npc.lorekeeper` does the work. The result is a draft.
+Builders read and approve drafts with `kb`.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft, StoredTask
 
 
 def without_answer(task: StoredTask) -> list[str]:
-    """The lines that say why a task has no answer; none where it has one."""
+    """Return lines that say why a task has no answer, or no lines if it has one."""
     if task.error:
         return field_lines("no answer", task.error)
     if task.ended_at is None:
@@ -144,7 +144,7 @@ class CmdLorekeeper(CardWork):
         self._send([*panel, *without_answer(last)], last.context_meta)
 
     def failed(self, failure: Failure) -> None:
-        """Tell the builder why nothing came of it, unless the server stops."""
+        """Tell the builder why the task failed. Say nothing if the server is stopping."""
         if not failure.check(CancelledError):
             super().failed(failure)
 
@@ -171,11 +171,11 @@ class CmdLorekeeper(CardWork):
         self._send(_answer_lines(answer), answer.context_meta)
 
     def _send(self, lines: Sequence[str], meta: Any) -> None:
-        """Lines, and beside them, for a web client's developer tools, what they were made from."""
+        """Send lines, and for a web client's developer tools the data they were made from."""
         self.msg((shown_block("\n".join(lines)), {"context_meta": meta}))
 
     def _usual_base(self) -> str:
-        """The base that is meant where none is named."""
+        """Return the key of the base that a task without a base is for."""
         usual = runtime().conf.lorekeeper.base
         if usual:
             return shown.base_named(self.caller, usual).key
@@ -189,7 +189,7 @@ class CmdLorekeeper(CardWork):
         return [one.key for one in shown.visible_bases(self.caller)]
 
     def _draft(self, text: str) -> StoredDraft:
-        """The draft of this number, whose base and page the caller may see."""
+        """Return the draft of this number, if the caller may see its base and its page."""
         number = counted_number(text.strip(), what="number of a draft")
         found = store.draft_or_none(number)
         if (
@@ -203,7 +203,7 @@ class CmdLorekeeper(CardWork):
 
 
 def _conversation(found: StoredDraft) -> tuple[Message, ...]:
-    """The task of a draft and the page in it, as what was said before."""
+    """Return the task of a draft and its page as earlier messages for the model."""
     page = found.draft.page
     return (
         Message(role="user", content=found.task),
@@ -212,7 +212,7 @@ def _conversation(found: StoredDraft) -> tuple[Message, ...]:
 
 
 def _answer_lines(answer: LorekeeperAnswer) -> list[str]:
-    """What a builder reads: the text, or the drafts that hold it."""
+    """Return what a builder reads: the answer, or the numbers of the drafts that hold it."""
     drafts = [f"{number}" for number in answer.drafts]
     lines = [] if drafts and not answer.notes else [answer.text or "(The model wrote nothing.)"]
     lines += list(answer.notes)

@@ -1,4 +1,4 @@
-"""`persona`: what a player writes of their own character, for NPCs they speak to."""
+"""The command `persona`: a player describes their own character for the NPCs they speak to."""
 
 from typing import Final
 
@@ -60,7 +60,7 @@ class CmdPersona(StrictCommand):
     verbs = {"": "own", "place": "place", "clear": "clear"}
 
     def own(self) -> None:
-        """Show it, or write it."""
+        """Show the persona, or write it."""
         if self.lhs:
             raise CommandError("Usage: persona = <text>. Nothing was changed.")
         if self.rhs is None:
@@ -76,7 +76,7 @@ class CmdPersona(StrictCommand):
         self.say(f"NPCs you speak to are told of you: {text} {self._where(made)}")
 
     def place(self) -> None:
-        """Say where NPCs are told it."""
+        """Set the place of the persona in prompts."""
         self._refuse_off()
         if self.lhs or not self.rhs:
             raise CommandError(f"Usage: {_USAGE}. Nothing was changed.")
@@ -88,7 +88,7 @@ class CmdPersona(StrictCommand):
         self.say(self._where(made))
 
     def clear(self) -> None:
-        """Take it away; also where the game has none any more."""
+        """Remove the persona. This works even if the game has switched personas off."""
         self.refuse_value()
         gone = clear_persona(str(self.caller.id), by=self.actor)
         self.say("It is gone." if gone else "You had written nothing.")
@@ -123,7 +123,7 @@ class CmdPersona(StrictCommand):
 
 
 def _placed(old: Persona, wanted: str) -> Persona:
-    """The persona at the place that was typed."""
+    """Return the persona with the place that was typed."""
     word, _, rest = wanted.partition(" ")
     if word == "depth":
         depth = depth_typed(rest) if rest else old.depth

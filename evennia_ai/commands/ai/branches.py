@@ -1,4 +1,4 @@
-"""`ai/branch`: a builder goes on from a past turn, where nobody in the game hears it."""
+"""`ai/branch`: a builder continues a conversation from a past turn, unheard by the game."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -25,7 +25,7 @@ _SAID: Final = (RecordKind.USER, RecordKind.ASSISTANT, RecordKind.FALLBACK)
 
 
 class BranchSwitches(StrictCommand):
-    """`ai/branch`, `ai/branch/prompt` and `ai/branch/close`."""
+    """The switches `ai/branch`, `ai/branch/prompt` and `ai/branch/close`."""
 
     def branch(self) -> None:
         """Open a branch, say something in it, or show what was said in it."""
@@ -61,7 +61,7 @@ class BranchSwitches(StrictCommand):
 
 
 def _list_lines(caller: Any) -> list[str]:
-    """The branches of whoever types."""
+    """Return lines that list the caller's branches."""
     found = branches.branches_by(str(caller.id))
     if not found:
         return ["You have no branch. ai/branch <npc>/<turn> opens one from a turn of ai/log <npc>."]
@@ -76,13 +76,13 @@ def _list_lines(caller: Any) -> list[str]:
 
 
 def _of_the_gone(caller: Any) -> tuple[str, ...]:
-    """The references of NPCs that were deleted since whoever types opened a branch of them."""
+    """Return the IDs of deleted NPCs of which the caller still has branches."""
     known = branches.branches_by(str(caller.id))
     return tuple(ref for ref in known if object_of(ref) is None)
 
 
 def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
-    """Open a branch from a turn; what it is of, and what to type."""
+    """Open a branch from a turn. Return lines that say what it copies and what to type next."""
     turn = turn_of(npc, number)
     seer = seer_for(caller, npc.ai.ref)
     if seer.hides_some(branches.records_to_copy(turn)):
@@ -109,7 +109,7 @@ def _rounds_told(number: int, branch: Branch) -> Iterator[str]:
 
 
 def _branch_lines(caller: Any, npc: NPC) -> list[str]:
-    """What was said in the newest branch of whoever types."""
+    """Return lines with what was said in the caller's newest branch."""
     branch = _branch_of(caller, npc)
     head = f"Branch of {npc.key} from turn {branch.turn}, {in_words(branch.conversation)}:"
     said = list(_said_lines(seer_for(caller, npc.ai.ref), npc, branches.records_in_branch(branch)))
@@ -121,7 +121,11 @@ def _branch_lines(caller: Any, npc: NPC) -> list[str]:
 
 
 def _branch_of(caller: Any, npc: NPC) -> Branch:
-    """The newest branch of whoever types; CommandError tells how to open one."""
+    """Return the caller's newest branch of an NPC.
+
+    Raises:
+        CommandError: There is none; the message says how to open one.
+    """
     branch = branches.newest_branch(npc.ai.ref, str(caller.id))
     if branch is None:
         raise CommandError(
@@ -132,7 +136,7 @@ def _branch_of(caller: Any, npc: NPC) -> Branch:
 
 
 def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
-    """Say something in the branch; what came of it in lines."""
+    """Say something in the branch. Fires with lines that show what came of it."""
     seer = seer_for(caller, npc.ai.ref)
 
     def told(done: Rehearsed) -> list[str]:
@@ -147,7 +151,7 @@ def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
 
 
 def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Iterator[str | Row]:
-    """What a turn of the branch was told, the newest without a number."""
+    """Yield lines with the prompt of a turn of the branch, by default the newest turn."""
     branch = _branch_of(caller, npc)
     ref = branch.conversation.npc_ref
     last = turns.last_turn(ref)
@@ -161,7 +165,7 @@ def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Itera
 
 
 def _closed(caller: Any, npc: NPC, *, by: Actor) -> str:
-    """Throw the branches of whoever types away; what went, in a line."""
+    """Erase the caller's branches of an NPC. Return a line with how much was erased."""
     _branch_of(caller, npc)
     done = erase_branches(npc.ai.ref, str(caller.id), by=by)
     return (
@@ -175,7 +179,7 @@ def _told(done: Erased) -> str:
 
 
 def _said_lines(seer: Seer, npc: NPC, records: Iterable[Record]) -> Iterator[str]:
-    """What was said, what would have been done and how turns failed, in lines of the screen."""
+    """Yield lines with what was said, what tools would have done and how turns failed."""
     known = tuple(records)
     for record in known:
         seen = seer.record(record, known)

@@ -1,7 +1,7 @@
-"""`ai/import` and `ai/export` of chats: conversations that other programs had with a character.
+"""`ai/import` and `ai/export` for chats, conversations that other programs had with a character.
 
-What a chat would become is told first, and taken over after a yes. A transcript of this program is
-taken over by `evennia_ai.commands.ai.history`.
+The command first says what a chat would become and imports it only after a "yes". Transcripts, the
+files that this program writes itself, are handled by `evennia_ai.commands.ai.history`.
 """
 
 import io
@@ -35,17 +35,17 @@ from evennia_ai.store.history.record_rows import ConversationRef
 
 ADMIN_LOCK: Final = "perm(Admin)"
 USAGE: Final = "ai/import <npc> = <file> [with <player>] [as <name in the chat>]"
-# Behind the name of the file: with whom the chat was, and whom the NPC is in it.
+# What may follow the name of the file: the player of the chat, and the NPC's name in it.
 _BEHIND: Final = re.compile(r"(?: +with +(?P<player>.+?))?(?: +as +(?P<played>.+?))?\s*", re.I)
 _MOST_OTHERS: Final = 8
 
 
 class FileSwitches(StrictCommand):
-    """`ai/export` and `ai/import`."""
+    """The switches `ai/export` and `ai/import`."""
 
     @property
     def _admin(self) -> Actor:
-        """Return who typed this, with the rank Admin, which an import asks for."""
+        """Return the actor who typed this, with the right of an Admin, which an import needs."""
         return self.acting_under(f"cmd:{ADMIN_LOCK}")
 
     def export(self) -> None:
@@ -93,13 +93,13 @@ class FileSwitches(StrictCommand):
 
 
 def refuse_all_but_admins(caller: Any, switch: str) -> None:
-    """CommandError for whoever is no Admin."""
+    """Raise CommandError unless the caller is an Admin."""
     if not caller.locks.check_lockstring(caller, ADMIN_LOCK):
         raise CommandError(f"ai/{switch} is for Admins. Nothing was changed.")
 
 
 def _file_and_rest(text: str) -> tuple[str, str]:
-    """The name of the file in what was typed, and what stands behind it."""
+    """Split what was typed into the name of the file and the rest after it."""
     name, suffix, rest = text.partition(SUFFIX)
     return f"{name}{suffix}", rest
 
@@ -107,7 +107,7 @@ def _file_and_rest(text: str) -> tuple[str, str]:
 def _chat_read(
     caller: Any, npc: NPC, path: Path, content: bytes, rest: str, *, by: Actor
 ) -> tuple[Chat, ChatSource]:
-    """The chat in a file, and whom it is of; `rest` is what was typed behind the file's name."""
+    """Return the chat of a file and where it comes from. `rest` was typed after the file's name."""
     told = _BEHIND.fullmatch(rest)
     if told is None:
         raise CommandError(f"Usage: {USAGE}. Nothing was taken over.")
@@ -124,9 +124,9 @@ def _chat_read(
 
 
 def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
-    """Write a conversation into a new file of the card folder as a chat; what was written.
+    """Write a conversation as a chat into a new file of the card folder. Return a line about it.
 
-    Nothing of it is hidden from whoever asks: that was looked at before.
+    The caller has already checked that nothing in the conversation is hidden from the builder.
     """
     partner = name_of(conversation.partner_ref).partition(" (#")[0]
     pieces = exported_chat(conversation, npc_name=npc.key, partner_name=partner)
@@ -141,7 +141,7 @@ def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
 
 
 def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
-    """What is in a chat, and what it would become."""
+    """Return sentences that say what a chat contains and what it would become."""
     hidden = sum(message.is_hidden for message in chat.messages)
     swiped = sum(message.swipes > 1 for message in chat.messages)
     others = [name for name in chat.characters if name != source.played]

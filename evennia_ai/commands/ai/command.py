@@ -1,4 +1,4 @@
-"""The command `ai`: what an NPC's mind is doing and why its prompt was what it was."""
+"""The command `ai` and the switches that look into one NPC."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
@@ -64,7 +64,7 @@ from evennia_ai.services.llm.doctor import Finding
 from evennia_ai.store.history import turns
 
 FULL: Final = "full"
-"""What shows a screen with nothing folded."""
+"""The value of a switch that shows a screen with nothing folded."""
 
 
 class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
@@ -232,7 +232,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         "startall": "start_all",
     }
     whole_words = frozenset({"stopall", "startall", "forget", "reset"})
-    # As others call them, and what was short for one before `watch` was there.
+    # `enable` and `disable` are the words of other commands. `res` and `w` were short for these
+    # switches before switches with the same beginning were added.
     other_words = {"res": "resume", "w": "why", "enable": "on", "disable": "off"}
 
     def status(self) -> None:
@@ -243,7 +244,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         self.show(status_lines(npc))
 
     def context(self) -> None:
-        """A past prompt, the newest one where no turn is named: folded, or a part of it."""
+        """Show the prompt of a past turn, by default the newest: folded, or one part of it."""
         usage = "ai/context <npc>[/<turn>] [= <part>]"
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         part = part_called(self.rhs or "")
@@ -256,7 +257,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         self.show(context_lines(self.caller, npc, turn_or_newest(npc, number), part))
 
     def why(self) -> None:
-        """Everything about one item of the last prompt, or what was known in a past turn."""
+        """Explain one item of a past prompt, or everything that an NPC knew in one turn."""
         usage = "ai/why <npc> = <component, entry or message>, or ai/why <npc>/<turn>"
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         lines: Iterable[str | Row]

@@ -1,7 +1,7 @@
-"""`ai/reset`, `ai/undo`, `ai/retry` and `ai/correct`: what of a conversation counts.
+"""`ai/reset`, `ai/undo`, `ai/retry` and `ai/correct`: decide what in a conversation counts.
 
-Each commits one record more and erases nothing (`store/history/control.py`). They are about the
-conversation in the room where the NPC is, unless another one is named by its number.
+Each switch commits one record more and erases nothing (`store/history/control.py`). It applies to
+the conversation in the NPC's room, unless the builder names another one by its number.
 """
 
 import re
@@ -37,13 +37,13 @@ _TEXTUAL: Final = frozenset(
     {"say", "whisper", "pose", "look", "recall", "errand_result", "end_conversation"}
     | {KNOWLEDGE_TOOL}
 )
-"""Tools that only speak or look; what the others did stays done."""
+"""Tools that only speak or look. What other tools did in the world cannot be undone."""
 _BUSY: Final = "{npc} is answering just now; try again in a moment. Nothing was changed."
 _RECORD: Final = re.compile(r"(.+)/\s*#([0-9]{1,18})(?:\.([0-9]{1,4}))?\s*")
 
 
 def begun_anew(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
-    """Have the NPC begin anew; one line that says what stays."""
+    """Let the NPC start its conversation over. Fires with a line that says what stays."""
     where = _where(npc, number)
     npc.ai.attention.drop_waiting("a builder had it begin anew")
 
@@ -58,7 +58,10 @@ def begun_anew(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
 
 
 def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[str]":
-    """Take the newest exchanges back; one line that says which, and what is not undone."""
+    """Take back the newest exchanges.
+
+    Fires with a line that says which, and what cannot be undone.
+    """
     where = _where(npc, number)
     waiting = npc.ai.waiting_records()
 
@@ -78,7 +81,7 @@ def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[
 
 
 def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[str]":
-    """Have the last event answered again; one line that says which, and what is not undone."""
+    """Let the NPC answer its last event again. Fires with a line that says what happens."""
     where = _where(npc, number)
     newest = next(control.list_exchanges(where, waiting=npc.ai.waiting_records()), None)
     if newest is None or newest.event is None:
@@ -104,7 +107,7 @@ def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[
 
 
 def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[str]":
-    """Have other words stand where the NPC said something; one line."""
+    """Replace what the NPC said in one record. Fires with a line that shows the new words."""
     found = _RECORD.fullmatch(wanted)
     if found is None:
         raise CommandError(
@@ -138,7 +141,11 @@ def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[st
 
 
 def _where(npc: NPC, number: int | None) -> ConversationRef:
-    """The conversation that is meant; CommandError where there is none, or it answers just now."""
+    """Return the conversation that a switch applies to.
+
+    Raises:
+        CommandError: There is no such conversation, or the NPC is answering at the moment.
+    """
     known = conversations_of(npc.ai.ref)
     if not known:
         raise CommandError(f"Nothing is recorded of {npc.key} yet. Nothing was changed.")
@@ -165,7 +172,7 @@ def _refuse_busy(npc: NPC) -> None:
 
 
 def _refuse_silent(npc: NPC) -> None:
-    """CommandError where it would not answer now, or no otherwise than before."""
+    """Raise CommandError if the NPC would not answer now, or would only repeat its answer."""
     if npc.ai.is_busy:
         raise CommandError(_BUSY.format(npc=npc.key))
     unable = npc.ai.attention.why_unable()
@@ -197,7 +204,7 @@ def _record_of(npc: NPC, record_id: str) -> tuple[ConversationRef, Record]:
 
 
 def _old_words(npc: NPC, where: ConversationRef, record: Record) -> str:
-    """What may still be made of the old words."""
+    """Return a sentence if the NPC may have formed memories from the old words, else ""."""
     segment, _, seq = original_place(record).partition(".")
     if model_requests.consolidated(where.id).upto < (int(segment), int(seq)):
         return ""
@@ -208,7 +215,7 @@ def _old_words(npc: NPC, where: ConversationRef, record: Record) -> str:
 
 
 def _left_in_the_world(taken: Sequence[Exchange]) -> str:
-    """That what tools did stays done, where they did something."""
+    """Return a sentence that names the tools whose effects in the world stay, or "" if none."""
     tools = dict.fromkeys(tool for one in taken for tool in one.tools if tool not in _TEXTUAL)
     if not tools:
         return ""
@@ -220,14 +227,12 @@ def _exchanges(count: int) -> str:
 
 
 def _written(write: Callable[[], Any]) -> "Deferred[Any]":
-    """What is written, behind all that was perceived before."""
+    """Write in the recorder's thread, after everything that NPCs perceived before this."""
     return runtime().writer.write(write)
 
 
 class ControlSwitches(StrictCommand):
-    """
-    Switches of `ai` that say what of a conversation counts; see there.
-    """
+    """The switches of `ai` that decide what in a conversation counts."""
 
     def reset(self) -> None:
         usage = "ai/reset <npc>[/<conversation>]"

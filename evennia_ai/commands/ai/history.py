@@ -1,8 +1,9 @@
-"""`ai/history`, `ai/replay` and `ai/cache`: what is recorded of an NPC and nothing that is not.
+"""The switches of `ai` that read, check, export and import an NPC's records.
 
-A past prompt is rebuilt from its records alone; of each prompt is told how much a provider may have
-found in its cache. `ai/verify`, `ai/export` and `ai/import` are about the records as a whole: the
-game waits for them, so there are limits; `evennia-ai history` has none.
+`ai/history` lists records, `ai/replay` rebuilds a past prompt from them, and `ai/cache` says how
+much of each prompt a provider may have found in its cache. `ai/verify`, `ai/export` and `ai/import`
+read or write whole conversations while the game waits, so they have limits. `evennia-ai history` on
+the command line has no limits.
 """
 
 from collections import Counter
@@ -59,20 +60,20 @@ _FATES: Final = {
     "retry": "answered again since",
     "correct": "corrected since",
 }
-"""What became of what a control took out, by its switch."""
+"""By the switch that withdrew a record: what the history says of that record."""
 _CONTROLLED: Final = {
     "reset": "it begins anew: nothing before counts",
     "undo": "exchanges before were taken back",
     "retry": "an answer was taken back, to be given again",
     "correct": "the words just above stand in the place of others",
 }
-"""What a control says, by the switch that made it."""
+"""By the switch that made a control record: what the history says of it."""
 
 
 def history_lines(caller: Any, npc: NPC, number: int, *, is_full: bool) -> list[str | Row]:
-    """One page of an NPC's records, as `caller` may see them; page 1 is the newest.
+    """Return one page of an NPC's records, as `caller` may see them. Page 1 is the newest.
 
-    Texts of prompts and how turns went are one line each time, unless they are to be told in full.
+    Texts of prompts and the ends of turns are folded into one line unless `is_full`.
     """
     page = record_page(npc.ai.ref, number, size=PAGE_RECORDS)
     if not page.records:
@@ -90,7 +91,7 @@ def _nothing(npc: NPC, number: int) -> str:
 
 
 def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]:
-    """The records; a line before each change of the conversation says which one it is."""
+    """Yield the records, with a heading wherever the conversation changes."""
     fate = _fates(page.records)
     shown = [record for record in page.records if not seer.leaves_out(record)]
     for where, members in groupby(shown, key=lambda record: record.conversation):
@@ -105,7 +106,7 @@ def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]
 
 
 def _fates(records: Sequence[Record]) -> dict[str, str]:
-    """By id what builders did to those of the records that no longer count as they stand."""
+    """Return, by record ID, what a builder did to the records that no longer count."""
     found: dict[str, str] = {}
     for members in _by_conversation(records).values():
         for done in controls_since(members[0]):
@@ -125,7 +126,7 @@ def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
 
 
 def _is_behind(record: Record) -> bool:
-    """True if it was made behind the scenes: nobody said or did it, nor asked for it."""
+    """True if the record is internal: no player or NPC said it, did it or asked for it."""
     return record.kind not in _SEEN and not record.is_erased and not is_chat_source(record)
 
 
@@ -150,21 +151,21 @@ def _row(record: Record, fate: str) -> Iterator[str | Row]:
 
 
 def _told(record: Record) -> str:
-    """What the record says in a line; of calls of tools those, where nothing was said with them."""
+    """Return the first line of a record, or its tool calls if it has no text."""
     calls = record.meta.get("tool_calls") or ()
     called = "; ".join(f"{call['name']} {call['arguments']}" for call in calls)
     return first_line(record.body) or escape_controls(called)
 
 
 def _happened(record: Record) -> str:
-    """What became of the conversation; nothing where the record tells what was said."""
+    """Return a line for a record of an import, an erasure or a control, else ""."""
     if is_chat_source(record):
         return escape_controls(describe_source(record))
     return _asked(record) or _controlled(record)
 
 
 def _asked(record: Record) -> str:
-    """Who had the conversation erased; nothing where the record tells of something else."""
+    """Return a line that says who asked for an erasure, or "" for other records."""
     if record.kind != RecordKind.ERASURE:
         return ""
     by = escape_controls(str(record.meta.get("by", "somebody")))
@@ -178,7 +179,7 @@ def _asked(record: Record) -> str:
 
 
 def _controlled(record: Record) -> str:
-    """What a builder did, nothing where the record tells of something else."""
+    """Return a line that says what a builder decided, or "" for other records."""
     if record.kind != RecordKind.CONTROL:
         return ""
     what = _CONTROLLED[record.meta["what"]]
@@ -195,9 +196,9 @@ def _more(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
 
 
 def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> list[str | Row]:
-    """The turn's prompt to the letter, as `caller` may see it, and whether it is what was sent.
+    """Return the exact prompt of a turn, and whether it is the prompt that was sent.
 
-    What was said is one line, unless it is to be told in full.
+    What `caller` may not see is hidden. What was said is folded into one line unless `is_full`.
     """
     rebuilt = replay_stored_turn(turn)
     head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
@@ -206,7 +207,7 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
         return [head, *wrap_text(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
     same = "the same bytes as were sent, rebuilt from records alone"
     report = sent_report(seer_for(caller, npc.ai.ref), turn, past_reader())
-    # By a hash of all of it a short hidden text could be guessed.
+    # A hash of the whole prompt would let a builder guess a short hidden text.
     lines: list[str | Row] = [head, same]
     lines += hidden_lines(report) or [f"sha256 {rebuilt.sha256}"]
     lines += [*request_lines(turn), *message_lines(report, is_full=is_full)]
@@ -216,7 +217,7 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
 
 
 def message_lines(report: Report, *, is_full: bool) -> Iterator[str | Row]:
-    """The messages in full, what was said in a line where not `is_full`."""
+    """Yield each message in full. What was said is folded into one line unless `is_full`."""
     for run in runs(report):
         if len(run) > 1 and not is_full:
             yield ""
@@ -240,7 +241,7 @@ _HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6
 
 
 def cache_lines(caller: Any, npc: NPC) -> list[str]:
-    """The newest turns, what each shared with the one before it, and where may be cached."""
+    """Return a table of the newest turns: how much of each prompt the one before had already."""
     turns = newest_turns(npc.ai.ref, TURNS)
     if not turns:
         raise CommandError(f"{npc.key} had no turn yet: nothing was sent that could be cached.")
@@ -264,7 +265,10 @@ def _cached(turn: StoredTurn, seer: Seer) -> Iterator[str]:
 
 
 def _shared(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
-    """Tokens shared with the prompt before, and what ended them; None for a first prompt."""
+    """Return the tokens shared with the prompt before, and why no more were shared.
+
+    The tokens are None for the first prompt of a conversation, and for an erased one.
+    """
     manifest = turn.manifest
     if manifest.erased:
         return None, "erased on request"
@@ -306,7 +310,7 @@ _WITHOUT_LIMIT: Final = "evennia-ai history {what} does it on the command line, 
 
 
 def verify_lines(npc: NPC) -> list[str]:
-    """For each conversation of the NPC whether its records are what was written."""
+    """Return lines that say, for each conversation, whether its records are unchanged."""
     known = conversations_of(npc.ai.ref)
     if not known:
         raise CommandError(f"Nothing is recorded of {npc.key} yet.")
@@ -318,7 +322,10 @@ def verify_lines(npc: NPC) -> list[str]:
 
 
 def exported(caller: Any, npc: NPC, number: int | None) -> str:
-    """Write a conversation of the NPC into a new file of the card folder; what was written."""
+    """Write a conversation of the NPC into a new file of the card folder.
+
+    Return a line about it.
+    """
     conversation = exportable(caller, npc, number)
     content = "".join(f"{line}\n" for line in export_lines(conversation)).encode()
     name = f"{npc.key}-{conversation.id}"
@@ -330,9 +337,9 @@ def exported(caller: Any, npc: NPC, number: int | None) -> str:
 
 
 def exportable(caller: Any, npc: NPC, number: int | None) -> ConversationRef:
-    """The conversation of the NPC that is meant, which `caller` may take out.
+    """Return the conversation that a builder wants to export.
 
-    A file has all of it or is none, so nothing of it may be hidden from `caller`.
+    A file holds all of a conversation, so CommandError if any of it is hidden from `caller`.
     """
     conversation = _conversation_of(npc, number)
     _refuse_too_many(count_records(conversation), what="export")
@@ -345,12 +352,12 @@ def exportable(caller: Any, npc: NPC, number: int | None) -> ConversationRef:
 
 
 def files() -> list[str]:
-    """The files of the card folder that may be conversations."""
+    """Return lines that list the files of the card folder that may hold conversations."""
     return offered(conf().card_folder, suffixes=(SUFFIX,))
 
 
 def file_read(name: str) -> tuple[Path, bytes]:
-    """A file of the card folder that may be a conversation, and what is in it."""
+    """Return the path and the content of a conversation file in the card folder."""
     path = path_in(conf().card_folder, name, command="ai/import <npc>", suffixes=(SUFFIX,))
     content = bytes_of(path, most=MOST_BYTES)
     if len(content) > MOST_BYTES:
@@ -362,7 +369,7 @@ def file_read(name: str) -> tuple[Path, bytes]:
 
 
 def imported(npc: NPC, path: Path, content: bytes, *, by: Actor) -> str:
-    """Take over the conversation in a file; what was taken over."""
+    """Import the transcript of a file. Return a line that says what was imported."""
     made = import_lines(content.splitlines(), npc_ref=npc.ai.ref, by=by)
     return (
         f"{npc.key} remembers {in_words(made)} now, {count_records(made)} records from {path.name}."

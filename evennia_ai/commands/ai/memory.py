@@ -1,9 +1,9 @@
-"""`ai/memory`: what an NPC remembers, how much each memory counts now, and a builder's own words.
+"""`ai/memory` shows and changes what an NPC remembers. `ai/forget` erases it.
 
-`<npc>/<page>` is a page of the list, `<npc>/#<id>` one memory with its changes; with a right side
-one is added, rewritten, made more or less important, or removed. `ai/forget` erases what a player
-whispered and what is remembered of them, or what was said in a room and learnt from it, once it was
-asked twice: done by whoever may; its lock is stricter than that of `ai`.
+`ai/memory <npc>/<page>` is a page of the list and `<npc>/#<id>` is one memory with its changes.
+With "=" a memory is added, rewritten, made more or less important, or removed. `ai/forget` is for
+Admins and asks before it erases. It erases what a player whispered and what NPCs remember of the
+player, or what was said in a room and what NPCs learnt from it.
 """
 
 import re
@@ -56,11 +56,11 @@ _REMOVE: Final = ("remove", "off")
 _DAY_HOURS: Final = 24
 Asked = Generator[str, Any, bool]
 NOBODY: Final = Moment()
-"""A moment in which nobody is spoken with in private."""
+"""A moment without a private partner. Only memories of things said aloud are open in it."""
 
 
 def memory_lines(caller: Any, text: str) -> list[str]:
-    """A page of what the NPC remembers, or one memory with its changes."""
+    """Return a page of what the NPC remembers, or one memory with its changes."""
     one = _ONE.fullmatch(text)
     if one is not None:
         return _one_lines(caller, npc_named(caller, one["npc"].strip()), int(one["id"]))
@@ -69,7 +69,7 @@ def memory_lines(caller: Any, text: str) -> list[str]:
 
 
 def memory_written(caller: Any, text: str, words: str, *, by: Actor) -> str:
-    """Write what stands right of "="; what became of it in one line."""
+    """Add or change a memory as typed to the right of "=". Return a line about it."""
     if not words:
         raise CommandError(f"There is no text behind '='; nothing was changed. Usage: {USAGE}")
     one = _ONE.fullmatch(text)
@@ -81,7 +81,7 @@ def memory_written(caller: Any, text: str, words: str, *, by: Actor) -> str:
 
 
 def _refuse_hidden(caller: Any, npc: NPC, memory_id: int) -> None:
-    """Refuse to change a memory whose text is hidden: what was said of the change would tell it."""
+    """Raise CommandError if a memory is hidden from the caller: the answer would quote its text."""
     memory = store.held_by(npc.ai.ref).find(memory_id)
     mark = seer_for(caller, npc.ai.ref).memory(memory) if memory is not None else ""
     if mark:
@@ -111,7 +111,7 @@ def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
 
 
 def _warning(npc: NPC, text: str, about: str) -> str:
-    """What a builder may want to know about a text that an NPC could not have learnt itself."""
+    """Return a sentence if a text belongs in the card and not among memories, else ""."""
     if not judge_text(text, people_of(npc.ai.ref, about=about)).refusal:
         return ""
     return (
@@ -151,7 +151,7 @@ def _title(memory: Memory) -> str:
 
 
 def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
-    """The memories with their scores against what is said in the NPC's room now, the best first."""
+    """Return a page of memories, those that best fit what was said last in the NPC's room first."""
     seer = seer_for(caller, npc.ai.ref)
     ranked = _ranked(npc, seer)
     if not ranked:
@@ -175,15 +175,18 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
 
 
 def _seen(seer: Seer, memory: Memory) -> Memory:
-    """The memory as it may be seen; nothing is computed from the words of a hidden one."""
+    """Return the memory as the caller may see it.
+
+    Hidden words are removed, so they cannot score.
+    """
     mark = seer.memory(memory)
     return replace(memory, text=mark, scene="", _memo=Memo()) if mark else memory
 
 
 def _ranked(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
-    """Return the memories as they may be seen, with their scores, the best first.
+    """Return the memories as the caller may see them, with their scores, the best first.
 
-    A score tells which words a memory has, so hidden words must not count.
+    A score reveals which words a memory has, so hidden words must not count.
     """
     held = [_seen(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
     place = str(npc.location.id) if npc.location else "nowhere"
@@ -191,7 +194,7 @@ def _ranked(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
     history = windows(where.id).history if where is not None else History()
     rules = conf().memory.recall
     said = words_said(history, None, messages=rules.scan_messages)
-    # What was whispered is judged apart, as no prompt sees it beside the rest.
+    # Whispered memories are scored separately: no prompt shows them together with the others.
     ranked: list[tuple[Memory, Score]] = []
     for is_said_aloud in (True, False):
         some = [memory for memory in held if is_open(memory, NOBODY) == is_said_aloud]
@@ -211,7 +214,7 @@ def _row(memory: Memory, score: Score) -> Iterator[str]:
 
 
 def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
-    """One memory as it is, and its changes, which are there when it is gone."""
+    """Return one memory and its changes. A removed memory still has its changes."""
     changes = changes_of(npc.ai.ref, memory_id)
     if not changes:
         raise CommandError(f"{npc.key} never had a memory #{memory_id}.")
@@ -251,7 +254,7 @@ def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
 
 
 def player_named(caller: Any, name: str) -> str:
-    """The reference of a player; one who is gone is named by number, as #12."""
+    """Return the ID of a player. A deleted player can be named by number, such as #12."""
     known = {Scope(kind="player", ref=ref) for ref in (*private_partners(), *people())}
     return place_named(caller, f"player:{name}", known=known).ref
 
@@ -259,7 +262,7 @@ def player_named(caller: Any, name: str) -> str:
 def forgetting(
     player_ref: str, npc: NPC | None, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
-    """Ask, then erase what an NPC, or without one every NPC, has of a player; what came of it."""
+    """Ask, then erase what one NPC, or every NPC, has of a player. Return a line about it."""
     npc_ref = npc.ai.ref if npc else None
     who, with_whom = name_of(player_ref), npc.key if npc else "every NPC"
     what = f"the private conversations of {who} with {with_whom}, and the memories of {who}"
@@ -278,7 +281,7 @@ def forgetting(
 def room_forgetting(
     caller: Any, text: str, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
-    """Ask, then erase what all NPCs heard and learnt in a room; what came of it."""
+    """Ask, then erase what all NPCs heard and learnt in a room. Return a line about it."""
     place_ref = _room_named(caller, text)
     what = f"what was said in {name_of(place_ref)} and what NPCs learnt from it"
     found = erasable_room(place_ref)
@@ -297,7 +300,7 @@ def room_forgetting(
 
 
 def _room_named(caller: Any, text: str) -> str:
-    """The reference of the room that is meant by `here` or `room:<room>`."""
+    """Return the ID of the room that `here` or `room:<room>` names."""
     if text.strip().lower() in ("here", "room"):
         if caller.location is None:
             raise CommandError("You are nowhere; name a room as room:<room>. Nothing was erased.")
@@ -309,7 +312,7 @@ def _room_named(caller: Any, text: str) -> str:
 
 
 def _calls_told(done: Forgotten) -> str:
-    """That it is forgotten which calls of models answered the player."""
+    """Return a sentence if model calls lost the note that they answered this player, else ""."""
     if not done.calls:
         return ""
     calls = "1 call of a model was" if done.calls == 1 else f"{done.calls} calls of models were"

@@ -1,4 +1,4 @@
-"""The switches of `ai` that operate the game's NPCs: pause, stop, limits, the list and the log."""
+"""The switches of `ai` that operate the game's NPCs: pause, stop, limits, list and log."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, Ref
 
 PAGE_TURNS: Final = 10
 PANE: Final = "evennia_ai_mind"
-"""What the plugin of the web client, `mind_pane.js`, is told an address by."""
+"""The name under which the web client's plugin `mind_pane.js` receives an address."""
 MOST_OTHER_CALLS: Final = 50
-"""Calls outside of turns that one page shows."""
+"""The most calls outside of turns that one page shows."""
 MOST_REFUSED: Final = 200
-"""Refused utterances that one page shows; of more it says that there are."""
+"""The most refused utterances that one page shows. A line says that there are more."""
 
 _WHY_UNSENT: Final = {
     OFFLINE: "answered offline, no model was asked",
@@ -60,18 +60,18 @@ INDEX: Final = (
     ("see who is busy, what it cost", "ai, ai mira, ai/limits"),
     ("stop it, stop everything", "ai/off mira, ai/pause mira, ai/stopall"),
 )
-"""What a builder wants to do, and what to type."""
+"""What a builder wants to do, and what to type for it."""
 
 
 def index_rows() -> Iterator[str | Row]:
-    """The index for builders, on one screen."""
+    """Yield the table of tasks and commands for builders, on one screen."""
     yield head("What you want to do            what you type (help <command> tells all of it)")
     for wish, command in INDEX:
         yield (Span(f"{wish:31}"), Span(command, "component"))
 
 
 def log_lines(npc: NPC, number: int) -> list[str]:
-    """One page of what happened; page 1 is the newest."""
+    """Return one page of what the NPC did. Page 1 is the newest."""
     ref = npc.ai.ref
     page = turn_page(ref, number, size=PAGE_TURNS)
     calls = model_calls.calls_of_turns(ref, [turn.number for turn in page.turns])
@@ -88,7 +88,7 @@ def log_lines(npc: NPC, number: int) -> list[str]:
 
 
 def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
-    """What else happened in the time of the page: calls for no turn, and changes of settings."""
+    """Return what else happened in the time of a page: calls outside of turns, changed settings."""
     calls = model_calls.calls_outside_turns(
         npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
     )
@@ -137,7 +137,7 @@ def _refused(one: RefusedSaying) -> Iterator[str]:
 
 
 def _call(call: NewCall) -> str:
-    """One call of a model in a line."""
+    """Return one call of a model as a line."""
     role = "" if call.role == "speaker" else f"{escape_controls(call.role)}, "
     if call.outcome.startswith(UNSENT):
         why = _WHY_UNSENT.get(call.outcome, escape_controls(call.outcome))
@@ -154,7 +154,7 @@ def _call(call: NewCall) -> str:
 
 
 def _model(call: NewCall) -> str:
-    """The model, or the profile where that has none: one that says what a script tells it."""
+    """Return the name of the model, or of the profile if the profile names no model."""
     return call.model or call.profile or "no model"
 
 
@@ -163,9 +163,7 @@ def _change(change: SettingChange) -> str:
 
 
 class OperatingSwitches(StrictCommand):
-    """
-    Switches of `ai` that operate NPCs; see there.
-    """
+    """The switches of `ai` that operate NPCs."""
 
     def start(self) -> None:
         if self.args:
@@ -255,14 +253,14 @@ class OperatingSwitches(StrictCommand):
         self.say("The game's NPCs answer again. Those that are paused stay so: see ai/list.")
 
     def _reason(self, usage: str) -> str:
-        """What stands behind "=", before which nothing may stand."""
+        """Return the reason typed after "=". CommandError if something was typed before "="."""
         if self.lhs:
             raise CommandError(f"Usage: {usage}. Nothing was stopped; ai/pause stops one NPC.")
         return self.rhs or ""
 
 
 def _in_words(done: Stopped) -> str:
-    """What came of a stop, as sentences; nothing where it ended nothing."""
+    """Return sentences that count what a stop ended, or "" if it ended nothing."""
     counts = {"Answers dropped": done.dropped, "Calls of models given up": done.given_up}
     return "".join(f" {what}: {count}." for what, count in counts.items() if count)
 

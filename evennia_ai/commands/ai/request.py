@@ -1,7 +1,7 @@
-"""`ai/request`: what a turn was composed from, in a file that composes to the same prompt.
+"""`ai/request`: write the inputs of a turn into a file that composes to the same prompt.
 
-`evennia-ai compose --request` reads the file. It holds all that the prompt depends on, more than
-the prompt shows: every entry of each book, and memories that were not recalled.
+`evennia-ai compose --request` reads the file. The file holds more than the prompt shows: every
+entry of each lorebook, and also the memories that were not recalled.
 """
 
 from typing import Any, Final
@@ -24,10 +24,10 @@ SUFFIX: Final = ".request"
 
 
 def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
-    """Write the request of a turn into a new file of the card folder; return what was written.
+    """Write the request of a turn into a new file of the card folder. Return a line about it.
 
     Raises:
-        CommandError: Something of it is hidden from `caller`, or cannot be read back any more.
+        CommandError: Something in it is hidden from `caller`, or it can no longer be read back.
     """
     exportable(caller, npc, turn.conversation.id)
     sent = replay_stored_turn(turn)

@@ -1,7 +1,8 @@
-"""`ai/set`, `ai/profile`, `ai/mode`, `ai/tools`: what is set for an NPC, from where, and changes.
+"""`ai/set`, `ai/profile`, `ai/mode` and `ai/tools`: show and change the settings of an NPC.
 
-What a value may be is judged by `evennia_ai.npc.npc_settings`; here is how builders write and read
-it, and what an NPC that listens made of what it heard last.
+`evennia_ai.npc.npc_settings` decides which values are valid. This module parses what builders type
+and says where each value comes from. It also shows why an NPC answered, or did not answer, what it
+heard last.
 """
 
 import re
@@ -27,7 +28,7 @@ from evennia_ai.services.settings.game import Conf
 from evennia_ai.services.settings.npc import MODES, Mode, NPCSettings
 
 Reader = Callable[[str], Any]
-"""Makes a value of what was typed; what cannot be stays text, and who judges it says so."""
+"""Parses what was typed. An unreadable text is returned as it is, and the setting refuses it."""
 
 _SPLIT: Final = re.compile(r"[\s,]+")
 _LIMIT: Final = re.compile(r"(\w+)\s*=\s*([0-9]{1,15})")
@@ -36,7 +37,7 @@ _ELSEWHERE: Final = {"profile": "ai/profile <npc> = <profile>", "tools": "ai/too
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """Where the values of an NPC's settings come from."""
+    """The sources from which an NPC's settings take their values."""
 
     settings: NPCSettings
     profile: ModelProfile
@@ -45,10 +46,10 @@ class Origins:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A setting as builders know it: its name, its field, how it is read, what it is where unset.
+    """A setting as builders know it.
 
-    `usual` is what counts where the NPC has none. `nothing` says what None, 0 or "" means, `empty`
-    what an empty list means.
+    `usual` gives the value that counts if the NPC has none of its own. `nothing` is shown for None,
+    0 and "". `empty` is shown for an empty list.
     """
 
     name: str
@@ -61,7 +62,7 @@ class Row:
 
 
 def set_lines(npc: NPC) -> list[str]:
-    """All settings of an NPC with their values and where each comes from."""
+    """Return all settings of an NPC with their values and where each value comes from."""
     given = given_to(npc)
     origins = _origins(npc)
     profile_from = "this NPC" if "profile" in given else "the game"
@@ -73,7 +74,10 @@ def set_lines(npc: NPC) -> list[str]:
 
 
 def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
-    """Change one setting as it was typed, `<name> <value>` or `<name>` alone; what is told."""
+    """Change one setting as typed, `<name> <value>`, or reset it, `<name>`.
+
+    Return a line about it.
+    """
     name, _, text = typed.partition(" ")
     row = _row(name.strip().lower())
     if not text.strip():
@@ -81,16 +85,18 @@ def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
     before = _shown(row, _origins(npc))
     try:
         change_settings(npc, by=by, **{row.field: row.read(text.strip())})
-    except SettingError as error:  # it is told of by the name that builders know
+    # The error names the field; builders know the setting by another name.
+    except SettingError as error:
         told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
         raise CommandError(told) from error
-    runtime().ticker.stirs(npc)  # it may tick from now on, or no more
+    # The new value may start or stop the NPC's ticks.
+    runtime().ticker.stirs(npc)
     after = _shown(row, _origins(npc))
     return f"{npc.key}: {row.name} is {_marked(after)} now; it was {_marked(before)}."
 
 
 def profile_lines() -> list[str]:
-    """The profiles of models, how they are, and which roles ask them."""
+    """Return a table of the model profiles, their states, and the roles that use them."""
     models = runtime().models
     accesses = models.accesses()
     rows = [
@@ -120,7 +126,7 @@ def profile_lines() -> list[str]:
 
 
 def profile_of(npc: NPC) -> list[str]:
-    """With which models an NPC speaks, in one line."""
+    """Return a line that says with which models an NPC speaks."""
     settings = settings_of(npc)
     asked = runtime().models.of_role("speaker", settings=settings)
     first, *others = (access.profile.name for access in asked)
@@ -130,7 +136,7 @@ def profile_of(npc: NPC) -> list[str]:
 
 
 def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
-    """Have an NPC speak with the profile of this name; what is told."""
+    """Let an NPC speak with the profile of this name. Return a line about it."""
     models = runtime().models
     usual = models.of_role("speaker")[0].profile.name
     before = _origins(npc).profile.name
@@ -141,7 +147,7 @@ def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
 
 
 def _reset(npc: NPC, row: Row, *, by: Actor) -> str:
-    """Give a setting back to the profile or the game; what it was is told."""
+    """Reset a setting to the value of the profile or the game. Return a line about it."""
     before = _shown(row, _origins(npc))
     was_set = row.field in given_to(npc)
     change_settings(npc, by=by, **{row.field: None})
@@ -153,7 +159,7 @@ def _reset(npc: NPC, row: Row, *, by: Actor) -> str:
 
 
 def change_in_words(change: SettingChange) -> str:
-    """A change of a setting as builders type and read it."""
+    """Return a change of a setting in the words that builders type."""
     row = next((row for row in ROWS if row.field == change.name), None)
     name = row.name if row is not None else change.name
     by = f", by {change.by}" if change.by else ""
@@ -161,7 +167,7 @@ def change_in_words(change: SettingChange) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as it is kept, in words."""
+    """Return a stored value in words."""
     return "not set" if value is None else _plain(value, empty="none")
 
 
@@ -198,7 +204,7 @@ def _from(row: Row, origins: Origins, given: frozenset[str]) -> str:
 
 
 def _shown(row: Row, origins: Origins) -> str:
-    """The value that counts, in words."""
+    """Return the value that counts, in words."""
     own = getattr(origins.settings, row.field)
     value = row.usual(origins) if own is None or own == "" else own
     if not value and row.nothing and not isinstance(value, tuple | Mapping):
@@ -207,7 +213,7 @@ def _shown(row: Row, origins: Origins) -> str:
 
 
 def _marked(value: str) -> str:
-    # One that is a sentence itself stands in quotes.
+    # A value that is a sentence, such as the thinking line, is put in quotes.
     return f"'{value}'" if value.endswith(".") else value
 
 
@@ -231,13 +237,14 @@ def _roles(access: Access, models: Models) -> str:
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  " + "  ".join(map(str.ljust, row, widths)).rstrip()  # what stands last may be long
+        # The last column may be long, so its padding is stripped.
+        "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
         for row in rows
     ]
 
 
 def _number(text: str) -> Any:
-    """A number, or the text where it is none."""
+    """Return the number in `text`, or `text` itself if it is no number."""
     try:
         return float(text)
     except ValueError:
@@ -296,7 +303,7 @@ ROWS: Final = (
 
 
 SHOWN: Final = 8
-"""How many of the last things it heard are shown."""
+"""How many of the last things that the NPC heard are shown."""
 
 MEANINGS: Final[dict[Mode, str]] = {
     "name_match": "answers who names it, talks or whispers to it, or goes on with it",
@@ -307,9 +314,9 @@ MEANINGS: Final[dict[Mode, str]] = {
 
 
 def mode_lines(caller: Any, npc: NPC) -> list[str]:
-    """Return lines that say how an NPC listens, what it answered lately, and what it did not.
+    """Return how an NPC listens, what it heard last, and why it answered or did not.
 
-    Each decision has its reason. A text that `caller` may not read is replaced by a mark.
+    A text that `caller` may not read is replaced by a mark.
     """
     mode = settings_of(npc).mode
     attention = npc.ai.attention
@@ -331,7 +338,7 @@ def mode_lines(caller: Any, npc: NPC) -> list[str]:
 
 
 def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
-    """Have an NPC listen as it was typed; what is told."""
+    """Set how an NPC listens, as typed. Return a line about it."""
     mode = typed.strip().lower()
     if mode not in MODES:
         meant = suggest_name(mode, MODES) or f"; there are {', '.join(MODES)}"
@@ -347,7 +354,7 @@ MOST_WORDS: Final = 50
 
 
 def tools_lines(npc: NPC) -> list[str]:
-    """Which tools an NPC has and which there are, one line each."""
+    """Return the tools that an NPC has and those it could be given, one line each."""
     choice = choice_of(npc)
     lines = [f"What {npc.key} may do beside answering:", *_lines(choice.has)]
     lines += [f"  {name} - is no tool of the game any more" for name in choice.gone]
@@ -358,7 +365,7 @@ def tools_lines(npc: NPC) -> list[str]:
 
 
 def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:
-    """Give an NPC the tools that `text` means; what it has then, in one line."""
+    """Give an NPC the tools that `text` names. Return a line with the tools it has then."""
     words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
     names = _wanted(_names(choice_of(npc)), words)
     has = ", ".join(_names(choose_tools(npc, names, by=by)))
@@ -366,7 +373,10 @@ def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:
 
 
 def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
-    """The names that words such as `say, give` or `+give, -say` mean, `has` being those before."""
+    """Return the tool names that words such as `say, give` or `+give, -say` mean.
+
+    `has` are the names that the NPC has before the change.
+    """
     changes = [word for word in words if word[:1] in "+-"]
     if not words or len(words) > MOST_WORDS:
         raise CommandError(
@@ -387,7 +397,7 @@ def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
 
 
 def _known(name: str) -> str:
-    """The name, which must be that of a tool there is."""
+    """Return `name`. CommandError if the game has no tool of this name."""
     tools = registry().tools
     if name in tools:
         return name

@@ -1,4 +1,4 @@
-"""`ai`, `ai/limits` and `ai <npc>`: how all NPCs are doing, what they may use, and how one does."""
+"""`ai`, `ai <npc>` and `ai/limits`: how NPCs are doing, and what they may use of models."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
 
 
 def overview_lines(part: str, number: int) -> list[str]:
-    """One page of the NPCs whose name or room has `part` in it."""
+    """Return one page of the NPCs whose name or room contains `part`."""
     live = runtime()
     found = NPCList(part, first_refs=live.scheduler.busy_keys)
     shown = found.page(number, size=PAGE_NPCS)
@@ -60,7 +60,7 @@ def overview_lines(part: str, number: int) -> list[str]:
 
 
 def stop_lines() -> list[str]:
-    """That the whole game is stopped, loudly; nothing where it is not."""
+    """Return a warning if the whole game is stopped, else no lines."""
     why = is_stopped()
     if not why:
         return []
@@ -69,14 +69,14 @@ def stop_lines() -> list[str]:
 
 
 def thousands(number: int) -> str:
-    """A number in at most six columns."""
+    """Return a number in at most six columns."""
     if number < 100_000:
         return str(number)
     return f"{number / 1000:.0f}k" if number < 10_000_000 else f"{number / 1_000_000:.0f}M"
 
 
 def ago(seconds: float) -> str:
-    """How long something is past, in at most five columns."""
+    """Return how long ago something was, in at most five columns."""
     for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
         if seconds >= length:
             return f"{seconds // length:.0f} {unit}"
@@ -104,7 +104,7 @@ def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
 
 
 def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
-    """Name the NPCs that wait because a model has as many turns under way as it may."""
+    """Name the NPCs that wait because a model already has as many turns as it may run at once."""
     for crowd in crowds:
         found = (object_of(key) for key in crowd.keys[:MOST_WAITING])
         names = [escape_controls(npc.key) for npc in found if npc is not None]
@@ -118,7 +118,7 @@ def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
 
 
 def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
-    """How the work of workers stands; nothing where the game does it itself."""
+    """Yield lines about the background workers; none if the game does the work itself."""
     if status is None:
         return
     told = [counted(len(status.workers), "worker")]
@@ -153,7 +153,7 @@ def _row(row: NPCRow) -> str:
 
 
 def _state(row: NPCRow) -> str:
-    """What it does; whoever cannot answer says why first."""
+    """Return what the NPC does now, or why it cannot answer."""
     if row.state == "answers" and row.answering_seconds is not None:
         return f"answers {ago(row.answering_seconds)}"
     return "PAUSED" if row.state == "paused" else row.state
@@ -201,7 +201,7 @@ MOST_AT_LIMIT: Final = 20
 
 
 def limit_lines(npc: NPC | None = None) -> list[str]:
-    """What may be used and what was, by the game and one NPC, or by whoever is at a limit now."""
+    """Return the limits and their use: of the game and one NPC, or of everyone at a limit now."""
     limits = runtime().limits
     lines = ["Limits on calls of models, used of allowed:", *_used(limits, "game", "", "game")]
     if npc is None:
@@ -216,7 +216,7 @@ def limit_lines(npc: NPC | None = None) -> list[str]:
 
 
 def today_lines(npc: NPC, *, now: float) -> list[str]:
-    """What an NPC used today and what is left of it, for its status."""
+    """Return the status lines on what an NPC used today and what is left."""
     limits, ref = runtime().limits, npc.ai.ref
     used = model_calls.use_since(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
     all_time = model_calls.total_use(ref)
@@ -277,7 +277,7 @@ def _at_limit(limits: Limits) -> Iterator[str]:
 
 
 def _refused_today(npc_ref: str) -> Iterator[str]:
-    """Who was refused today, by which limit, how often and when the last time."""
+    """Yield who was refused today, by which limit, how often, and when last."""
     since = runtime().limits.midnight
     found = model_calls.refused_times(since, npc_ref=npc_ref, limit=MOST_AT_LIMIT + 1)
     if found:
@@ -292,7 +292,7 @@ def _refused_today(npc_ref: str) -> Iterator[str]:
 
 
 def limit_in_words(limit: str) -> str:
-    """A limit by its scope and name, as builders read it: "player.calls_per_minute"."""
+    """Return a limit such as "player.calls_per_minute" as builders read it."""
     scope, _, name = limit.partition(".")
     whose = {"player": "the player's", "npc": "the NPC's", "game": "the game's"}.get(scope, scope)
     return escape_controls(f"{whose} {name.replace('_', ' ')}")
@@ -303,7 +303,7 @@ def _times(times: int) -> str:
 
 
 def compacting(npc: NPC, *, by: Actor) -> "Deferred[str]":
-    """Compact what the NPC remembers of its room; one line that says what came of it."""
+    """Compact what the NPC remembers of its room. Fires with a line about the result."""
 
     def told(outcome: Outcome) -> str:
         if outcome.record is None:
@@ -314,10 +314,7 @@ def compacting(npc: NPC, *, by: Actor) -> "Deferred[str]":
 
 
 def compaction_lines(npc: NPC) -> Iterator[str]:
-    """For each conversation that was compacted: when and by whom, and whether its breaker is open.
-
-    Also where it was only tried.
-    """
+    """Yield a line for each conversation that was compacted, or for which it was tried."""
     turn = turns.next_number(npc.ai.ref)
     for one in compacted_of(npc.ai.ref):
         yield f"{in_words(one.conversation)}: {', '.join(_parts(one, turn))}"
@@ -341,7 +338,7 @@ _PLACES: Final = {"room": "in rooms", "private": "in private"}
 
 
 def status_lines(npc: NPC) -> list[str]:
-    """How an NPC is doing, one line each."""
+    """Return how an NPC is doing, one line for each fact."""
     status = npc.ai.status()
     busy = "answering now" if status.in_flight else "idle"
     breaker = f", breaker {status.breaker}" if status.breaker else ""

@@ -1,7 +1,7 @@
-"""The command `component`: builders list, show, make and change prompt components.
+"""The command `component`: builders list, show, create and change prompt components.
 
-The command only translates: what is allowed is the registry's and the store's to say. The bare
-command reads; every change needs its own switch.
+The command only translates: the registry and the store decide what is allowed. Without a switch the
+command only reads.
 """
 
 import re
@@ -37,8 +37,8 @@ from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.store.authored import components as store
 
 _CREATE: Final = "component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]"
-# An ID, a role or both, and behind a colon the text. Only what begins like a number is an ID: else
-# a text of one word, or one that begins with `{{random:a,b}}`, would be taken for one.
+# Parses an ID, a role or both, and after a colon the text. Only what begins like a number is an ID.
+# Otherwise a text of one word, or a text such as `{{random:a,b}}`, would be read as an ID.
 _NEW: Final = re.compile(r"([-+]?\d[^,:\s]*|)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
 _ALMOST_NEW: Final = re.compile(r"\d+\s*(?:,|[a-z]+\s*:)")
 _BEGINS_SO: Final = "Put a colon before a text that begins so: = : "
@@ -134,7 +134,7 @@ class CmdComponent(ComponentFields):
         **alike("remove revisions revert preview context"),
         "preview/full": "preview_full",
     }
-    other_words = {"on": "enable"}  # as `note` and `ai` call it
+    other_words = {"on": "enable"}  # `note` and `ai` call this switch `on`.
 
     def look(self) -> None:
         self._refuse_value()
@@ -159,7 +159,7 @@ class CmdComponent(ComponentFields):
         self.show(component_shown.listed(components))
 
     def _look_at_column(self, unknown: UnknownComponentError) -> None:
-        """Show what the NPC's next prompt is made of; raise `unknown` if no NPC is called so."""
+        """Show what an NPC's next prompt is made of. Raise `unknown` if no NPC has this name."""
         try:
             npc = npc_named(self.caller, self.wanted("component <npc>"))
         except SeveralCalledSoError:
@@ -203,7 +203,7 @@ class CmdComponent(ComponentFields):
         return self._remove_after_yes(component, labelled(component))
 
     def revisions(self) -> None:
-        """Who changed a component; with a number, what that revision changed."""
+        """Show who changed a component. With a number, show what that revision changed."""
         key, scope = self._key_and_scope("revisions")
         if self.rhs is not None:
             number = whole_number(self.rhs, what="revision")
@@ -218,14 +218,14 @@ class CmdComponent(ComponentFields):
         self.show(history_of(key, changes))
 
     def revert(self) -> Run:
-        """Make a component what it was then, after a question; a removed one comes back."""
+        """Revert a component to a revision, after a question. A removed component comes back."""
         self.both("component/revert <key>[@<scope>] = <revision>")
         key, scope = self._key_and_scope("revert")
         number = whole_number(self.rhs, what="revision")
         return self._revert_after_yes(key, scope, store.COMPONENTS.then(key, number, scope=scope))
 
     def preview(self) -> None:
-        """The prompt an NPC would send now, on one screen."""
+        """Show the prompt that an NPC would send now, on one screen."""
         npc, report = self._would_send("component/preview <npc> [= <what you would say>]")
         self.show(
             [
@@ -236,7 +236,7 @@ class CmdComponent(ComponentFields):
         )
 
     def preview_full(self) -> None:
-        """The same, first its whole trace, then every message in full."""
+        """Show the prompt that an NPC would send now: its trace, then every message in full."""
         npc, report = self._would_send("component/preview/full <npc> [= <what you would say>]")
         lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
         for index, message in enumerate(report.messages):
@@ -299,7 +299,7 @@ class CmdComponent(ComponentFields):
         open_editor(self.caller, "component", edited, label=labelled(component))
 
     def _key_and_scope(self, switch: str) -> tuple[str, Scope]:
-        """The key, also of a component that was removed, and the scope."""
+        """Return the key and scope that were typed; the component may have been removed."""
         text = self.wanted(f"component/{switch} <key or id>[@<scope>]")
         registry = store.registry()
         wanted, scope = component_named(self.caller, text, registry=registry)

@@ -19,7 +19,7 @@ _YES_OR_NO: Final = {"yes": True, "no": False}
 
 
 class ComponentFields(StrictCommand):
-    """Everything that is one field of a component."""
+    """The switches that each set or show one field of a component."""
 
     def depth(self) -> None:
         component = self._component("depth", "<n [speech] | normal | bottom>")
@@ -130,7 +130,7 @@ class ComponentFields(StrictCommand):
         return _YES_OR_NO[word]
 
     def _refuse_value(self) -> None:
-        """The bare command and the switches without a value change nothing by a stray "="."""
+        """Raise CommandError if "=" was typed where nothing can be changed."""
         if self.rhs is not None:
             usage = f"component/<switch> {self.lhs} = {self.rhs}"
             raise CommandError(
@@ -140,7 +140,7 @@ class ComponentFields(StrictCommand):
 
 
 def _depth_fields(value: str) -> dict[str, Any]:
-    """Return the fields that put a component at this depth; 0 is no depth at all."""
+    """Return the fields that put a component at this depth. Depth 0 means "at its ID"."""
     number, _, counts = value.partition(" ")
     counts = counts.strip().lower() or "messages"
     if counts not in get_args(DepthCounts):

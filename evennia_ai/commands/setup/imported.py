@@ -1,9 +1,9 @@
-"""What the commands `card` and `preset` have in common: imports, approvals, grants, revisions.
+"""The switches that `card` and `preset` share: imports, approvals, grants, revisions.
 
-Both name a thing `<name>` or `<name>/<number>`. An import changes nothing until a builder approves
-it, and what is approved is the very file that the report was about: where it could be another one,
-the command asks for its number. Nobody approves or grants unread: the file that a builder was shown
-last is remembered until a reload, because another builder may put another file there meanwhile.
+Both commands name a thing as `<name>` or `<name>/<number>`. An import changes nothing until a
+builder approves it. The approved file must be the file of the report: if it could be another one,
+the command asks for its number. Until a reload the command remembers which file a builder was shown
+last. It refuses a grant if another builder has replaced that file.
 """
 
 import re
@@ -50,36 +50,36 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB")
 
 
 class Named(NamedTuple):
-    """A thing as it was named. `number` is that of a revision, or None."""
+    """A typed name. `number` is the number of a revision, or None."""
 
     name: str
     number: int | None = None
 
 
 class ReadFile(Protocol):
-    """A file that was read in another thread."""
+    """The file of a card or preset, read in another thread."""
 
     @property
     def lines(self) -> Sequence[str]:
-        """The report on it."""
+        """Return the lines of the report on the file."""
 
     @property
     def uses(self) -> Mapping[str, str] | None:
-        """What the file uses each grant for; None if only the report tells."""
+        """Return what the file uses each grant for, or None if only the report says so."""
 
 
 class ImportedCommand(BackgroundWork, Generic[G]):
-    """The switches of a command whose things come from files and have grants."""
+    """The switches of a command for things that come from files and have grants."""
 
     kind: ClassVar[ImportedKind[Any]]
     first: ClassVar[str]
-    """The head of the last column of the list: where a thing counts."""
+    """The heading of the column that says where a thing is used."""
 
     # What each command declares.
 
     @abstractmethod
     def parse_later(self, thing: G) -> Any:
-        """Have a thing that changed parsed in another thread, before an NPC needs it."""
+        """Parse a changed thing in another thread, before an NPC needs it."""
 
     @abstractmethod
     def read(self, thing: G) -> "Deferred[ReadFile]":
@@ -95,26 +95,26 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @abstractmethod
     def counts_in(self, name: str) -> str:
-        """Return where a thing counts, such as the NPCs that play a card."""
+        """Return where a thing is used, such as the NPCs that play a card."""
 
     @abstractmethod
     def after_approval(self, thing: G, old: G | None) -> Iterator[str]:
-        """Say what an approval means for where the thing counts."""
+        """Yield lines that say where the thing is used after its approval."""
 
     def compared_with_in_force(self, old: G, read: Any) -> Sequence[str]:
         """Return lines about how a file differs from the thing in force. Any thread may do this."""
         return ()
 
     def before_change(self, name: str) -> Any:
-        """Return what `after_change` needs to know of the time before a change of the file."""
+        """Return what `after_change` needs to know about the time before a change of the file."""
         return None
 
     def after_change(self, name: str, before: Any) -> list[str]:
-        """Return lines about what a change of the file did to where the thing counts."""
+        """Return lines that say what a change of the file did where the thing is used."""
         return []
 
     def not_carried_over(self, thing: G) -> list[str]:
-        """Return lines about what the thing in force has and an import would not have."""
+        """Return lines that say what the thing in force has and an import would not get."""
         if not thing.grants:
             return []
         had = f"Revision {thing.revision} has grants that are not carried over by themselves:"
@@ -123,7 +123,10 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     # Naming things.
 
     def thing_named(self, wanted: str) -> Any:
-        """Return the thing in force with this name. CommandError says whether it only waits."""
+        """Return the thing in force with this name.
+
+        CommandError if it is only waiting, or removed.
+        """
         name = self.kind.known_name(wanted)
         thing = self.kind.current(name)
         if thing is not None:
@@ -147,16 +150,17 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return self.thing_named(self.plain_name(self.wanted(usage), usage))
 
     def plain_name(self, text: str, usage: str) -> str:
-        """Return the name in a text, which must have no number."""
+        """Return the name in a text. CommandError if the text has a number, too."""
         named = self.numbered(text)
         if named.number is not None:
             raise CommandError(f"Usage: {usage}, without a number. Nothing was changed.")
         return named.name
 
     def numbered(self, text: str) -> Named:
-        """Return the thing, and the revision, that a text names.
+        """Return the name and the number of a revision that a text contains.
 
-        A number after the last "/" is that of a revision, unless a thing has the whole name.
+        A number after the last "/" is that of a revision, unless a thing has the whole text as its
+        name.
         """
         name = self.kind.known_name(text)
         found = _NUMBERED.fullmatch(text)
@@ -177,7 +181,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     # The switches.
 
     def listed(self) -> list[str]:
-        """Return the list of all things: their grants, where they count, and what waits."""
+        """Return a table of all things: their grants, where they are used, and waiting imports."""
         what, waiting = self.kind.name, self.kind.waiting_names()
         names = sorted({*self.kind.list_keys(), *waiting})
         if not names:
@@ -192,7 +196,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return [*lines, *more[_MOST_LISTED:]]
 
     def state(self, thing: Any, *, facts: Sequence[str], source: str = "") -> list[str]:
-        """Return one thing in force: who put it there, who gave each grant, and what waits.
+        """Return one thing in force: who put it there, who gave each grant, and waiting imports.
 
         `source` says what the file was, such as ", from a png file".
         """
@@ -228,7 +232,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show_report(change, lines)
 
     def approve(self) -> None:
-        """Put an import in force, with the grants that are typed and no others."""
+        """Put an import in force, with the typed grants and no others."""
         usage = f"{self.key}/approve <name>[/<number>] [= <grant>, <grant>...]"
         text = self.wanted(usage)
         if self.rhs is not None and not self.rhs:
@@ -245,7 +249,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show([*lines, *self.after_change(name, before)])
 
     def reject(self) -> None:
-        """Let no import of a name wait any longer."""
+        """Reject all waiting imports of a name."""
         what, usage = self.kind.name, f"{self.key}/reject <name>"
         name = self.plain_name(self.wanted(usage), usage)
         if self.rhs is not None:
@@ -260,7 +264,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @waits
     def grant(self) -> Steps:
-        """Give a thing grants. Without a value, tell of all grants."""
+        """Give a thing grants. Without a value, show all grants."""
         usage = f"{self.key}/grant <name> [= <grant>, <grant>...]"
         thing = self.typed_thing(usage)
         if self.rhs is None:
@@ -294,7 +298,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @waits
     def revisions(self) -> Steps:
-        """Tell who changed a thing. With a number, tell what that revision changed."""
+        """Show who changed a thing. With a number, show what that revision changed."""
         what, usage = self.kind.name, f"{self.key}/revisions <name> [= <number>]"
         name = self.plain_name(self.wanted(usage), usage)
         changes = self.kind.revisions(name)
@@ -321,7 +325,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return self._revert_after_yes(self.kind.then(name, number))
 
     def remove(self) -> None:
-        """Let a thing be in force no longer."""
+        """Take a thing out of force. Its revisions stay."""
         what, usage = self.kind.name, f"{self.key}/remove <name>"
         thing = self.typed_thing(usage)
         if self.rhs is not None:
@@ -337,10 +341,10 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         )
 
     def check_removable(self, name: str) -> None:
-        """CommandError if a thing counts somewhere."""
+        """Raise CommandError if a thing is used somewhere."""
 
     def revert_told(self, thing: Any) -> str:
-        """Return the sentence that says where a thing counts after a revert."""
+        """Return a sentence that says where a thing is used after a revert."""
         return f"It {self.counts_in(thing.name)}."
 
     # What the switches share.
@@ -357,7 +361,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return told
 
     def show_report(self, change: Revision[G], lines: Sequence[str]) -> None:
-        """Show a report, and remember until a reload that this builder was shown it."""
+        """Show a report. Remember until a reload that this builder has seen it."""
         what, name, number = self.kind.name, change.key, change.number
         if change.action == "imported":
             head = (
@@ -376,7 +380,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.saw_file(name, change.value.sha256)
 
     def saw_file(self, name: str, sha256: str) -> None:
-        """Remember that this builder was shown the file in force."""
+        """Remember that this builder has seen the file in force."""
         seen = {**self._files_seen(), name: sha256}
         setattr(self.caller.ndb, f"{self.kind.name}_files_seen", seen)
 
@@ -423,7 +427,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             self.show(lines)
 
     def _compared(self, before: Any, after: Any) -> list[str]:
-        """Return what is different in a thing from what it was before."""
+        """Return the lines that differ between two revisions of a thing, with their grants."""
         grants = []
         if before is not None and before.grants != after.grants:
             was, now = grants_in_words(before.grants), grants_in_words(after.grants)
@@ -434,7 +438,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return and_more([*grants, head, *lines], most=_MOST_LINES, more=more)
 
     def _history(self, name: str, changes: Sequence[Revision[G]]) -> Iterator[str]:
-        """Return the revisions of a thing, oldest first."""
+        """Yield the revisions of a thing, oldest first."""
         yield f"Revisions of {self.kind.name} {name}; {self.key}/revert goes back to one that was"
         yield f"in force, {self.key}/revisions {name} = <number> tells what one changed:"
         if len(changes) > _MOST_REVISIONS:
@@ -446,8 +450,8 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     def _import_to_approve(self, text: str) -> Revision[G]:
         """Return the import that a builder may approve by `<name>[/<number>]`.
 
-        Without a number it is the only one that waits, and the one whose report the builder was
-        shown last.
+        Without a number it must be the only waiting import, and the one whose report the builder
+        was shown last.
         """
         found = self._import_named(text, switch="approve")
         if self.numbered(text).number is None and self._reports_seen().get(found.key) != (
@@ -481,7 +485,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     def _approved(
         self, thing: Any, old: Any, change: Revision[G], others: Sequence[Revision[G]]
     ) -> Iterator[str]:
-        """Say what an approval did."""
+        """Yield sentences that say what an approval did."""
         what = self.kind.name
         whose = f"import {change.number} of {escape_controls(change.changed_by)}"
         yield (
@@ -499,7 +503,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             yield f"What else waited was answered by this: {named}."
 
     def _regranted(self, thing: Any, now: str, grants: Grants) -> list[str]:
-        """Say what a change of grants did, and to which file."""
+        """Return lines that say which grants changed, and for which file."""
         what = self.kind.name.capitalize()
         changes = self.kind.revisions(thing.name)
         is_from = next(one for one in changes if one.value.sha256 == thing.sha256)
@@ -521,7 +525,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return f"{thing.revision:8}  {named}  {self.counts_in(name)}"
 
     def _waiting_lines(self, name: str) -> Iterator[str]:
-        """Return the newest imports of a name that wait, and how many older ones do."""
+        """Yield the newest waiting imports of a name, and how many older ones there are."""
         imports = self.kind.waiting(name)
         for one in imports[-_MOST_WAITING:]:
             yield clip_text(f"waits: {import_in_words(one)}", WIDTH - 10)
@@ -529,7 +533,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             yield f"and {len(imports) - _MOST_WAITING} older imports wait"
 
     def _refuse_unseen(self, thing: Any) -> None:
-        """CommandError if another file is in force than the one this builder was shown last."""
+        """Raise CommandError if this builder was last shown another file than the one in force."""
         what, name = self.kind.name, thing.name
         if self._files_seen().get(name, thing.sha256) != thing.sha256:
             raise CommandError(
@@ -538,7 +542,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             )
 
     def _reports_seen(self) -> dict[str, int]:
-        """Return the number of the revision whose report this builder saw last, by name."""
+        """Return, by name, the revision whose report this builder saw last."""
         return getattr(self.caller.ndb, f"{self.kind.name}_reports") or {}
 
     def _files_seen(self) -> dict[str, str]:
@@ -546,7 +550,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
 
 def _made_so(change: Revision[G], thing: G) -> bool:
-    """Return True if a revision wrote the value in force, or first put its file in force."""
+    """True if a revision wrote the value in force, or first put its file in force."""
     return change.number == thing.revision or (
         change.action in ("created", "updated", "approved") and change.value.sha256 == thing.sha256
     )
@@ -556,7 +560,7 @@ def typed_grants(command: StrictCommand, text: str) -> Grants:
     """Return the typed grants.
 
     Raises:
-        CommandError: a word is no grant, or there is no word. All grants are listed first.
+        CommandError: A word is no grant, or there is no word. All grants are listed first.
     """
     words = [word.lower() for word in _BETWEEN.split(text) if word]
     unknown = [word for word in words if word not in ALLOWS]
@@ -568,7 +572,7 @@ def typed_grants(command: StrictCommand, text: str) -> Grants:
 
 
 def grants_typed(command: StrictCommand, usage: str) -> Grants:
-    """Return the grants to the right of "=". CommandError: nothing stands there."""
+    """Return the grants typed to the right of "=". CommandError if there are none."""
     if not command.rhs:
         raise CommandError(f"Usage: {usage}")
     return typed_grants(command, command.rhs)
@@ -597,24 +601,24 @@ def grants_in_words(grants: Grants) -> str:
 
 
 def may_in_words(grants: Grants) -> str:
-    """What somebody's text may do, in one clause."""
+    """Return the grants of a thing as a phrase, such as "with the grants fields"."""
     return f"with the grants {grants_in_words(grants)}" if grants else "without any grant"
 
 
 def allowed() -> list[str]:
-    """All grants, with what each allows."""
+    """Return all grants with what each allows."""
     return [line for grant, allows in ALLOWS.items() for line in column(f"  {grant}", allows)]
 
 
 def column(title: str, text: str) -> list[str]:
-    """A text beside its title, in lines."""
+    """Return lines with a title in the left column and a text next to it."""
     first, *rest = wrap_text(text, WIDTH - _TITLE_COLUMNS)
     lines = [f"{pad_text(title, _TITLE_COLUMNS)}{first}"]
     return lines + [f"{'':{_TITLE_COLUMNS}}{line}" for line in rest]
 
 
 def size_in_words(size_bytes: int) -> str:
-    """A file's size."""
+    """Return a file's size in readable units."""
     size, unit = float(size_bytes), _UNITS[0]
     for unit in _UNITS:
         if size < 1000 or unit == _UNITS[-1]:

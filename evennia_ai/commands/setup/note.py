@@ -1,4 +1,4 @@
-"""The command `note`: the author's notes of an NPC, each called by a key."""
+"""The command `note`: the author's notes of an NPC, each with a key."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -109,7 +109,8 @@ class CmdNote(StrictCommand):
         "on": "switch_on",
         **alike("clear revisions revert"),
     }
-    other_words = {"enable": "on"}  # as `component` and `lore` call it
+    # `component` and `lore` call this switch `enable`.
+    other_words = {"enable": "on"}
 
     def look_or_write(self) -> None:
         npc, key = npc_and_key(self.caller, self.wanted(f"note {_NAMED} [= <text>]"))
@@ -148,12 +149,12 @@ class CmdNote(StrictCommand):
         self._set_word("mode", NOTE_MODES)
 
     def place(self) -> None:
-        """Let a note stand beside a component, or in the history again."""
+        """Place a note next to a component, or back in the history."""
         self.both(f"note/place {_NAMED} = <before | after> <component>, or history")
         self._rewrite(place=_place_typed(self.rhs))
 
     def edit(self) -> None:
-        """Open the editor on the text of a note that is there, or of a new one."""
+        """Open the editor on the text of a note, which may be a new one."""
         self.refuse_value()
         npc, key = npc_and_key(self.caller, self.wanted(f"note/edit {_NAMED}"))
         note = _note(npc, key or NOTE) or StoredNote(key=key or NOTE)
@@ -191,7 +192,7 @@ class CmdNote(StrictCommand):
         )
 
     def revisions(self) -> None:
-        """Who changed a note; with a number, what that revision changed."""
+        """Show who changed a note. With a number, show what that revision changed."""
         npc, key, changes = self._changes(f"note/revisions {_NAMED} [= <revision>]")
         if self.rhs is None:
             self.show(_history(labelled(npc, key), changes))
@@ -204,7 +205,7 @@ class CmdNote(StrictCommand):
         self.show([clip_text(escape_controls(head), WIDTH), *diffed(told)])
 
     def revert(self) -> Run:
-        """Make a note what it was at a revision, after a question; a removed one comes back."""
+        """Revert a note to a revision, after a question. A removed note comes back."""
         usage = f"note/revert {_NAMED} = <revision>"
         self.both(usage)
         npc, key, _ = self._changes(usage)
@@ -238,7 +239,7 @@ class CmdNote(StrictCommand):
         self._rewrite(enabled=enabled)
 
     def _look(self, npc: NPC, key: str) -> None:
-        """The note of this key in full, or all of them; one alone is shown in full, too."""
+        """Show the note of this key in full, or list all notes. A single note is shown in full."""
         notes = store.notes_for(npc.ai.ref)
         if not notes:
             self.say(f"{npc.key} has no note; write one with: note {npc.key} = <text>")
@@ -253,7 +254,7 @@ class CmdNote(StrictCommand):
         self.show([*wrap_hanging(said), "", *wrap_text(note.content, WIDTH)])
 
     def _rewrite(self, **fields: Any) -> None:
-        """Change the note there is; one that is not there is not made by setting its depth."""
+        """Change fields of a note. CommandError if there is no note: only a text creates one."""
         npc, typed = npc_and_key(self.caller, self.lhs)
         key = typed or NOTE
         if _note(npc, key) is None:
@@ -265,7 +266,7 @@ class CmdNote(StrictCommand):
         self._write(npc, key, **fields)
 
     def _write(self, npc: NPC, key: str, **fields: Any) -> None:
-        """Store what is given, and say what it replaced."""
+        """Store the given fields and show what they replaced."""
         before = _note(npc, key)
         after = store.set_note(npc.ai.ref, key, by=self.actor, **fields)
         if before is not None and after.revision == before.revision:
@@ -277,7 +278,7 @@ class CmdNote(StrictCommand):
         self.show(diffed(lines))
 
     def _changes(self, usage: str) -> tuple[NPC, str, tuple[Revision[StoredNote], ...]]:
-        """The NPC, the key and the changes of a note, which may be removed by now."""
+        """Return the NPC, the key and the changes of a note, which may have been removed."""
         npc, key = npc_and_key(self.caller, self.wanted(usage))
         changes = NOTES.revisions(key or NOTE, scope=of_npc(npc.ai.ref))
         if not changes:
@@ -286,7 +287,7 @@ class CmdNote(StrictCommand):
 
 
 def _place_typed(typed: str) -> str:
-    """The place as it is stored, "" in the history."""
+    """Return the place as it is stored; "" means in the history."""
     words = typed.lower().split()
     if words == ["history"]:
         return ""
@@ -307,7 +308,7 @@ def _place_typed(typed: str) -> str:
 
 
 def _remark(note: StoredNote) -> str:
-    """Return a sentence about a note beside a component that cannot stay there; "" for others."""
+    """Return a sentence if the note is next to a component but cannot stay there, else ""."""
     sentence = describe_dependence(note.content, trust="builder") if note.place else ""
     return f" Its text {sentence}." if sentence else ""
 
@@ -326,7 +327,7 @@ def _no_such(npc: NPC, key: str) -> str:
 
 
 def _history(label: str, changes: Sequence[Revision[StoredNote]]) -> Iterator[str]:
-    """The changes of a note, oldest first, with the fields that each changed."""
+    """Yield the changes of a note, oldest first, with the fields that each changed."""
     yield f"Revisions of note {label}; /revert goes back to one of them:"
     if len(changes) > _MOST_SHOWN:
         yield f"       and {len(changes) - _MOST_SHOWN} older ones"
@@ -338,12 +339,12 @@ def _history(label: str, changes: Sequence[Revision[StoredNote]]) -> Iterator[st
 
 
 def _between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What is different in what a note says, its depth by the word that is typed."""
+    """Return the fields of a note that differ, in the words that builders type."""
     return list(diff_members(_typed(before), _typed(after)))
 
 
 def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a note says by the words that set it."""
+    """Return the fields of a note in the words of the switches that set them."""
     if not said:
         return {}
     fields = {name: value for name, value in said.items() if name != "enabled"}

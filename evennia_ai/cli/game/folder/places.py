@@ -1,7 +1,7 @@
-"""What is where in a user's data folder of SillyTavern: which files are of use, and which are not.
+"""The files in a user's data folder of SillyTavern: which can be imported, and which cannot.
 
-Files are only listed here. A folder that is none of the app's may have loose files in it: cards and
-books, from whichever program.
+Files are only listed here. A folder that is not SillyTavern's may contain loose files: cards and
+lorebooks from any program.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ CARD_FILES: Final = (".png", ".json", ".charx", ".jpg", ".jpeg")
 CHAT_FILES: Final = (".jsonl",)
 MOST_FILES: Final = 200_000
 
-# The app's folders in the order in which they are taken in: a chat needs its card.
+# SillyTavern's folders in the order of the import: a chat needs the card of its NPC.
 _PLACES: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
     WORLDS: ("world", (".json",)),
     CARDS: ("card", CARD_FILES),
@@ -63,7 +63,7 @@ _OTHERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFile:
-    """A file that may be of use; `where` is its path in the folder."""
+    """A file that may be imported. `where` is its path in the folder."""
 
     kind: Kind
     path: Path
@@ -72,7 +72,7 @@ class FolderFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """What nothing is made of, and why."""
+    """A file or folder that is not imported, and why."""
 
     where: str
     why: str
@@ -80,18 +80,20 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """What there is in a folder."""
+    """The files of a folder."""
 
     is_of_app: bool
-    """True if it is a user's data folder of SillyTavern, and not loose files."""
+    """True if it is a user's data folder of SillyTavern, not a folder of loose files."""
     files: tuple[FolderFile, ...]
     others: tuple[LeftOut, ...]
 
 
 def places_in(folder: Path, *, shown: Path) -> Places:
-    """What there is in a folder, each kind by name; `shown` is how the folder was named.
+    """Return the files of a folder, kind by kind. `shown` is the path as it was typed.
 
-    FormatError: it is none, it holds the folders of users, or there are too many files.
+    Raises:
+        FormatError: It is no folder, it contains the folders of several users, or it has too many
+    files.
     """
     try:
         names = sorted(one.name for one in folder.iterdir())
@@ -115,7 +117,7 @@ def places_in(folder: Path, *, shown: Path) -> Places:
 
 
 def _users(folder: Path) -> list[str]:
-    """The data folders of users in the app's own folder, or in its folder `data`."""
+    """Return the data folders of users in SillyTavern's own folder, or in its folder `data`."""
     for inner in (".", "data"):
         try:
             there = sorted(one for one in (folder / inner).iterdir() if one.is_dir())
@@ -141,7 +143,7 @@ def _listed(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
 def _under(
     folder: Path, place: Path, kind: Kind, suffixes: tuple[str, ...]
 ) -> Iterator[FolderFile | LeftOut]:
-    """The files of a kind: chats are in a folder for each character, the others side by side."""
+    """Yield the files of one kind. Only chats are in a folder for each character."""
     for path in sorted(place.iterdir()):
         where = path.relative_to(folder).as_posix()
         if path.name.startswith("."):
@@ -175,7 +177,8 @@ def _loose(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
 def _file(folder: Path, path: Path, kind: Kind) -> Iterator[FolderFile | LeftOut]:
     where = path.relative_to(folder).as_posix()
     if path.resolve() != folder.resolve() / where:
-        # Within the folder too: it could lead to a file that is never opened, such as secrets.json.
+        # A link inside the folder is refused, too: it could lead to secrets.json, which is never
+        # opened.
         yield LeftOut(where=where, why="a link; put the file itself there")
     elif not path.is_file():
         yield LeftOut(where=where, why="it is no file")

@@ -1,9 +1,8 @@
 """The command `card`: character cards, where they come from, what they may do, who plays them.
 
-The command only translates: what a card is and what becomes of it is for
-`evennia_ai.formats.cards`, what is kept for the store. The bare command reads; every change needs
-its own switch. An import changes nothing until a builder approves it, and an approved card may only
-what was granted to it by name.
+The command only translates. `evennia_ai.formats.cards` reads and writes cards, and the store keeps
+them. Without a switch the command only reads. An import changes nothing until a builder approves
+it, and an approved card may do only what was granted to it by name.
 """
 
 import time
@@ -144,7 +143,7 @@ class CmdCard(CardWriting):
 
     @waits
     def look(self) -> Steps:
-        """List the cards, or show one: who answers for it, and what stands where in the prompt."""
+        """List the cards, or show one: who approved it, its grants and its texts."""
         if self.rhs is not None:
             raise CommandError(
                 f"To give a card to an NPC: card/assign {self.lhs} = {self.rhs}."
@@ -165,7 +164,10 @@ class CmdCard(CardWriting):
 
     @waits
     def assign(self) -> Steps:
-        """Let an NPC play a card that is in force, once it is seen that the card can be read."""
+        """Let an NPC play a card in force.
+
+        The card is read first, so an unreadable one is refused.
+        """
         usage = "card/assign <npc> = <card>"
         typed, wanted = self.both(usage)
         npc = npc_named(self.caller, typed)
@@ -192,7 +194,10 @@ class CmdCard(CardWriting):
 
     @waits
     def greeting(self) -> Steps:
-        """Set the greeting that an NPC opens its conversations with; without a value, list them."""
+        """Set the greeting with which an NPC opens conversations.
+
+        Without a value, list the greetings.
+        """
         usage = "card/greeting <npc> [= <number> | off]"
         npc = npc_named(self.caller, self.wanted(usage))
         played = _played(npc)
@@ -247,7 +252,7 @@ class CmdCard(CardWriting):
         self.show(line for one in lines for line in wrap_text(one, WIDTH))
 
     def _form(self, carrier: str) -> tuple[Form, bool]:
-        """The kind of file that was typed, or the one the card came in; whether with V2's copy."""
+        """Return the typed kind of file, or the card's own, and whether to add a V2 copy."""
         words = [FORM_OF[carrier]] if self.rhs is None else self.rhs.lower().split()
         form, rest = (words[0] if words else ""), words[1:]
         if form not in FORMS or rest not in ([], ["with", "v2"]):
@@ -258,7 +263,7 @@ class CmdCard(CardWriting):
         return form, bool(rest)
 
     def _read(self, card: StoredCard) -> Any:
-        """The card, read beside the game."""
+        """Read a card in another thread. Fires with the card."""
         file = store.CARDS.revision_file(card.name, card.revision)
         limits = conf().card_limits
         return self.worked(
@@ -268,7 +273,7 @@ class CmdCard(CardWriting):
 
 
 def _check_there(npc: NPC) -> None:
-    """CommandError where the NPC was deleted while its card was read."""
+    """Raise CommandError if the NPC was deleted while its card was read."""
     if npc.pk is None:
         raise CommandError("The NPC was deleted meanwhile; nothing was changed.")
 
@@ -281,7 +286,7 @@ def _played(npc: NPC) -> CardAssignment:
 
 
 def _greeting(card: Card, index: int, npc: NPC) -> str:
-    """The beginning of a greeting that says something."""
+    """Return the beginning of a greeting. CommandError if the card has no such greeting."""
     known = greetings(card, group=True)
     if index >= len(known) or not known[index].strip():
         there = ", ".join(str(at) for at, text in enumerate(known[:40]) if text.strip())
@@ -293,7 +298,7 @@ def _greeting(card: Card, index: int, npc: NPC) -> str:
 
 
 def _listed(npc: NPC, played: CardAssignment, card: Card) -> Iterator[str]:
-    """The greetings by number, the first message being 0; those for groups come last."""
+    """Yield the greetings by number: first the first message as 0, last those for groups."""
     yield f"Greetings of the card {played.card}, which {npc.key} plays:"
     own, known = len(greetings(card)), greetings(card, group=True)
     rows = [

@@ -30,18 +30,18 @@ from evennia_ai.store.authored.life_cycle import Revision
 SUFFIXES: Final = (".json", ".png", ".apng", ".charx", ".jpg", ".jpeg")
 _MOST_PLAYERS: Final = 10
 _MOST_FILE: Final = 44
-"""The columns for what a revision did to the file, so that grants have room beside it."""
+"""The columns for what a revision changed in the file, so that the grants fit next to it."""
 
 
 class CardImports(ImportedCommand[StoredCard], CardWork):
-    """Everything between the file of a card and what the card may do in force."""
+    """The switches from the file of a card to its approval, grants and revisions."""
 
     kind = CARDS
     first = "played by"
 
     @waits
     def import_file(self) -> Steps:
-        """Let the card of a file wait. The file is read whole before anything is written."""
+        """Import the card of a file, to wait for approval. It is read whole before any writing."""
         folder = conf().card_folder
         if not self.lhs:
             self.show(offered(folder, suffixes=SUFFIXES))
@@ -125,7 +125,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         return f"Played by {self.counts_in(thing.name)}."
 
     def check_removable(self, name: str) -> None:
-        """CommandError if an NPC plays the card. NPCs that were deleted play it no longer."""
+        """Raise CommandError if an NPC plays the card. Deleted NPCs do not count."""
         refs = players_of(name)
         there = set(
             ObjectDB.objects.filter(id__in=[int(ref) for ref in refs]).values_list("id", flat=True)

@@ -1,7 +1,7 @@
-"""The switches of `card` that write one in the game: a new card, its fields, somebody who plays it.
+"""The switches of `card` that write cards in the game and make NPCs that play them.
 
-What a builder writes is the builder's own: it needs no approval, and counts from the next turn on.
-Each edit is a revision of the whole card, in the carrier it has; nothing but the field is another.
+What a builder writes needs no approval and is used from the next turn on. Each edit is a revision
+of the whole card, in the same kind of file. Only the edited field differs.
 """
 
 import time
@@ -57,10 +57,10 @@ _MOST_TAKEN: Final = 8
 
 
 class CardWriting(CardImports):
-    """Everything that makes a card, and changes what it says."""
+    """The switches that create a card, change its fields, and make or delete its NPCs."""
 
     def create(self) -> None:
-        """Make a card that says nothing yet but who it is."""
+        """Create a card with a name and, if given, a description."""
         try:
             name = store.CARDS.known_name(store.CARDS.typeable_name(self.wanted(_CREATE)))
         except ComponentValueError as error:
@@ -77,7 +77,10 @@ class CardWriting(CardImports):
 
     @waits
     def set_field(self) -> Steps:
-        """Write one field of a card; without a text show it, without a field list them."""
+        """Write one field of a card.
+
+        Without a text show the field, without a field list all fields.
+        """
         card, field = self._field_typed(_SET)
         if field is None:
             if self.rhs is not None:
@@ -109,7 +112,7 @@ class CardWriting(CardImports):
         open_editor(self.caller, _KIND, edited, label=f"{field} of card {card.name}")
 
     def spawn(self) -> Generator[str, Any, None]:
-        """Make an NPC where the builder is, who plays a card; ask first if the name is taken."""
+        """Create an NPC in the builder's room that plays a card. Ask first if its name is taken."""
         card = self.typed_thing(_SPAWN)
         read = parsed_card(card)
         room = self.caller.location
@@ -156,7 +159,7 @@ class CardWriting(CardImports):
         )
 
     def despawn(self) -> Generator[str, Any, None]:
-        """Delete an NPC that plays a card, after a question; its card stays."""
+        """Delete an NPC that plays a card, after a question. The card stays."""
         npc = npc_named(self.caller, self.wanted(_DESPAWN))
         if self.rhs is not None:
             raise CommandError(f"Usage: {_DESPAWN}. Nobody was deleted.")
@@ -180,7 +183,7 @@ class CardWriting(CardImports):
         self.say(f"{label} is deleted. The card {played.card} stays; card/spawn makes another one.")
 
     def _refuse_despawn(self, npc: Any, label: str) -> None:
-        """Raise CommandError if somebody plays the NPC, or its lock keeps it from the caller."""
+        """Raise CommandError if a player plays the NPC, or if its lock refuses the caller."""
         if not npc.pk:
             raise CommandError(f"{label} is gone already.")
         if npc.has_account:
@@ -208,13 +211,13 @@ def _told(card: StoredCard, field: CardField, *, before: Card) -> str:
 
 
 def _remark(card: Card, *, before: Card | None = None) -> str:
-    """Return a sentence on each new text that cannot stay before the history; "" for none."""
+    """Return a sentence on each new text that cannot stay before the history, or ""."""
     known = set(describe_changing_texts(before)) if before else set()
     return "".join(f" {one}." for one in describe_changing_texts(card) if one not in known)
 
 
 def _fields_shown(card: StoredCard) -> Iterator[str]:
-    """Every field, and how what stands in it begins."""
+    """Yield every field with the beginning of its text."""
     read = parsed_card(card)
     yield f"Card {card.name}, revision {card.revision}; card/set {card.name}/<field> = <text>"
     for field in fields_of(read):

@@ -1,7 +1,8 @@
-"""The switches of `kb` that make, describe, restrict, bind and remove whole knowledge bases.
+"""The switches of `kb` that create, describe, restrict, bind and remove knowledge bases.
 
-A lock such as `restricted:tag(outsider)` asks for what any builder can take away. So whom it held
-once guards the base until somebody who may change it says otherwise, here.
+A lock such as `restricted:tag(outsider)` depends on tags that any builder can remove. So an NPC
+that the lock has once restricted guards the base for good, until a builder who may change the base
+lets it go with `kb/release`.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
@@ -45,7 +46,7 @@ _MOST: Final = 40
 
 
 def still_held(info: BaseInfo) -> str:
-    """The end of what is said of a changed base: how many guard it whatever its lock says."""
+    """Return the end of a message: how many NPCs guard the base, whatever its lock says."""
     count = len(knowledge_bases.held_refs(info.key))
     if not count or not info.restricted:
         return ""
@@ -90,14 +91,14 @@ _STATES: Final[Mapping[str, bool]] = {"on": True, "off": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseField:
-    """A field that `kb/set` sets: how it is read from what was typed, and how it is told."""
+    """A field that `kb/set` sets: how the typed value is parsed, and how it is shown."""
 
     read: Callable[[Any, str], Mapping[str, Any]]
     told: Callable[[BaseInfo], str]
 
 
 class KnowledgeBases(StrictCommand):
-    """Everything that changes a base, and nothing of its pages."""
+    """The switches that change a base, but not its pages."""
 
     def new(self) -> None:
         key = self.wanted("kb/new <base> [= <name>]").lower()
@@ -114,7 +115,7 @@ class KnowledgeBases(StrictCommand):
         )
 
     def set_field(self) -> Run:
-        """Set what is said of a base; what hides it from who types it after a question."""
+        """Set a field of a base. Ask first if a new lock would shut out the caller."""
         usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
         text, value = self.both(usage)
         base, word = shown.split(text)
@@ -165,7 +166,7 @@ class KnowledgeBases(StrictCommand):
         self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
 
     def restricted(self) -> None:
-        """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
+        """Set whether NPCs read the pages of a base, or only safe summaries of them."""
         base, value = self.both("kb/restricted <base> = on | off")
         info, state = shown.base_to_change(self.caller, base), _state(value)
         if info.restricted == state:
@@ -247,7 +248,7 @@ class KnowledgeBases(StrictCommand):
         self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
 
     def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
-        """The reference and the name of whoever is meant; one who is gone is named by number."""
+        """Return the ID and name of an NPC. A deleted NPC can be named by number."""
         number = who.removeprefix("#").strip()
         if number.isdecimal() and _object(number) is None and number in refs:
             return number, f"#{number}"
@@ -262,7 +263,7 @@ class KnowledgeBases(StrictCommand):
 
 
 def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
-    """The end of what is said where hints were chosen for a base that everybody may read."""
+    """Return a remark if hints were chosen for a base that is not restricted, else ""."""
     if given.get("mediation") != "hints" or info.restricted:
         return ""
     return f" It counts once the base is restricted: kb/restricted {info.key} = on"
@@ -273,7 +274,7 @@ def _bound(info: BaseInfo) -> str:
 
 
 def _without_tool(scope: Scope) -> str:
-    """The end of what is said of a binding to an NPC that cannot search; it needs the tool."""
+    """Return a remark if the bound NPC lacks the tool for searches, else ""."""
     npc = search_object(f"#{scope.ref}")[0] if scope.kind == "npc" else None
     if npc is None or TOOL in settings_of(npc).tools:
         return ""
@@ -281,7 +282,7 @@ def _without_tool(scope: Scope) -> str:
 
 
 def _ended(text: str) -> str:
-    """The text as the end of a sentence."""
+    """Return the text with a full stop unless it already ends a sentence."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 

@@ -1,8 +1,8 @@
 """The command `kb`: builders list, read, write, bind and restrict knowledge bases.
 
-The command only translates: what a page is, is for `evennia_ai.engine.knowledge`, what is kept for
-the store or another backend. Locks of bases and pages are asked before anything is shown or
-changed. The bare command reads; every change needs its own switch.
+The command only translates. `evennia_ai.engine.knowledge` defines pages; the store or another
+backend keeps them. The locks of bases and pages are checked before anything is shown or changed.
+Without a switch the command only reads.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -269,14 +269,14 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         self.show(shown.listed(infos))
 
     def _read(self, switch: str) -> Generator[Deferred[Any], Any, tuple[BaseInfo, Page]]:
-        """The base and the page that were typed."""
+        """Return the base and the page that were typed."""
         self.refuse_value()
         usage = f"kb/{switch} {PAGE}"
         info, name = shown.page_typed(self.caller, self.wanted(usage), usage=usage)
         return info, (yield from shown.page_seen(self.caller, info, name))
 
     def _lists(self, page: Page | None) -> bool:
-        """True if a page is there for the caller."""
+        """True if a page exists and the caller may see it."""
         return page is not None and shown.may_see(self.caller, page)
 
     def _visible(self, info: BaseInfo, names: Sequence[PageName]) -> list[PageName]:
@@ -285,7 +285,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
 
 
 def _asked_for(begin: str) -> list[tuple[Namespace, str]]:
-    """The namespaces to list, each with what a title there must begin with."""
+    """Return the namespaces to list, each with the beginning of the wanted titles."""
     if not begin:
         return [(namespace, "") for namespace in NAMESPACES]
     head, _, prefix = begin.partition(":")

@@ -1,8 +1,8 @@
-"""The command `lore`: builders list, make, change, try out and move lorebooks.
+"""The command `lore`: builders list, create, change, try out and move lorebooks.
 
-The command only translates: what an entry may say is for `lorebook.editing.edits`, what is kept for
-the store. Locks of books and entries are asked before anything is shown or changed. The bare
-command reads; every change needs its own switch.
+The command only translates. `lorebook.editing.edits` decides what an entry may contain, and the
+store keeps books. The locks of books and entries are checked before anything is shown or changed.
+Without a switch the command only reads.
 """
 
 import json
@@ -31,7 +31,7 @@ _FIELDS: Final = "{fields}"
 
 
 def _with_fields(text: str) -> str:
-    """The help with the fields of the table in it, as far in as its lines are."""
+    """Return the help text with the names of the entry fields, wrapped like its other lines."""
     line = next(line for line in text.splitlines() if _FIELDS in line)
     pad = line[: len(line) - len(line.lstrip())]
     told = line.replace(_FIELDS, ", ".join(TYPED_FIELDS))
@@ -132,10 +132,10 @@ class CmdLore(LoreEdits, LoreBooks):
         "import": "import_file",
         **alike("export revisions revert lock"),
     }
-    other_words = {"on": "enable"}  # as `note` and `ai` call it
+    other_words = {"on": "enable"}  # `note` and `ai` call this switch `on`.
 
     def func(self) -> Run:
-        """As any command's; where it names a long book, once that is read, beside the game."""
+        """Run the switch; if it names a long book, first parse the book in another thread."""
         name = named.split(self.lhs)[0] if self.lhs else ""
         reading = self._reading(name)
         if reading is None:
@@ -145,7 +145,7 @@ class CmdLore(LoreEdits, LoreBooks):
         return None
 
     def _reading(self, name: str) -> "Deferred[Any] | None":
-        """Fires once the book of this name is read; None: it need not be waited for."""
+        """Parse the book of this name in another thread, or return None if that is not needed."""
         builds = runtime().book_builds
         if (card := named.card_called(name)) is not None:
             return builds.read_card_first(card)
@@ -155,7 +155,7 @@ class CmdLore(LoreEdits, LoreBooks):
         return builds.read_first(book)
 
     def _again(self, _: object) -> None:
-        """What was typed, by whoever is still there."""
+        """Run the typed command again, unless the caller has left."""
         if self.session is None or self.session.logged_in:
             self.caller.execute_cmd(self.raw_string, session=self.session)
 

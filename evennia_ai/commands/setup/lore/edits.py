@@ -1,6 +1,7 @@
-"""The switches of `lore` that make, change, lock and remove books and entries.
+"""The switches of `lore` that create, change, lock and remove books and entries.
 
-A change is one of the book's own JSON, stored as a revision that knows which one it was made from.
+Each change edits the book's own JSON and is stored as a revision that knows the revision it was
+made from.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -53,7 +54,7 @@ _LOCK: Final = "lore/lock <book>[/<entry>] [= <lock string | off>]"
 
 
 class _Lockable(NamedTuple):
-    """What has a lock: what it is called, the lock it has, and what gives it another."""
+    """A book or an entry that can be locked. `set` stores a new lock."""
 
     label: str
     locks: str
@@ -61,17 +62,17 @@ class _Lockable(NamedTuple):
 
 
 def _remark(entry: LoreEntry) -> str:
-    """Return a sentence about a text that cannot stay before the history; "" for others."""
+    """Return a sentence about a text that cannot stay before the history, or ""."""
     sentence = describe_changing_entry(entry)
     return f" Its text {sentence}." if sentence else ""
 
 
 class LoreEdits(CardWork):
-    """Everything that changes what books and entries say."""
+    """The switches that change the texts and locks of books and entries."""
 
     @waits
     def create(self) -> Steps:
-        """Make a book, or an entry in a book, and the book with it where it is not there yet."""
+        """Create a book, or an entry. An entry's book is created if it does not exist."""
         text = self.wanted(_CREATE)
         book, entry_name = named.split(text)
         if not entry_name:
@@ -199,7 +200,7 @@ class LoreEdits(CardWork):
         self.say(f"Removed the book inside {book.name}; {back}.")
 
     def lock(self) -> Run:
-        """Show, set or take away the lock; one that shuts out who types it after a question."""
+        """Show, set or remove a lock. Ask first if the new lock would shut out the caller."""
         if self.rhs is not None and not self.rhs:
             raise CommandError(f"Usage: {_LOCK}")
         thing = self._lockable()
@@ -242,7 +243,7 @@ class LoreEdits(CardWork):
         what: str,
         tell: Callable[[LoreEntry], Any],
     ) -> Steps:
-        """Store new values, and say what was and what is."""
+        """Store new values. Say what the field was before and is now."""
         before = value_in_words(tell(found.entry))
         after = found
         if fields:
@@ -256,7 +257,7 @@ class LoreEdits(CardWork):
         )
 
     def _entry(self, switch: str, value: str = "") -> OpenEntry:
-        """The entry that is to be changed, and a value where the switch wants one."""
+        """Return the entry to change. CommandError if a value is needed and missing."""
         usage = f"lore/{switch} {ENTRY}" + (f" = {value}" if value else "")
         if value:
             self.both(usage)
@@ -277,7 +278,7 @@ class LoreEdits(CardWork):
         )
 
     def _lockable(self) -> _Lockable:
-        """The book or the entry that was named, where the caller may do with its lock as typed."""
+        """Return the named book or entry, if the caller may show or set its lock."""
         text = self.wanted(_LOCK)
         book, entry = named.split(text)
         named.refuse_card(book, "it has no locks. Nothing was changed.")
@@ -311,7 +312,7 @@ class LoreEdits(CardWork):
 
 
 def _logic_and_keys(entry: LoreEntry) -> tuple[str, ...]:
-    """The secondary keys with their logic before the first."""
+    """Return the secondary keys, with their logic before the first."""
     first, *others = entry.secondary_keys or ("none",)
     return (f"{entry.logic.replace('_', ' ')}: {first}", *others)
 

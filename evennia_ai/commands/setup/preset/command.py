@@ -1,9 +1,8 @@
-"""The command `preset`: SillyTavern's presets, where they come from, where they count.
+"""The command `preset`: SillyTavern's presets, where they come from and where they are used.
 
-The command only translates: what a preset is and what becomes of it is for
-`evennia_ai.formats.presets`, what is kept for the store. The bare command reads; every change needs
-its own switch. An import changes nothing until a builder approves it, and an approved preset may
-only what was granted to it.
+The command only translates. `evennia_ai.formats.presets` reads and writes presets, and the store
+keeps them. Without a switch the command only reads. An import changes nothing until a builder
+approves it, and an approved preset may do only what was granted to it.
 """
 
 import re
@@ -120,7 +119,7 @@ class CmdPreset(PresetImports):
 
     @waits
     def look(self) -> Steps:
-        """List the presets, or show one: who answers for it, and its prompts with their marks."""
+        """List the presets, or show one: who approved it, its grants and its prompts."""
         if self.rhs is not None:
             raise CommandError(
                 f"To let a preset count somewhere: preset/assign {self.lhs} = {self.rhs}."
@@ -142,7 +141,7 @@ class CmdPreset(PresetImports):
 
     @waits
     def assign(self) -> Steps:
-        """Let a preset count in a place, once it is seen that it can be read."""
+        """Use a preset in a place. The preset is read first, so an unreadable one is refused."""
         typed, place = self.both(_ASSIGN)
         scope = preset_place_named(self.caller, place, known=assignments())
         name = self.thing_named(self.plain_name(typed, _ASSIGN)).name
@@ -172,7 +171,7 @@ class CmdPreset(PresetImports):
 
     @waits
     def switch(self) -> Steps:
-        """Switch one prompt of a preset; the change is a revision."""
+        """Switch one prompt of a preset on or off, as a new revision."""
         stored = self.typed_thing(_SWITCH)
         if not self.rhs:
             raise CommandError(f"Usage: {_SWITCH}; preset {stored.name} lists its prompts.")
@@ -217,9 +216,9 @@ class CmdPreset(PresetImports):
 
 
 def _typed(preset: Preset, text: str) -> tuple[PresetPrompt, bool]:
-    """The prompt that was typed, and whether it is to be on; without a word the other way round.
+    """Return the typed prompt, and whether to switch it on. Without "on" or "off" it is toggled.
 
-    A prompt may be called so that its name ends with "on": the whole text counts first.
+    The name of a prompt may end in "on" or "off", so the whole text is tried as a name first.
     """
     try:
         prompt = _prompt(preset, text)
@@ -232,7 +231,7 @@ def _typed(preset: Preset, text: str) -> tuple[PresetPrompt, bool]:
 
 
 def _prompt(preset: Preset, text: str) -> PresetPrompt:
-    """The prompt of this identifier or name, else of this number in the list."""
+    """Return the prompt with this identifier or name, else the one with this number in the list."""
     try:
         return find_prompt(preset, text)
     except FormatError:

@@ -27,14 +27,17 @@ _MOST_PLACES: Final = 10
 
 
 class PresetImports(ImportedCommand[StoredPreset]):
-    """Everything between the file of a preset and what the preset may do in force."""
+    """The switches from the file of a preset to its approval, grants and revisions."""
 
     kind = PRESETS
     first = "counts in"
 
     @waits
     def import_file(self) -> Steps:
-        """Let the preset of a file wait. The file is read whole before anything is written."""
+        """Import the preset of a file, to wait for approval.
+
+        It is read whole before any writing.
+        """
         folder = conf().preset_folder
         if not self.lhs:
             self.show(offered(folder, kind=FOLDER))
@@ -91,7 +94,7 @@ class PresetImports(ImportedCommand[StoredPreset]):
         return ", ".join(told) + more if told else "nowhere"
 
     def counts_in_words(self, name: str) -> str:
-        """Return where a preset counts, as a clause."""
+        """Return where a preset is used, as the end of a sentence."""
         where = self.counts_in(name)
         return "counts nowhere" if where == "nowhere" else f"counts in {where}"
 
