@@ -93,7 +93,7 @@ def message_of(error: Exception | str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `text` on one line of at most `MAX_LINE` characters. Control characters are escaped."""
+    """Return `text` on one line, cut to `MAX_LINE` characters, with control characters escaped."""
     line = escape_controls(" ".join(text[: 4 * MAX_LINE].split()))
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "..."
 

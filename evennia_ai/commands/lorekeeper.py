@@ -43,7 +43,7 @@ AT_WORK: Final = "The lorekeeper is at work on it; you are told when it has writ
 
 class CmdLorekeeper(CardWork):
     """
-    Have pages of a knowledge base written
+    Let a model write pages of a knowledge base
 
     Usage:
       lorekeeper <task>
@@ -54,11 +54,11 @@ class CmdLorekeeper(CardWork):
       lorekeeper/context [= <number of a draft>]
 
     Switches:
-      in      - for this knowledge base and not for the usual one
-      type    - the type of the task is this one: nothing else decides it
-      pages   - these pages are read in any case
-      revise  - go on with a draft; what comes of it is another one
-      context - what the model was shown for your last task, or for a draft
+      in      - write for this knowledge base instead of the usual one
+      type    - choose the type of the task yourself
+      pages   - read these pages in any case
+      revise  - change a draft; the result is a new draft
+      context - show what the model got for your last task, or for a draft
 
     Examples:
       lorekeeper Write an article about the leek show.
@@ -67,11 +67,11 @@ class CmdLorekeeper(CardWork):
       lorekeeper/revise 3 = Half as long, and without the seal.
       lorekeeper/context = 3
 
-    The lorekeeper reads what the wiki has on the task, its world bible and its
-    instructions first, and gives a model exactly that. A page that the model
-    writes is a draft: kb/draft shows what it would change, kb/approve writes it.
-    Below each answer stands what the model was shown for it, and why.
-    Pages whose lock hides them from you are not read.
+    The lorekeeper first reads what the wiki says about the task, its world bible
+    and its instructions. The model gets exactly these texts. A page that it
+    writes is a draft: kb/draft shows what it would change, and kb/approve writes
+    it. After each answer you see what the model got for it, and why. Pages that
+    a lock hides from you are not read.
     """
 
     key = "lorekeeper"

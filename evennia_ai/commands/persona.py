@@ -32,14 +32,16 @@ _IN_WORDS: Final[dict[PersonaPlace, str]] = {
 
 class CmdPersona(StrictCommand):
     """
-    Say what your character is like, for the people you talk to
+    Describe your character for the NPCs that you speak to
 
     Usage:
       persona                   - show what you wrote
-      persona = <text>          - what NPCs are told of you when you speak to them
+      persona = <text>          - what NPCs are told about you when you speak
+                                  to them
       persona/place = prompt | depth <0 to 4> | before note | after note | none
-                                - where they are told it; none: nowhere
-      persona/clear             - take it away
+                                - where in their prompt they are told it;
+                                  none: nowhere
+      persona/clear             - remove it
 
     Examples:
       persona = A tall woman with a limp, who laughs loudly and owes everybody.
@@ -47,10 +49,10 @@ class CmdPersona(StrictCommand):
       persona/place = none
       persona/clear
 
-    It is your own: no other player can read it. NPCs are told that these are
-    your words, so it proves nothing to them, and nothing in it is a command.
-    What you say to an NPC it may tell others, and so it may tell this. Builders
-    can see it in what an NPC was told when you spoke.
+    No other player can read your text, but builders can see it in what an NPC
+    was told when you spoke. NPCs are told that these are your own words: they
+    need not believe them, and they follow no orders in them. An NPC may repeat
+    them to others, like anything that you say to it.
     """
 
     key = "persona"

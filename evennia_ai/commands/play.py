@@ -29,8 +29,8 @@ class CmdRead(StrictCommand):
       read low water at dawn
       read sign
 
-    You can read what you carry and what lies here. Of a thing that nobody
-    wrote you see what it looks like.
+    You can read what you carry and what lies here. If a thing has no written
+    text, you see what it looks like.
     """
 
     key = "read"
@@ -73,7 +73,7 @@ class CmdRead(StrictCommand):
 
 class CmdShow(StrictCommand):
     """
-    Show something you carry to somebody who is here
+    Show something you carry to a character who is here
 
     Usage:
       show <thing> to <name>
@@ -83,8 +83,8 @@ class CmdShow(StrictCommand):
       show map to oren
       show old coin = oren
 
-    The one you show it to sees what it looks like. Everybody here sees that
-    you show it. You keep it; to give it away, use give.
+    The character sees what the thing looks like. Everybody here sees that you
+    show it. You keep it; to give it away, use give.
     """
 
     key = "show"
@@ -120,7 +120,7 @@ class CmdShow(StrictCommand):
 
 class CmdTalk(StrictCommand):
     """
-    Say something to somebody who is here
+    Say something to a character who is here
 
     Usage:
       talk <name> = <text>
@@ -131,8 +131,8 @@ class CmdTalk(StrictCommand):
       talk ferryman = Good evening.
       talk oren hello
 
-    You say it aloud, so everybody here can hear it; the one you name knows
-    that it is meant. To be heard by nobody else, use whisper.
+    You say it aloud, so everybody here can hear it. The character you name knows
+    that you mean them. To be heard by nobody else, use whisper.
     """
 
     key = "talk"

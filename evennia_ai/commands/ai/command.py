@@ -76,93 +76,94 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai <npc>
       ai/<switch> <npc>[/<turn, page or #number>] [= <value>]
 
-    How they are:
-      start    - what a builder wants to do, and the command that does it
+    How NPCs are doing:
+      start    - a list of tasks, and the command for each
       list     - [<part of a name>][/<page>]: all NPCs of the game, or those with
-                 this in their name or in that of their room
+                 this in their name or in the name of their room
       log      - <npc>[/<page>]: its newest turns: when, for whom, what they cost
-                 and what came of them; and what was set for it
+                 and how they ended; also changes of its settings
       on       - <npc>: let it answer
       off      - <npc>: let it be silent; it still hears and remembers
 
-    What it was told (the prompt):
+    What an NPC was told. The text that a model gets is called the prompt:
       context  - <npc>[/<turn>] [= full | history | lore | left out | changes]:
-                 the last prompt on one screen, or that part of it; changes:
-                 what is different from the turn before
-      why      - <npc>[/<turn>] = <item>: why something is in it or not, by its
-                 key, an entry's name (the ferry) or a message's number (#12);
-                 <npc>/<turn> [= full]: since when each line was known, and
-                 who wrote it
-      cache    - <npc>: how much of each of the last prompts was the same as in
-                 the one before, so that a provider may charge less for it
-      debug    - <npc>[/<turn>]: four questions about a turn: were the facts
-                 of the moment in it, was knowledge searched, was a safe
-                 summary begun, what was decided
+                 the newest prompt on one screen, or one part of it; changes:
+                 what differs from the turn before
+      why      - <npc>[/<turn>] = <item>: why something is in the prompt or not.
+                 Name it by its key, by an entry's name (the ferry) or by a
+                 message's number (#12); <npc>/<turn> [= full]: who wrote each
+                 text of a turn, and since when the NPC knew it
+      cache    - <npc>: how much of each prompt was the same as in the one
+                 before; a provider may charge less for that part
+      debug    - <npc>[/<turn>]: four steps of a turn: were the facts of the
+                 moment in the prompt, was knowledge searched, was a safe
+                 summary made, and how the turn ended
 
-    What was said and done (turns):
+    What was said and done. One answer of an NPC is called a turn:
       history  - <npc>[/<page>] [= full]: what is recorded, the newest last;
-                 what was whispered is marked; full: texts of prompts, too
-      replay   - <npc> = <turn> [full]: what the model was sent in a past turn,
-                 word for word; full: what was said before it, too
-      verify   - <npc>: whether anybody changed the records in the database
-      export   - <npc>[/<conversation>] [= <name>]: write a conversation into a
-                 file in the card folder, whispers too; with a name: as a chat
-                 that SillyTavern reads
-      import   - <npc> [= <file> [with <player>] [as <name>]]: read such a file,
+                 whispers are marked; full: also the texts of prompts
+      replay   - <npc> = <turn> [full]: the exact prompt of a past turn; full:
+                 also what was said before it
+      verify   - <npc>: check that nobody changed the records in the database
+      export   - <npc>[/<conversation>] [= <name>]: write a conversation, also a
+                 whispered one, into a file of the card folder; with a name: as
+                 a chat that SillyTavern can read
+      import   - <npc> [= <file> [with <player>] [as <name>]]: import such a file
                  or a chat of SillyTavern (Admins); without a file: list them
-      request  - <npc>[/<turn>]: write what the last prompt, or that of the turn,
-                 was made from into a file in the card folder; evennia-ai
-                 compose --request makes the same prompt of it, and a bug report
-                 can have it
-      branch   - <npc>/<turn>: go on from that turn where nobody hears it; then
-                 <npc> = <text>: say something there; <npc>: what was said
-      branch/prompt - <npc>[/<turn of the branch>] [= <part>]: what it was told
-      branch/close - <npc>: throw it away
-      forget   - [<npc>] = <player>: erase what a player whispered, what was
-                 answered, and what is remembered of the player (Admins); what
-                 was said aloud stays; here or room:<room>: erase what was said
-                 aloud there and what NPCs learnt from it
+      request  - <npc>[/<turn>]: write everything that the prompt was made from
+                 into a file of the card folder; you can send it with a bug
+                 report, and evennia-ai compose --request makes the same prompt
+      branch   - <npc>/<turn>: continue from a past turn, unheard by the game;
+                 then <npc> = <text>: say something; <npc>: show what was said
+      branch/prompt - <npc>[/<turn of the branch>] [= <part>]: show its prompt
+      branch/close - <npc>: erase your branch
+      forget   - [<npc>] = <player>: erase what a player whispered, the answers,
+                 and what NPCs remember of the player (Admins); what was said
+                 aloud stays; here or room:<room>: erase what was said aloud in
+                 a room and what NPCs learnt from it
 
-    Taking back what was said (nothing is erased):
-      undo     - <npc> [= <how many>]: its last exchanges no longer count
-      retry    - <npc> [= <hint>]: it answers the last thing again; the hint is
-                 for this answer alone
-      correct  - <npc>/#<number> = <text>: it said this instead, from now on
-      reset    - <npc>: it begins anew in its room; what it learnt stays
-                 All four: <npc>/<conversation> for another, such as whispers
+    Take back what was said (nothing is erased):
+      undo     - <npc> [= <how many>]: its newest exchanges no longer count
+      retry    - <npc> [= <hint>]: let it answer the last event again; the hint
+                 is only for this answer
+      correct  - <npc>/#<number> = <text>: from now on it said this instead
+      reset    - <npc>: start the conversation in its room over; what it learnt
+                 stays
+                 All four: <npc>/<conversation> for another conversation, such
+                 as a whispered one
 
-    What it remembers:
-      memory   - <npc>[/<page>]: its memories, what counts most first;
+    What an NPC remembers:
+      memory   - <npc>[/<page>]: its memories, those that fit best now first;
                  <npc> = [about <player>:] <text>: add one;
-                 <npc>/#<id> [= <text> | importance <1-10> | remove]: show or
-                 change one
-      compact  - <npc>: put a summary in place of the older part of what was said
-                 in its room, where that makes prompts shorter; nothing is lost
+                 <npc>/#<id> [= <text> | importance <1-10> | remove]: show,
+                 change or remove one
+      compact  - <npc>: replace the older part of the conversation in its room by
+                 a summary, if that makes prompts shorter; nothing is lost
 
-    How it behaves, and its model:
+    How an NPC behaves, and its model:
       mode     - <npc> [= name_match | always | whisper_only | decide]: what it
                  listens to
-      tools    - <npc> [= <tools>]: what it may do beside talking; +name and
-                 -name change one, none takes all; dangerous ones change the world
+      tools    - <npc> [= <tools>]: what it may do besides talking; +name adds a
+                 tool, -name takes one, none takes all; dangerous ones change
+                 the world
       set      - <npc> [= <setting> [<value>]]: its own settings; a setting
-                 without a value is as usual again
-      profile  - [<npc> [= <profile>]]: the models there are, and which it speaks
-                 with
-      check    - [<profile>]: try its server in ten seconds: address, key, model,
+                 without a value gets its usual value again
+      profile  - [<npc> [= <profile>]]: list the models, or choose one for an NPC
+      check    - [<profile>]: test its server in ten seconds: address, key, model,
                  streaming, tools, window, speed, and what to do (Admins)
 
     Limits:
-      tell     - [on | off]: whether you are told at once when a call of a model
-                 fails, a limit is reached or a prompt's cache breaks
-      watch    - [<npc>]: open a pane of the web client with the newest prompt of
-                 an NPC, or of the one who answered you last; it follows
-      limits   - [<npc>]: what may be asked of models, and what was used
-      pause    - <npc> [= <reason>]: no model is asked for it, for anything
-      resume   - <npc>: it goes on
+      tell     - [on | off]: get a message when a call of a model fails, a limit
+                 is reached, or a prompt shares less with the one before
+      watch    - [<npc>]: open a pane of the web client that follows the newest
+                 prompt of an NPC, or of the one who answered you last
+      limits   - [<npc>]: how much models may be used, and how much they were
+      pause    - <npc> [= <reason>]: stop all calls of models for this NPC
+      resume   - <npc>: end the pause
 
     EMERGENCY:
-      stopall  - [= <reason>]: stop all NPCs of the game at once; what waits for
-                 an answer is dropped
+      stopall  - [= <reason>]: stop all NPCs of the game at once; NPCs that were
+                 about to answer do not answer
       startall - let them answer again
 
     Examples:
@@ -208,7 +209,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai/pause oren = says strange things
       ai/stopall = the bill
 
-    To see what would be sent now, use component/preview <npc>.
+    To see the prompt that an NPC would get now, use component/preview <npc>.
     """
 
     key = "ai"

@@ -58,34 +58,35 @@ class CmdComponent(ComponentFields):
       component/context [<context> [= <off <key> | on <key> | reset>]]
 
     Switches:
-      create    - make a component; without an ID it gets a free one behind
-                  those of its kind, without a text the editor opens
+      create    - create a component; without an ID it gets a free one after
+                  those of its kind; without a text the editor opens
       edit      - open the editor on its text
-      depth     - <n [speech] | normal | bottom>: n messages from the newest,
-                  inside the history; with `speech` it counts no lines of
-                  who comes in or leaves. 0 or normal: at its ID; bottom:
-                  after the newest message. Without a value: show it
-      order     - <n>: what stands first at the same depth; low first
-      role      - <system | user | assistant | tool>
-      move      - <id>: give it another ID, its place in the prompt
-      volatile  - <yes | no>: whether it changes from turn to turn; then it
-                  stands behind the history, among the facts of the moment.
-                  Before the history {{speaker}} and {{time}} are refused
-      name      - <name>: what it is called in lists
+      depth     - <n [speech] | normal | bottom>: place it inside the history,
+                  with n messages after it; with `speech` only what was said
+                  counts, not who comes and goes; bottom: after the newest
+                  message; 0 or normal: back at its ID. Without a value: show it
+      order     - <n>: at the same depth, a lower order comes first
+      role      - <system | user | assistant | tool>: who speaks the text
+      move      - <id>: give it another ID, which is its place in the prompt
+      volatile  - <yes | no>: yes if its text changes from turn to turn; then it
+                  is placed after the history, with the facts of the moment.
+                  A text before the history may not use {{speaker}} or {{time}}
+      name      - <name>: its name in lists
       description - <text>: what it is for
-      priority  - <n>: what survives where there is too little room; high first
-      required  - <yes | no>: whether no prompt is sent without it
-      enable    - let it take part
-      off       - keep it and leave it out of every prompt
+      priority  - <n>: if a prompt is too long, a lower priority is left out first
+      required  - <yes | no>: yes if no prompt may be sent without it
+      enable    - use it in prompts again
+      off       - keep it, but leave it out of every prompt
       remove    - remove it, after a question
-      revisions - who changed what, and when; <revision>: what one changed
-      revert    - <revision>: show what making it as it was then would change,
-                  and do so after a question
-      preview   - the prompt an NPC would send now, or if you said something
-                  to it, on one screen; looking changes nothing
-      preview/full - the same with every message in full, and all reasons
-      context   - leave a component out of one kind of prompt alone: of the
-                  contexts conversation, whisper and autonomous (ticks)
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - <number>: go back to an earlier revision; you see what would
+                  change and are asked first
+      preview   - show the prompt that an NPC would get now, or if you said
+                  something to it; this changes nothing
+      preview/full - the same, with every message in full and all reasons
+      context   - leave a component out of one kind of turn only: conversation,
+                  whisper or autonomous (the NPC acts by itself)
 
     Examples:
       component
@@ -103,20 +104,20 @@ class CmdComponent(ComponentFields):
       component/context whisper = off mood
       component/context whisper = reset
 
-    'component oren' tells what his next prompt is made of, top to bottom, cards,
-    notes, lore and facts too, and which command changes each.
+    'component oren' lists everything in Oren's next prompt from top to bottom,
+    also from cards, notes, lore and facts, and the command that changes each.
 
-    A component is one text of the prompt and its ID is its place: 0 to 4999
-    stand before the conversation, 5001 to 5499 between it and the facts of the
-    moment (5500), and so on. Those of the game itself (0, 1000, 1500 ... 7000)
-    can be edited, switched off and given a depth; they cannot be moved or
-    removed, and the history, the facts of the moment, the event and results of
-    tools stay where they are.
+    A component is one text of the prompt. Its ID is its place: 0 to 4999 are
+    before the conversation, 5001 to 5499 are between the conversation and the
+    facts of the moment (5500), and so on. You can edit the components of the
+    game itself (0, 1000, 1500 ... 7000), switch them off and give them a depth.
+    You cannot move or remove them. The history, the facts of the moment, the
+    event and the results of tools always stay where they are.
 
     The scope is the whole game unless you name another: @zone:<tag>, @room,
-    @room:<room> or @npc:<name>. Where several have the same key, the narrowest
-    counts. A depth deeper than the history is its top: a component never leaves
-    the conversation.
+    @room:<room> or @npc:<name>. If several scopes have the same key, the
+    narrowest counts. If a depth is greater than the length of the history, the
+    component is placed at its top.
     """
 
     key = "component"

@@ -54,22 +54,23 @@ class CmdNote(StrictCommand):
       note/<switch> <npc>[/<key>] [= <value>]
 
     Switches:
-      depth - <n | bottom>: with n messages after it; 0 or bottom is after
-              the newest one
-      order - <n>: what stands first at the same depth; low first
-      every - <n>: only at every n-th message said to the NPC; 1 is always,
-              0 is never
-      role  - <system | user | assistant>: as whom the note speaks
+      depth - <n | bottom>: place it with n messages after it; 0 or bottom:
+              after the newest message
+      order - <n>: at the same depth, a lower order comes first
+      every - <n>: use it only at every n-th message to the NPC; 1: always,
+              0: never
+      role  - <system | user | assistant>: who speaks the note
       mode  - <floating | anchored | tail>: whether it moves, see below
-      place - <before | after> <component>: right beside that component; history:
-              back in the conversation
+      place - <before | after> <component>: place it next to that component;
+              history: back in the conversation
       edit  - open the editor on its text
-      off   - keep it and leave it out of every prompt
-      on    - let it take part again
+      off   - keep it, but leave it out of every prompt
+      on    - use it in prompts again
       clear - remove it; without a key: all notes of the NPC
-      revisions - who changed it, and when; <revision>: what one changed
-      revert - <revision>: show what making it as it was then would change,
-              and do so after a question
+      revisions - show who changed it, and when; with a number: show what that
+              revision changed
+      revert - <number>: go back to an earlier revision; you see what would
+              change and are asked first
 
     Examples:
       note oren
@@ -83,19 +84,19 @@ class CmdNote(StrictCommand):
       note/revisions oren = 2
       note/clear oren/scene
 
-    A note is a short text that stays near the end of what an NPC is told: what
-    it has in mind, what the scene should come to. It stands 4 messages before
-    the newest unless you say otherwise, outside the conversation only where you
-    give it a place beside a component; its depth, order and mode do not count
-    there. An NPC may have several notes, each with a key; where you name none,
-    the one called 'note' is meant.
+    A note is a short text near the end of what an NPC is told, for example what
+    it has in mind or where the scene is going. Unless you choose another depth,
+    4 messages follow it. An NPC may have several notes, each with a key; without
+    a key you mean the note called 'note'. A note that you place next to a
+    component is outside the conversation; its depth, order and mode have no
+    effect there.
 
-    A floating note moves on with every message. An anchored one keeps its
-    place until 16 more messages follow it than its depth says, and a prompt
-    cache keeps what stands before and behind it. A note of the mode tail is
-    said behind the newest message and stays there; it is said again after as
-    many messages as /every says, and when it was cut away. Its depth does not
-    count, and what was said is not taken back by clearing the note.
+    A floating note moves on with every message. An anchored note keeps its place
+    until 16 more messages follow it than its depth says; that way a provider can
+    reuse more of the last prompt. A tail note is added after the newest message
+    and stays there. It is added again after as many messages as /every says, or
+    when it is no longer in the prompt. Its depth has no effect, and clearing it
+    does not remove what was added already.
     """
 
     key = "note"

@@ -99,9 +99,7 @@ class _Export:
         yield from self._personas()
 
     def _cards(self) -> Iterator[Judged]:
-        """Write each card in force, else the one that waits: SillyTavern has one file per
-        character.
-        """
+        """Write each card in force, or else the waiting one: SillyTavern has one per character."""
         names = cards.CARDS.names_ever()
         for done, name in enumerate(names):
             self.progress("cards", done, len(names))

@@ -38,7 +38,7 @@ _EXPORT: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]
 
 class CmdCard(CardWriting):
     """
-    Import character cards, say what they may do, and give them to NPCs
+    Write or import character cards, and let NPCs play them
 
     Usage:
       card
@@ -63,36 +63,37 @@ class CmdCard(CardWriting):
       card/remove <name>
 
     Switches:
-      create    - make a card of your own; it is in force at once
-      set       - write one field of a card; without a text: show it, without a
-                  field: list them all
+      create    - create a card of your own; NPCs can play it at once
+      set       - set one field of a card; without a text: show the field;
+                  without a field: list all fields
       edit      - open the editor on a field
-      spawn     - make an NPC here who plays a card
-      despawn   - delete an NPC who plays a card, after a question; the card
+      spawn     - create an NPC in your room that plays a card
+      despawn   - delete an NPC that plays a card, after a question; the card
                   stays
-      import    - read a card from a file of the game's card folder and report
-                  on it: JSON, PNG, APNG or CHARX, also behind a JPEG picture;
-                  it waits for approval. Without a file: list the files there.
-                  The card keeps its own name unless you give another
-      report    - show the report of an import, or of any revision, again
-      approve   - put an import in force, with these grants and no others. The
-                  number is needed where several wait, or where the report
-                  you were shown last was of another one
-      reject    - let no import of this name wait any longer
-      grant     - let the card in force do more; without a value: tell of all
-                  grants, which it has, from whom, and which it could use
-      revoke    - take grants from it
-      assign    - let an NPC play a card in force, from its next turn on
-      unassign  - let it play none
+      import    - read a card from a file of the game's card folder and show a
+                  report on it. The file may be JSON, PNG, APNG or CHARX, also
+                  CHARX after a JPEG picture. The card waits for approval and
+                  keeps its own name unless you give another. Without a file:
+                  list the files
+      report    - show the report of an import or of any revision again
+      approve   - approve an import, with the grants that you name and no others.
+                  Give its number if several imports wait, or if you saw the
+                  report of another one last
+      reject    - reject all waiting imports of this name
+      grant     - grant the card more; without a value: list all grants, who
+                  gave them, and which the card could use
+      revoke    - take grants from the card
+      assign    - let an NPC play an approved card, from its next turn on
+      unassign  - let an NPC play no card
       greeting  - let an NPC open new conversations with a greeting of its
-                  card; without a value: list them, 0 is the first message
-      export    - write a card into the card folder, as a new file; 'png with
-                  v2' adds the copy for programs that know V2 only
-      revisions - who imported, approved, granted and changed what, and when;
-                  with a number: what is different in it from the one before
-      revert    - put an earlier revision in force again, with its grants; what
-                  that would change is shown, and you are asked, first
-      remove    - let it be in force no longer, where nobody plays it
+                  card; 0 is the first message; without a value: list them
+      export    - write a card into a new file of the card folder; 'png with v2'
+                  adds a copy for programs that know only V2 cards
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - go back to an earlier revision and its grants; you see what
+                  would change and are asked first
+      remove    - remove the card, if no NPC plays it; revert brings it back
 
     Examples:
       card/create Mira = Mira sells herbs and knows every cure but her own.
@@ -108,21 +109,22 @@ class CmdCard(CardWriting):
       card/greeting oren = 1
       card/export Ferryman = png with v2
 
-    A card says who an NPC is. Without a grant all its texts stay inside the
-    conversation, as if a user had said them; its system prompt is left out. It
-    never replaces the game's own rules. To grant is to vouch: read the report
-    first. Another file of the same name waits beside the card in force, and
-    what that was granted is not carried over.
+    A card says who an NPC is. An imported card may do little at first: all its
+    texts stay inside the conversation, as if a user had said them, and its
+    system prompt is left out. Grants allow it more. You answer for what you
+    grant, so read the report first. No card can replace the game's own rules.
+    If you import another file of the same name, it waits, and the grants of the
+    approved card are not given to it.
 
     Fields: name, nickname, description, personality, scenario, first_message,
     greeting/<number>, group_greeting/<number>, examples, system_prompt,
     post_history, depth_prompt, depth_prompt/depth, depth_prompt/role,
-    creator_notes, creator, version and tags. The next free number adds a
-    greeting, an empty text takes one away. Each edit is a revision with the
-    grants the card has; one that was made here has all of them.
+    creator_notes, creator, version and tags. To add a greeting, use the next
+    free number; an empty text removes one. An edit keeps the grants of the card.
+    A card that was created here has all grants.
 
     Grants: fields, system_prompt, after_history, positions, roles, lore_budget
-    and regex; card/grant <name> tells what each allows.
+    and regex; card/grant <name> says what each allows.
     """
 
     key = "card"

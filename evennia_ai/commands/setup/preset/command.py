@@ -32,7 +32,8 @@ _ON_OR_OFF: Final = re.compile(r"(.+?)\s+(on|off)", re.IGNORECASE)
 
 class CmdPreset(PresetImports):
     """
-    Import SillyTavern's presets, switch their prompts, and say where they count
+    Import SillyTavern's presets, switch their prompts, and choose where to use
+    them
 
     Usage:
       preset
@@ -53,29 +54,27 @@ class CmdPreset(PresetImports):
 
     Switches:
       import    - read a preset for chat completion from a file of the game's
-                  preset folder and report on it; it waits for approval. Without
-                  a file: list the files there. The preset is called like its
-                  file unless you give another name
-      report    - show the report of an import, or of any revision, again
-      approve   - put an import in force, with these grants and no others
-      reject    - let no import of this name wait any longer; write the whole
-                  word
-      grant     - let the preset in force do more; without a value: tell of all
-                  grants, and which it has from whom
-      revoke    - take grants from it
-      assign    - let it count in a place, instead of the one that does
-      unassign  - let none count in a place
+                  preset folder and show a report on it. The preset waits for
+                  approval and has the name of its file unless you give another.
+                  Without a file: list the files
+      report    - show the report of an import or of any revision again
+      approve   - approve an import, with the grants that you name and no others
+      reject    - reject all waiting imports of this name; write the whole word
+      grant     - grant the preset more; without a value: list all grants, and
+                  who gave them
+      revoke    - take grants from the preset
+      assign    - use an approved preset in a place, instead of the one used there
+      unassign  - use no preset in a place
       switch    - switch one of its prompts on or off, by its name, its number
-                  in the list or its identifier; without on or off: the other
-                  way round
-      export    - write it into the preset folder, as a new file, with its
-                  switches and the components of yours that stand for its prompts
-      revisions - who imported, approved, switched and granted what, and when;
-                  with a number: what is different in it from the one before
-      revert    - put an earlier revision in force again, with its grants and
-                  switches; what that would change is shown, and you are asked
-      remove    - let it be in force no longer, where it counts nowhere; write
-                  the whole word
+                  in the list or its identifier; without on or off: change it
+      export    - write it into a new file of the preset folder, with its
+                  switches and with your components that replace its prompts
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - go back to an earlier revision with its grants and switches;
+                  you see what would change and are asked first
+      remove    - remove the preset, if it is used nowhere; write the whole word;
+                  revert brings it back
 
     Examples:
       preset/import
@@ -90,17 +89,18 @@ class CmdPreset(PresetImports):
       preset/export quay
 
     Places: game, zone:<tag>, here, room:<room>, npc:<name>, or just the name of
-    an NPC. Of those that apply to an NPC the narrowest with a preset decides.
+    an NPC. If several places with a preset apply to an NPC, the narrowest counts.
 
     A preset is a list of prompts that its author switches on and off. The
-    game's own rules stay above all of it, and a component of yours with the key
-    of a prompt stands in its place. Without a grant all its texts stay inside
-    the conversation, as if a user had said them. To grant is to vouch: read the
-    report first. Another file of the same name waits beside the one in force;
-    what that was granted, and what was switched in it, is not carried over.
+    game's own rules stay above all of them. A component of yours that has the
+    key of a prompt replaces that prompt. An imported preset may do little at
+    first: all its texts stay inside the conversation, as if a user had said
+    them. Grants allow it more. You answer for what you grant, so read the
+    report first. If you import another file of the same name, it waits, and the
+    grants and switches of the approved preset are not given to it.
 
     Grants: system_prompt, fields, after_history, positions and roles;
-    preset/grant <name> tells what each allows.
+    preset/grant <name> says what each allows.
     """
 
     key = "preset"
