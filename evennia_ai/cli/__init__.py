@@ -65,9 +65,9 @@ def evennia_ai(context: click.Context) -> None:
 
 @evennia_ai.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
-@click.option("--json", "as_json", is_flag=True, help="Print the result object.")
-@click.option("--explain", "item", metavar="ITEM", help="Tell everything about one item.")
-@click.option("--jsonl", is_flag=True, help="One scenario a line from standard input.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--explain", "item", metavar="ITEM", help="Explain one item of the prompt.")
+@click.option("--jsonl", is_flag=True, help="Read scenarios from standard input, one per line.")
 @click.option("--request", is_flag=True, help="FILE is a request that ai/request wrote in a game.")
 def compose(
     files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: bool, request: bool
@@ -106,7 +106,7 @@ def card(context: click.Context) -> None:
 @click.argument("file", type=FILE)
 @JSON
 @click.option("--language", default="en", help="Language of the creator's notes.")
-@click.option("--group", is_flag=True, help="With the greetings that are for groups only.")
+@click.option("--group", is_flag=True, help="Include the greetings for groups.")
 def card_show(file: Path, as_json: bool, language: str, group: bool) -> int:
     """Show what a card holds. Nothing is written."""
     from evennia_ai.cli import cards
@@ -141,9 +141,9 @@ def card_convert(
 @card.command("import")
 @click.argument("file", type=FILE)
 @JSON
-@click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
-@click.option("--name", help="The card's name in the game, by default its own.")
-@click.option("--approve", is_flag=True, help="Put it in force at once.")
+@click.option("--game", type=FILE, metavar="DIR", help="Import into the game in this folder.")
+@click.option("--name", help="The card's name in the game; default: its own.")
+@click.option("--approve", is_flag=True, help="Approve the import at once.")
 @GRANT
 def card_import(
     file: Path,
@@ -177,10 +177,12 @@ def card_import(
 @click.argument("name")
 @click.argument("target", type=FILE, metavar="OUT")
 @GAME
-@click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), help="Default: as OUT.")
+@click.option(
+    "--to", "form", type=click.Choice(["json", "png", "charx"]), help="Default: the suffix of OUT."
+)
 @V2
 @FORCE
-@click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
+@click.option("--revision", type=click.IntRange(min=1), help="Default: the approved one.")
 def card_export(
     name: str,
     target: Path,
@@ -204,12 +206,20 @@ def card_export(
 
 
 @evennia_ai.command()
-@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose turn.")
-@click.option("--turn", "number", type=click.IntRange(min=1), help="Its number.")
-@click.option("--diff", "with_diff", is_flag=True, help="With what today's edits would change.")
-@click.option("--against", type=FILE, metavar="FILE", help="What this edit would change.")
-@click.option("--last", "newest", type=click.IntRange(min=1), help="So many turns; default: all.")
-@click.option("--json", "as_json", is_flag=True, help="Print an object; with --against, lines.")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="The NPC of the turn.")
+@click.option("--turn", "number", type=click.IntRange(min=1), help="The number of the turn.")
+@click.option(
+    "--diff", "with_diff", is_flag=True, help="Show what the edits since then would change."
+)
+@click.option(
+    "--against", type=FILE, metavar="FILE", help="Show what the edit in this file would change."
+)
+@click.option(
+    "--last", "newest", type=click.IntRange(min=1), help="Only the newest turns; default: all."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON; with --against, one object per line."
+)
 @GAME
 def replay(
     npc: str,
@@ -248,7 +258,7 @@ def history(context: click.Context) -> None:
 
 
 @history.command("verify")
-@click.option("--npc", metavar="NAME|#REF", help="Whose records; default: all of the game.")
+@click.option("--npc", metavar="NAME|#REF", help="Only this NPC; default: all.")
 @JSON
 @GAME
 def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
@@ -261,8 +271,8 @@ def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
 
 @history.command("export")
 @click.argument("target", type=FILE, metavar="OUT")
-@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose conversation.")
-@click.option("--conversation", "number", type=click.IntRange(min=1), help="Its number.")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="The NPC of the conversation.")
+@click.option("--conversation", "number", type=click.IntRange(min=1), help="Which one.")
 @FORCE
 @GAME
 def history_export(target: Path, *, npc: str, number: int | None, force: bool, game: Path) -> int:
@@ -276,9 +286,11 @@ def history_export(target: Path, *, npc: str, number: int | None, force: bool, g
 
 @history.command("import")
 @click.argument("source", type=FILE, metavar="FILE")
-@click.option("--npc", required=True, metavar="NAME|#REF", help="Who remembers it from now on.")
-@click.option("--player", metavar="NAME", help="Of a chat: whose it was.")
-@click.option("--as", "played", metavar="NAME", help="Of a chat: whom the NPC is in it.")
+@click.option(
+    "--npc", required=True, metavar="NAME|#REF", help="The NPC that gets the conversation."
+)
+@click.option("--player", metavar="NAME", help="For a chat: the player in it.")
+@click.option("--as", "played", metavar="NAME", help="For a chat: the NPC's name in it.")
 @GAME
 def history_import(
     source: Path, *, npc: str, player: str | None, played: str | None, game: Path
@@ -342,8 +354,8 @@ def knowledge(context: click.Context) -> None:
 
 @knowledge.command("import")
 @click.argument("source", type=FILE, metavar="FOLDER")
-@click.option("--base", "key", metavar="KEY", help="Its key; default: the folder's name.")
-@click.option("--dry-run", is_flag=True, help="Tell what would change; write nothing.")
+@click.option("--base", "key", metavar="KEY", help="The base's key; default: the folder's name.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @click.option("--remove", is_flag=True, help="Remove pages that the folder does not have.")
 @JSON
 @GAME
@@ -361,7 +373,7 @@ def knowledge_import(
 @knowledge.command("search")
 @click.argument("base")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--most", type=click.IntRange(1, 100), default=10, help="So many pages.")
+@click.option("--most", type=click.IntRange(1, 100), default=10, help="The most pages to show.")
 @JSON
 @GAME
 def knowledge_search(

@@ -171,7 +171,9 @@ def form_of(target: Path) -> Form:
     form = _FORM_OF.get(target.suffix.lower())
     if form is None:
         known = ", ".join(_FORM_OF)
-        raise FormatError("card", f"{target}: its name says no form ({known}); name one with --to")
+        raise FormatError(
+            "card", f"{target}: its suffix is none of {known}; name the form with --to"
+        )
     return form
 
 

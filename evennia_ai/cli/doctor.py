@@ -29,8 +29,8 @@ RESTART: Final = "then type this again; a running game reads it after `evennia r
 @click.argument("name", default="", metavar="[PROFILE]")
 @click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
 @click.option("--profile", "file", type=FILE, metavar="FILE", help="The profile's fields as JSON.")
-@click.option("--base-url", metavar="URL", help="Where the model is.")
-@click.option("--model", help="Its name there.")
+@click.option("--base-url", metavar="URL", help="The address of the server.")
+@click.option("--model", help="The model's name on the server.")
 @click.option("--client", type=click.Choice(["openai", "anthropic"]), help="Default: openai.")
 @click.option("--api-key-env", metavar="NAME", help="The environment variable with the key.")
 @JSON

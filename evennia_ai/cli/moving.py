@@ -11,8 +11,8 @@ from evennia_ai.services.settings.database import database
 
 @click.command("import-folder")
 @click.argument("source", type=FILE, metavar="PATH")
-@click.option("--plan", is_flag=True, help="Tell what would be; as without --yes.")
-@click.option("--yes", "is_meant", is_flag=True, help="Take it in.")
+@click.option("--plan", is_flag=True, help="Only print the plan, as without --yes.")
+@click.option("--yes", "is_meant", is_flag=True, help="Import the folder.")
 @JSON
 @GAME
 def import_folder(source: Path, *, plan: bool, is_meant: bool, as_json: bool, game: Path) -> int:

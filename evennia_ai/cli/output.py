@@ -122,7 +122,7 @@ def write_pieces(path: Path, pieces: Iterable[bytes], *, kind: str, force: bool)
         with open(path, "wb" if force else "xb", opener=open_private) as file:
             _write(file, path, pieces)
     except FileExistsError as error:
-        raise FormatError(kind, f"{path}: is there already; --force writes over it") from error
+        raise FormatError(kind, f"{path}: exists already; --force overwrites it") from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise FormatError(kind, f"{path}: cannot be written: {reason}") from error

@@ -20,7 +20,7 @@ def preset(context: click.Context) -> None:
 @preset.command("show")
 @click.argument("file", type=FILE)
 @JSON
-@click.option("--prompt", metavar="NAME", help="The text of one prompt, by name or identifier.")
+@click.option("--prompt", metavar="NAME", help="Show one prompt, by name or identifier.")
 def preset_show(file: Path, as_json: bool, prompt: str | None) -> int:
     """Show the list of a preset's prompts and their switches. Nothing is written."""
     from evennia_ai.cli import presets
@@ -41,8 +41,8 @@ def preset_lint(file: Path) -> int:
 @click.argument("source", type=FILE, metavar="IN")
 @click.argument("target", type=FILE, metavar="OUT")
 @click.option("--to", "form", type=click.Choice(["preset", "prompts"]), default="preset")
-@click.option("--on", multiple=True, metavar="NAME", help="Switch a prompt on; once for each.")
-@click.option("--off", multiple=True, metavar="NAME", help="Switch a prompt off; once for each.")
+@click.option("--on", multiple=True, metavar="NAME", help="Switch a prompt on; may be repeated.")
+@click.option("--off", multiple=True, metavar="NAME", help="Switch a prompt off; may be repeated.")
 @FORCE
 def preset_convert(
     source: Path,
@@ -62,9 +62,9 @@ def preset_convert(
 @preset.command("import")
 @click.argument("file", type=FILE)
 @JSON
-@click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
-@click.option("--name", help="The preset's name in the game, by default the file's.")
-@click.option("--approve", is_flag=True, help="Put it in force at once.")
+@click.option("--game", type=FILE, metavar="DIR", help="Import into the game in this folder.")
+@click.option("--name", help="The preset's name in the game; default: the file's.")
+@click.option("--approve", is_flag=True, help="Approve the import at once.")
 @GRANT
 def preset_import(
     file: Path,
@@ -99,7 +99,7 @@ def preset_import(
 @click.argument("target", type=FILE, metavar="OUT")
 @GAME
 @FORCE
-@click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
+@click.option("--revision", type=click.IntRange(min=1), help="Default: the approved one.")
 def preset_export(name: str, target: Path, *, game: Path, force: bool, revision: int | None) -> int:
     """Write a preset of a game as a file, with all changes since its import, without secrets."""
     path = target.absolute()

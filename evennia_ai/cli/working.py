@@ -22,10 +22,14 @@ _LOG_LINE: Final = "%(asctime)s %(levelname)s %(message)s"
 
 @click.command("worker")
 @click.argument("place", type=FILE, default=Path(), metavar="[PLACE]")
-@click.option("--name", help="By which the game shows it; default: machine and process.")
-@click.option("--kinds", multiple=True, metavar="KIND", help="Only these; default: all there are.")
-@click.option("--at-once", type=click.IntRange(1, 64), default=4, help="So many jobs at one time.")
-@click.option("--until-idle", is_flag=True, help="End when nothing waits any more.")
+@click.option("--name", help="The worker's name in the game; default: machine and process.")
+@click.option(
+    "--kinds", multiple=True, metavar="KIND", help="Do only these kinds of jobs; default: all."
+)
+@click.option(
+    "--at-once", type=click.IntRange(1, 64), default=4, help="The most jobs at the same time."
+)
+@click.option("--until-idle", is_flag=True, help="End when no job is waiting.")
 def worker(
     place: Path, *, name: str | None, kinds: tuple[str, ...], at_once: int, until_idle: bool
 ) -> int:
@@ -46,7 +50,11 @@ def worker(
     own_name = name or f"{socket.gethostname()}:{os.getpid()}"
     for kind in () if kinds else KINDS:
         if packages := missing_for(kind):
-            logging.warning("%s is left to other workers: %s is missing", kind, ", ".join(packages))
+            logging.warning(
+                "jobs of the kind %s are left to other workers: %s is missing",
+                kind,
+                ", ".join(packages),
+            )
     options = WorkerOptions(name=own_name, at_once=at_once, ends_when_idle=until_idle)
     asyncio.run(run_worker(kinds_of(kinds), options))
     return 0
@@ -75,7 +83,7 @@ def worker_file(target: Path, *, force: bool, game: Path) -> int:
         click.echo(text, nl=False)
         return 0
     write_file(path, text.encode(), kind="worker's file", force=force)
-    click.echo(f"{target}: what a worker of {game} has to know; keep it as you keep a password")
+    click.echo(f"{target}: what a worker of {game} needs to know; keep it secret like a password")
     return 0
 
 

@@ -59,10 +59,10 @@ def day_and_time(seconds: float) -> str:
 def in_words(conversation: ConversationRef) -> str:
     """Describe a conversation in words. Whispered and imported ones are marked."""
     if is_of_name_alone(conversation):
-        return f"conversation {conversation.id}: a chat that was IMPORTED, with nobody of the game"
+        return f"conversation {conversation.id}: an IMPORTED chat, with no player of the game"
     if conversation.kind == "private":
         who = name_of(conversation.partner_ref)
-        return f"conversation {conversation.id}: WHISPERED, with {who} alone"
+        return f"conversation {conversation.id}: WHISPERED, with {who}"
     return f"conversation {conversation.id}: in the room {name_of(conversation.place_ref)}"
 
 
@@ -191,7 +191,7 @@ class StrictCommand(COMMAND_CLASS):
         turn the pages. In a script the next line is the answer.
         """
         if not changes:
-            self.say(f"Nothing was changed: {what} is so already.")
+            self.say(f"Nothing was changed: {what} is the same as at revision {number}.")
             return False
         more = f"and {{}} more lines; {self.key}/revisions tells what each revision changed"
         told = [f"What going back to revision {number} of {what} would change:", *changes]
@@ -239,8 +239,8 @@ class StrictCommand(COMMAND_CLASS):
             return
         typed = clip_text(escape_controls(getattr(self, "raw_string", "") or self.key), _MOST_TYPED)
         self.say(
-            f"'{typed}' went wrong: {unexpected(failure)}. Look whether it was done before you type"
-            " it again; the server's log says more."
+            f"'{typed}' went wrong: {unexpected(failure)}. Check whether it was done before you"
+            " type it again; the server's log has the details."
         )
 
     def show(self, lines: Iterable[str | Row]) -> None:
@@ -254,7 +254,7 @@ class StrictCommand(COMMAND_CLASS):
         if not self.switches:
             if self.args.startswith("/") and self.args.strip(" /"):
                 raise CommandError(
-                    f"Write the switch right behind the command: {self.key}{self.args}"
+                    f"Write the switch directly after the command: {self.key}{self.args}"
                 )
             if not self.args.startswith("/"):
                 return ""
@@ -320,8 +320,8 @@ def _matching(typed: str, known: list[str]) -> str:
         )
     if not found and len(known) > _MOST_SWITCHES:
         raise CommandError(
-            f"/{typed} is no switch of this command; its help tells which there are."
-            " Nothing was changed."
+            f"/{typed} is no switch of this command; its help lists the switches. Nothing was"
+            " changed."
         )
     switches = ", ".join(f"/{verb}" for verb in (typed and found) or known)
     problem = "could be several switches" if typed and found else "is no switch of this command"

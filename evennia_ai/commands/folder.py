@@ -72,13 +72,13 @@ def path_in(
     if plain and not _is_file(path) and _is_file(folder / name):
         kinds = ", ".join(suffixes)
         raise CommandError(
-            f"'{name}' is there, but only files that end in {kinds} are read: give it a name of"
-            " that kind. Nothing was imported."
+            f"'{name}' exists, but only files that end in {kinds} are read; rename it. Nothing was"
+            " imported."
         )
     if not plain or "\\" in file_name or not _is_file(path):
         raise CommandError(
             f"There is no {kind.holds} file '{name}' in the {kind.holds} folder; {command} lists"
-            " those there are."
+            " them."
         )
     if path.resolve().parent != folder.resolve():
         raise CommandError(f"'{name}' leads out of the {kind.holds} folder; nothing was imported.")

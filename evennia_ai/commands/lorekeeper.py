@@ -34,11 +34,11 @@ def without_answer(task: StoredTask) -> list[str]:
     if task.error:
         return field_lines("no answer", task.error)
     if task.ended_at is None:
-        return field_lines("no answer", "none yet, or the server stopped before it came")
+        return field_lines("no answer", "none yet, or the server stopped before the answer came")
     return []
 
 
-AT_WORK: Final = "The lorekeeper is at work on it; you are told when it has written."
+AT_WORK: Final = "The lorekeeper is working on it; you get a message when it is done."
 
 
 class CmdLorekeeper(CardWork):
@@ -126,7 +126,7 @@ class CmdLorekeeper(CardWork):
         if number:
             found = self._draft(number)
             if "task_type" not in found.context_meta:
-                raise CommandError(f"Draft {found.number} is not the lorekeeper's.")
+                raise CommandError(f"Draft {found.number} was not written by the lorekeeper.")
             title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
             self.show(context_panel(title, found.task, found.context_meta))
             return
@@ -137,8 +137,8 @@ class CmdLorekeeper(CardWork):
             or not may_see_package(viewer_of(self.caller), last.context_meta)
         ):
             raise CommandError(
-                "You have asked the lorekeeper nothing yet, or of a base that is there for you no"
-                " more; lorekeeper/context = <number> shows that of a draft."
+                "You have given the lorekeeper no task yet, or only for a base that you can no"
+                " longer see; lorekeeper/context = <number> shows what a draft was made from."
             )
         panel = context_panel("your last task", last.task, last.context_meta)
         self._send([*panel, *without_answer(last)], last.context_meta)
@@ -183,7 +183,7 @@ class CmdLorekeeper(CardWork):
         if len(there) == 1:
             return there[0]
         told = f"there are {', '.join(there[:12])}" if there else "there is none yet; see help kb"
-        raise CommandError(f"Say for which knowledge base: lorekeeper/in <base> = <task>; {told}.")
+        raise CommandError(f"Name the knowledge base: lorekeeper/in <base> = <task>; {told}.")
 
     def _seen_bases(self) -> list[str]:
         return [one.key for one in shown.visible_bases(self.caller)]

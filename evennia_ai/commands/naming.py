@@ -247,7 +247,8 @@ def _conversation_scope(_caller: Any, name: str) -> Scope:
     number = int(name) if re.fullmatch(r"[0-9]{1,18}", name) else 0
     if not is_conversation(number):
         raise CommandError(
-            f"There is no conversation '{name}'; ai/history <npc> tells the numbers of an NPC's."
+            f"There is no conversation '{name}'; ai/history <npc> shows the numbers of an NPC's"
+            " conversations."
         )
     return Scope(kind="conversation", ref=str(number))
 
@@ -288,8 +289,7 @@ def _one(caller: Any, name: str, *, what: str, accepts: Callable[[Any], bool]) -
         near = near or far
     mindless = what == "NPC" and near and not found
     why = (
-        f"'{name}' is there, but has no mind: only objects of the typeclass AINPC, or of one"
-        " with AIMixin, do."
+        f"'{name}' exists, but has no mind: its typeclass must be AINPC or use AIMixin."
         if mindless
         else f"There is no {what} called '{name}'."
     )
@@ -332,7 +332,7 @@ def turn_of(npc: NPC, number: int) -> StoredTurn:
     """
     last = turns.last_turn(npc.ai.ref)
     if last is None:
-        raise CommandError(f"{npc.key} had no turn yet: nobody was answered.")
+        raise CommandError(f"{npc.key} had no turn yet: it has answered nobody.")
     if number > last.number:
         raise CommandError(f"{npc.key} had no turn {number}; the newest is {last.number}.")
     return turns.get_turn(npc.ai.ref, number)
@@ -354,7 +354,7 @@ _TO_DO: Final = {"view": "see", "edit": "change"}
 def lost_by(caller: Any, locks: str, access: Sequence[str] = ACCESS) -> str:
     """Return what `caller` could no longer do under this lock, in words; "" if all is allowed."""
     lost = [_TO_DO[kind] for kind in access if not lock_allows(caller, locks, kind)]
-    return " nor ".join(lost)
+    return " or ".join(lost)
 
 
 def checked_locks(
@@ -390,8 +390,8 @@ def _try_out(caller: Any, locks: str, kind: str, *, thing: str) -> None:
     # A lock function of the game may fail because it expects an object in the world.
     except Exception as error:
         raise CommandError(
-            f"The lock '{locks}' cannot be asked of a {thing} ({type(error).__name__}: {error});"
-            " nothing was changed."
+            f"The lock '{locks}' fails for a {thing} ({type(error).__name__}: {error}); nothing"
+            " was changed."
         ) from error
 
 

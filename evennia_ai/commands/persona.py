@@ -10,7 +10,7 @@ from evennia_ai.npc.senses.text import one_line, strip_markup
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.personas import clear_persona, persona_of, set_persona
 
-_OFF: Final = "This game tells NPCs of no persona (EVENNIA_AI_PERSONA_CHARACTERS)."
+_OFF: Final = "Personas are switched off in this game (EVENNIA_AI_PERSONA_CHARACTERS)."
 _USAGE: Final = (
     f"persona/place = prompt | depth <0 to {MOST_DEPTH}> | before note | after note | none"
 )
@@ -22,11 +22,11 @@ _PLACES: Final[dict[str, PersonaPlace]] = {
     "none": "none",
 }
 _IN_WORDS: Final[dict[PersonaPlace, str]] = {
-    "prompt": "with the other facts of the moment, the newest of what they are told",
-    "depth": "in what was said, {depth} messages above the newest",
+    "prompt": "with the other facts of the moment, near the end of what they are told",
+    "depth": "in the conversation, with {depth} messages after it",
     "before_note": "just before the NPC's note",
-    "after_note": "just behind the NPC's note",
-    "none": "nowhere: no NPC is told of it",
+    "after_note": "just after the NPC's note",
+    "none": "nowhere: no NPC is told it",
 }
 
 
@@ -75,7 +75,7 @@ class CmdPersona(StrictCommand):
         old = self._persona() or Persona(text="")
         made = Persona(text=text, place=old.place, depth=old.depth)
         self._write(made)
-        self.say(f"NPCs you speak to are told of you: {text} {self._where(made)}")
+        self.say(f"NPCs that you speak to are told about you: {text} {self._where(made)}")
 
     def place(self) -> None:
         """Set the place of the persona in prompts."""
@@ -84,7 +84,7 @@ class CmdPersona(StrictCommand):
             raise CommandError(f"Usage: {_USAGE}. Nothing was changed.")
         old = self._persona()
         if old is None:
-            raise CommandError("You have written nothing yet: persona = <text>")
+            raise CommandError("You have no persona yet. To write one: persona = <text>")
         made = _placed(old, " ".join(self.rhs.lower().split()))
         self._write(made)
         self.say(self._where(made))
@@ -93,12 +93,12 @@ class CmdPersona(StrictCommand):
         """Remove the persona. This works even if the game has switched personas off."""
         self.refuse_value()
         gone = clear_persona(str(self.caller.id), by=self.actor)
-        self.say("It is gone." if gone else "You had written nothing.")
+        self.say("Your persona is removed." if gone else "You had no persona.")
 
     def _show(self) -> None:
         found = self._persona()
         if found is None:
-            self.say("You have written nothing of your character yet: persona = <text>")
+            self.say("You have no persona yet. To write one: persona = <text>")
             return
         where = self._where(found) if conf().persona_characters else _OFF
         self.show([found.text, "", where])
@@ -121,7 +121,7 @@ class CmdPersona(StrictCommand):
         if not conf().persona_characters:
             raise CommandError(_OFF)
         if is_npc(self.caller):
-            raise CommandError("Who an NPC is says its card, not a persona.")
+            raise CommandError("An NPC has a card instead of a persona; see help card.")
 
 
 def _placed(old: Persona, wanted: str) -> Persona:

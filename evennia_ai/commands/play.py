@@ -98,7 +98,7 @@ class CmdShow(StrictCommand):
         """Show the thing to the NPC that was named."""
         name, whom = self.both("show <thing> to <name>")
         if self.caller.location is None:
-            raise CommandError("You are nowhere, so nobody can see it.")
+            raise CommandError("You are in no room, so nobody can see it.")
         item = self._carried(name)
         npc = npc_here(self.caller, whom)
         seen = show_item(self.caller, item, npc)
@@ -161,7 +161,7 @@ class CmdTalk(StrictCommand):
         else:
             name, text = "", ""
         if self.caller.location is None:
-            raise CommandError("You are nowhere, so nobody can hear you.")
+            raise CommandError("You are in no room, so nobody can hear you.")
         try:
             return (self._hearer(name), text) if name else self._behind_name(words)
         except CommandError:

@@ -212,7 +212,7 @@ def changed(older: Report, newer: Report) -> Iterator[str | Row]:
     if came:
         yield from indent_lines(f"+ said since: {_listed(came)}", WIDTH)
     if gone:
-        yield from indent_lines(f"- no longer shown of what was said: {_listed(gone)}", WIDTH)
+        yield from indent_lines(f"- messages no longer in the prompt: {_listed(gone)}", WIDTH)
     yield from indent_lines(f"tokens: {older.tokens} before, {newer.tokens} now", WIDTH)
 
 

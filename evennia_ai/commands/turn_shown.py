@@ -53,7 +53,7 @@ from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 from evennia_ai.store.model_calls import NewCall
 
-_NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
+_NOT_YET: Final = "{name} had no turn yet; this is the prompt that it would get now."
 
 
 def context_lines(
@@ -110,7 +110,7 @@ def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Ite
         else:
             yield run_in_words(report, run)
     named = f"{npc.key}/{turn.number}"
-    yield f"All about one: ai/why {named} = <item or number>; all of all: = full"
+    yield f"About one item: ai/why {named} = <item or number>; everything: = full"
 
 
 def _report(caller: Any, npc: NPC, turn: StoredTurn) -> Report:
@@ -306,18 +306,18 @@ def _facts(manifest: TurnManifest, report: Report) -> Iterator[str]:
         yield _INDENT + (
             _why_no_facts(manifest)
             if blocks
-            else "no provider had anything to tell; EVENNIA_AI_CONTEXT_PROVIDERS names them"
+            else "no provider had a fact to tell; EVENNIA_AI_CONTEXT_PROVIDERS lists the providers"
         )
         return
     where = ", ".join(number_of(report, place) for place in places)
     last = number_of(report, len(report.messages) - 1)
     yield f"1. dynamic_context: message {where}, the last being {last}; role user."
-    yield f"{_INDENT}blocks: {', '.join(blocks) or 'none of a provider'}"
+    yield f"{_INDENT}blocks: {', '.join(blocks) or 'none from a provider'}"
 
 
 def _why_no_facts(manifest: TurnManifest) -> str:
     reasons = [v.reason for v in manifest.verdicts if v.item.startswith("block:") and not v.kept]
-    return "; ".join(dict.fromkeys(reasons)) or "what is told stood in the history already"
+    return "; ".join(dict.fromkeys(reasons)) or "the history contains these facts already"
 
 
 def _searched(
@@ -338,7 +338,7 @@ def _searched(
         query = "" if search.restricted else f": {first_line(search.query)}"
         yield f"{_INDENT}search {search.id} ({kind}) in {', '.join(search.bases)}{query}"
     if len(calls) > len(searches):
-        yield f"{_INDENT}a call without a search was refused; ai/why tells what it was told"
+        yield f"{_INDENT}a call without a search was refused; ai/why shows what the model was told"
 
 
 def _summaries(
@@ -365,14 +365,15 @@ def _outcome(searches: Sequence[StoredSearch], last: StoredTurn, marks: Marks) -
     yield f"4. The turn ended: {last.outcome or last.state}."
     for search in searches:
         if search.ended_at is None:
-            yield f"{_INDENT}search {search.id} has no end: the server stopped in it"
+            yield f"{_INDENT}search {search.id} has no end: the server stopped during it"
         elif search.id in marks:
             yield f"{_INDENT}search {search.id}: {marks[search.id]}"
         elif search.restricted:
             told = f"decision {search.decision}, reason {search.reason}"
             yield f"{_INDENT}search {search.id}: {told}"
         else:
-            yield f"{_INDENT}search {search.id}: {search.sent} of {search.total} passages told"
+            passages = f"{search.sent} of {search.total} passages"
+            yield f"{_INDENT}search {search.id}: {passages} given to the NPC"
 
 
 def _calls_shown(last: StoredTurn) -> list[Mapping[str, Any]]:

@@ -114,7 +114,7 @@ def played(
 ) -> Played:
     """Import a card, approve it, let Oren play it and speak to him."""
     builder.send(import_line)
-    report = builder.wait_for("To put it in force: ", seconds=60)
+    report = builder.wait_for("To approve it: ", seconds=60)
     approved, assigned = shown(builder, approve_line), shown(builder, assign_line)
     began = time.monotonic()
     builder.send(said)

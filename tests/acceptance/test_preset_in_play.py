@@ -35,7 +35,7 @@ def builder(game: Evennia) -> Iterator[Connection]:
 def report(builder: Connection) -> str:
     """What the builder read of the file before approving it with all that it has a use for."""
     builder.send("preset/import Loom.json")
-    told = builder.wait_for("To put it in force: ", seconds=60)
+    told = builder.wait_for("To approve it: ", seconds=60)
     builder.wait_for_quiet()
     return told
 

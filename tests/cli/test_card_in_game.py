@@ -146,7 +146,7 @@ def test_an_export_can_be_of_any_revision_and_writes_over_nothing(game: Game) ->
     assert written["data"]["description"] == "First."
     again = game.calls("card", *export)
     assert (again.status, again.out) == (2, "")
-    assert "--force writes over it" in again.err
+    assert "--force overwrites it" in again.err
 
 
 def test_a_card_that_is_not_there_is_one_line(game: Game) -> None:

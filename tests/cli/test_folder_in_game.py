@@ -92,7 +92,7 @@ def test_killed_in_the_middle_it_goes_on_and_what_goes_out_is_what_came_in(game:
     assert fates(again)["there"] == fates(plan)["take"]
     assert (out.status, out.err) == (0, "")
     assert lost(game.folder.parent / "data", game.folder.parent / "out") == {}
-    assert "is there already" in game.calls("export-folder", "out", "--game", "game").err
+    assert "exists already" in game.calls("export-folder", "out", "--game", "game").err
 
 
 def lost(came: Path, went: Path) -> dict[str, Any]:

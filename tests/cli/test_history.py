@@ -88,7 +88,7 @@ def test_a_file_that_is_there_is_written_over_when_that_is_wanted_alone(
 ) -> None:
     write("talk.jsonl", "old")
     told = export(call, harbour, "talk.jsonl")
-    assert (told.status, "is there already" in told.err) == (2, True)
+    assert (told.status, "exists already" in told.err) == (2, True)
     assert (tmp_path / "talk.jsonl").read_text() == "old"
     assert export(call, harbour, "talk.jsonl", "--force").status == 0
     assert (tmp_path / "talk.jsonl").read_text() != "old"
@@ -106,7 +106,7 @@ def test_an_export_that_breaks_off_leaves_no_file(call, harbour, tmp_path) -> No
 
     def pieces():
         yield b"one line\n"
-        raise RuntimeError("the database is away")
+        raise RuntimeError("the database cannot be reached")
 
     with pytest.raises(RuntimeError):
         write_pieces(tmp_path / "half.jsonl", pieces(), kind="transcript", force=False)
@@ -127,11 +127,11 @@ def test_a_transcript_that_was_changed_is_refused_with_its_line(call, harbour, t
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["export", "--npc", "Tom", "x.jsonl"], "nobody called 'Tom' had a conversation"),
-        (["verify", "--npc", "#999999"], "is none that had a conversation"),
-        (["verify", "--npc", "Tilda"], "nobody called 'Tilda' had a conversation"),
-        (["import", "--npc", "Tom", "talk.jsonl"], "nobody called 'Tom' is an NPC with a mind"),
-        (["import", "--npc", "Harbour", "talk.jsonl"], "is an NPC with a mind"),
+        (["export", "--npc", "Tom", "x.jsonl"], "no NPC called 'Tom' had a conversation"),
+        (["verify", "--npc", "#999999"], "is no NPC that had a conversation"),
+        (["verify", "--npc", "Tilda"], "no NPC called 'Tilda' had a conversation"),
+        (["import", "--npc", "Tom", "talk.jsonl"], "no NPC called 'Tom' has a mind"),
+        (["import", "--npc", "Harbour", "talk.jsonl"], "has a mind"),
         (["import", "--npc", "Tilda", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["import", "--npc", "Tilda", "talk.jsonl"], "line 1: this is not JSON"),
     ],
@@ -203,4 +203,4 @@ def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harb
 def test_a_transcript_says_itself_with_whom_it_was(call, harbour) -> None:
     export(call, harbour, "talk.jsonl")
     told = call("history", "import", "--npc", "Tilda", "talk.jsonl", "--player", "Pim")
-    assert "no --player, no --as" in told.err
+    assert "leave out --player and --as" in told.err

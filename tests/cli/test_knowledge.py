@@ -111,7 +111,7 @@ def test_an_export_writes_over_nothing(call, moor, tmp_path) -> None:
     call("knowledge", "import", "moor")
     told = call("knowledge", "export", "moor", "moor")
     assert (told.status, told.out) == (2, "")
-    assert "is there already; name a new folder" in told.err
+    assert "exists already; name a new folder" in told.err
     assert (tmp_path / "moor" / "Fog.md").read_text() == FOG
 
 

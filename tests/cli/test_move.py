@@ -172,7 +172,7 @@ def test_a_game_that_somebody_writes_is_refused(moved):
         called = moved.move(moved.cluster.make("written"))
 
     assert called.status == 2
-    assert "somebody writes the game's database" in called.err
+    assert "another program writes into the game's database" in called.err
 
 
 def test_what_is_moved_back_to_a_file_is_the_same(moved, tmp_path):

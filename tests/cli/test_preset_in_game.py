@@ -42,7 +42,7 @@ def test_a_preset_goes_out_as_it_came_in_but_for_its_secrets(game: Game) -> None
     assert json.loads((game.folder.parent / "out.json").read_text()) == file
     again = game.calls("preset", "export", "Lamp", "out.json", "--game", "game")
     assert (again.status, again.out) == (2, "")
-    assert "--force writes over it" in again.err
+    assert "--force overwrites it" in again.err
 
 
 def test_what_is_refused_is_not_stored(game: Game) -> None:

@@ -126,7 +126,7 @@ def test_a_file_that_is_there_stays(call, write) -> None:
     source = a_written(write)
     called = call("preset", "convert", source, source)
     assert called.status == 2
-    assert "--force writes over it" in called.err
+    assert "--force overwrites it" in called.err
     assert call("preset", "convert", source, source, "--force").status == 0
 
 

@@ -62,13 +62,13 @@ def test_a_turn_is_replayed_to_the_letter_after_everything_was_edited(played: Pl
         bare = [message["content"] for message in told.json["messages"]]
         for text, sent in zip(bare, played.sent[number - 1], strict=True):
             assert unindented(sent).endswith(unindented(text))
-        assert told.json["composed_again"].endswith("it is the same bytes")
+        assert told.json["composed_again"].endswith("it has the same bytes")
 
 
 def test_the_text_says_that_it_is_the_same_and_prints_the_messages(played: Played) -> None:
     told = played.replay("--turn", "2")
     assert told.status == 0
-    assert "the same bytes as were sent, rebuilt from records alone" in told.out
+    assert "the same bytes as were sent, rebuilt from records only" in told.out
     assert f"sha256 {played.hashes[1]}" in told.out
     assert "Oren rows" in told.out
     assert "Somebody else." not in told.out
@@ -124,8 +124,8 @@ def test_an_edit_can_be_shown_for_one_turn(played: Played) -> None:
     ("words", "npc", "told"),
     [
         (["--turn", "99"], "Ned", "there is no turn of NPC"),
-        (["--turn", "1"], "Nobody", "nobody called 'Nobody' had a turn"),
-        (["--turn", "1"], "#999999", "is none that had a turn"),
+        (["--turn", "1"], "Nobody", "no NPC called 'Nobody' had a turn"),
+        (["--turn", "1"], "#999999", "is no NPC that had a turn"),
         ([], "Ned", "name one turn with --turn N"),
         (["--against", "nowhere.yaml"], "Ned", "nowhere.yaml: cannot be read"),
         (["--against", "x.yaml", "--diff"], "Ned", "no --diff"),

@@ -72,7 +72,7 @@ def branch_of(stage, person=None):
 def test_a_branch_goes_on_from_the_turn_that_was_named_and_the_live_chain_stays(stage, talked):
     before, told = live_rows(stage.npc), stage.builds("ai/branch oren/2")
     assert "Branch of Oren from turn 2, conversation" in told
-    assert "You speak as Pim. Nobody hears it" in told
+    assert "You speak as Pim. Nobody in the game hears it" in told
     again = says(stage, "What if I had paid?")
     assert "  Pim: What if I had paid?\n  Oren: Then you had sailed." in again
     assert [content for role, content in sent(talked) if role != "system"][:4] == [
@@ -119,7 +119,7 @@ def test_a_branch_is_shown_and_thrown_away(stage, talked):
     assert "Oren (#" in stage.builds("ai/branch")
     (where,) = conversations_of(branch_of(stage).conversation.npc_ref)
     told = one_line(stage.builds("ai/branch/close oren"))
-    assert "1 turn are erased" in told.replace("turns", "turn")
+    assert "1 turn. The history of Oren is unchanged" in told.replace("turns", "turn")
     assert "You have no branch of Oren" in one_line(stage.builds("ai/branch oren"))
     assert "You have no branch." in stage.builds("ai/branch")
     rows = models.Record.objects.filter(conversation_id=where.id)
@@ -130,7 +130,7 @@ def test_a_branch_is_shown_and_thrown_away(stage, talked):
 def test_a_branch_opened_again_puts_the_one_before_aside_and_both_chains_hold(stage, talked):
     stage.builds("ai/branch oren/2")
     says(stage, "What if I had paid?")
-    assert "The one from turn 2 is put aside." in stage.builds("ai/branch oren/1")
+    assert "It replaces your branch from turn 2." in stage.builds("ai/branch oren/1")
     assert "Oren: Hm." in says(stage, "And now?")
     assert "ferry" not in str(sent(talked)) and "paid" not in str(sent(talked))
     where = branch_of(stage).conversation
@@ -460,8 +460,8 @@ def test_one_of_an_npc_that_was_deleted_can_still_be_erased(stage, talked):
     stage.builds("ai/branch oren/2")
     ref = stage.npc.ai.ref
     stage.npc.delete()
-    assert f"#{ref} (no more; ai/branch/close erases it)" in stage.builds("ai/branch")
+    assert f"#{ref} (deleted; ai/branch/close erases the branch)" in stage.builds("ai/branch")
 
     told = one_line(stage.builds(f"ai/branch/close #{ref}"))
-    assert "who is no more, is erased: 5 records and 0 turns" in told
+    assert "who was deleted, is erased: 5 records and 0 turns" in told
     assert "You have no branch" in stage.builds("ai/branch")

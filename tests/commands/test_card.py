@@ -62,7 +62,7 @@ BAD_INPUT = {
 def test_an_import_waits_and_changes_nothing(stage, card_folder):
     told = stage.builds("card/import oren.json")
     assert "Import 1 of card Oren Tallow, by Mara" in told
-    assert "To put it in force: card/approve Oren Tallow/1 [= <grants>]" in told
+    assert "To approve it: card/approve Oren Tallow/1 [= <grants>]" in told
     assert cards.CARDS.list_keys() == ()
 
 
@@ -106,7 +106,7 @@ def test_an_import_says_at_once_which_file_it_reads(stage, card_folder):
 def test_import_of_the_file_in_force_says_so_and_shows_the_report(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow = fields")
     told = stage.builds("card/import oren")
-    assert "This very file is card Oren Tallow, revision 2, already" in told
+    assert "The same file is card Oren Tallow, revision 2, already" in told
     assert "ID 1020, role system" in told
     assert cards.CARDS.newest_number("Oren Tallow") == 2
 
@@ -134,7 +134,7 @@ def test_another_file_of_a_card_is_told_by_the_fields_that_differ(stage, card_fo
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind", nickname="Ory")))
     told = stage.builds("card/import oren")
     assert "Differs from revision 2, which is in force, in: personality, nickname." in told
-    assert "Revision 2 has grants that are not carried over by themselves: fields." in told
+    assert "Revision 2 has grants that the import does not get by itself: fields." in told
 
 
 def test_a_file_that_differs_in_its_blanks_alone_is_told_so(stage, card_folder):
@@ -171,7 +171,7 @@ def test_import_reads_no_file_outside_its_folder(stage, card_folder):
 def test_a_file_of_another_suffix_is_told_which_ones_are_read(stage, card_folder):
     (card_folder / "oren.txt").write_bytes(as_json(oren()))
     told = one_line(stage.builds("card/import oren.txt"))
-    assert "'oren.txt' is there, but only files that end in .json, .png" in told
+    assert "'oren.txt' exists, but only files that end in .json, .png" in told
     assert cards.CARDS.names_ever() == ()
 
 
@@ -204,7 +204,7 @@ def test_the_bare_command_lists_the_cards(stage, card_folder):
     stage.builds("card/assign oren = Oren Tallow", "card/import oren = Another")
     told = " ".join(stage.builds("card").split())
     assert f"2 Oren Tallow fields, roles Oren (#{stage.npc.id})" in told
-    assert "- Another not in force waits: number 1 of Mara" in told
+    assert "- Another not approved yet waits: number 1 by Mara" in told
 
 
 def test_one_card_is_shown_in_whatever_case_its_name_is_written(stage, card_folder):
@@ -221,7 +221,7 @@ def test_one_card_is_shown_with_the_imports_that_wait(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow")
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
     stage.builds("card/import oren")
-    assert "waits: number 3 of Mara" in stage.builds("card Oren Tallow")
+    assert "waits: number 3 by Mara" in stage.builds("card Oren Tallow")
 
 
 def test_a_card_that_only_waits_is_told_to_be_approved_first(stage, card_folder):

@@ -9,15 +9,15 @@ from tests.commands.stage import on_screen, one_line
 BAD_INPUT = {
     "card/approve": "Usage",
     "card/approve oren =": "Usage",
-    "card/approve nobody": "No import of a card 'nobody' waits",
+    "card/approve nobody": "No import of a card 'nobody' is waiting",
     "card/approve oren/9": "card/approve oren/1",
     "card/aprove oren": "no switch",
     "card/report": "Usage",
-    "card/report nobody": "No import of a card 'nobody' waits",
+    "card/report nobody": "No import of a card 'nobody' is waiting",
     "card/report oren/9": "no revision of card 'oren' with number 9",
     "card/report oren/999999999999": "No import",
     "card/reject": "Usage",
-    "card/reject nobody": "No import of a card 'nobody' waits",
+    "card/reject nobody": "No import of a card 'nobody' is waiting",
     "card/reject oren = 1": "Usage",
     "card/reject oren/1": "without a number",
 }
@@ -45,7 +45,7 @@ def imported(folder, build, personality):
 
 def test_an_approved_import_is_in_force_with_no_grant_that_was_not_named(stage, waiting):
     told = stage.builds("card/approve oren")
-    assert "Card oren is in force, revision 2: import 1 of Mara, without any grant." in told
+    assert "Card oren is approved, revision 2: import 1 by Mara, without any grant." in told
     assert store.get_card("oren").grants == frozenset()
 
 
@@ -79,15 +79,15 @@ def test_of_several_imports_the_number_is_asked_for(stage, waiting):
     imported(waiting, stage.builds, "kind")
     told = one_line(stage.builds("card/approve oren"))
     assert "as in card/approve oren/2" in told
-    assert "number 1 of Mara" in told
-    assert "number 2 of Mara" in told
+    assert "number 1 by Mara" in told
+    assert "number 2 by Mara" in told
     assert store.CARDS.list_keys() == ()
 
 
 def test_the_number_says_which_import_is_approved_and_the_others_wait_no_longer(stage, waiting):
     imported(waiting, stage.builds, "kind")
     told = stage.builds("card/approve oren/1")
-    assert "What else waited was answered by this: number 2 of Mara" in " ".join(told.split())
+    assert "These imports no longer wait: number 2 by Mara" in " ".join(told.split())
     assert '"gruff"' in store.get_card("oren").source
     assert store.CARDS.waiting("oren") == ()
 
@@ -96,7 +96,7 @@ def test_what_another_builder_imported_meanwhile_is_not_approved_unread(stage, w
     ben("card/reject oren")
     imported(waiting, ben, "false")
     told = one_line(stage.builds("card/approve oren"))
-    assert "number 3 of Ben" in told
+    assert "number 3 by Ben" in told
     assert "card/report oren, then card/approve oren/3" in told
     assert store.CARDS.list_keys() == ()
 
@@ -124,7 +124,7 @@ def test_an_import_is_approved_without_its_number_by_whoever_was_shown_its_repor
 
 def test_an_import_cannot_be_approved_twice(stage, waiting, ben):
     ben("card/approve oren/1")
-    assert "No import of a card 'oren' waits" in one_line(stage.builds("card/approve oren/1"))
+    assert "No import of a card 'oren' is waiting" in one_line(stage.builds("card/approve oren/1"))
     assert store.CARDS.newest_number("oren") == 2
 
 
@@ -150,8 +150,8 @@ def test_rejected_imports_wait_no_longer_and_what_is_in_force_stays(stage, waiti
     stage.builds("card/approve oren = fields")
     imported(waiting, stage.builds, "kind")
     told = one_line(stage.builds("card/reject oren"))
-    assert "number 3 of Mara" in told
-    assert "revision 2 is in force as before" in told
+    assert "number 3 by Mara" in told
+    assert "Revision 2 stays as it was" in told
     assert store.CARDS.waiting("oren") == ()
     assert store.get_card("oren").grants == {"fields"}
 

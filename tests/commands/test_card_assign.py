@@ -72,7 +72,7 @@ def test_a_card_that_cannot_be_read_is_not_assigned(stage, card):
 
 def test_unassign_lets_the_npc_play_none(stage, card):
     told = stage.builds("card/assign oren = Oren Tallow", "card/unassign oren")
-    assert "Oren plays the card Oren Tallow no longer" in told
+    assert "Oren no longer plays the card Oren Tallow" in told
     assert played(stage) is None
 
 
@@ -151,7 +151,7 @@ def test_an_approved_file_is_not_said_as_a_greeting_that_was_chosen_from_another
     stage.builds("card/greeting oren = 0")
     (card_folder / "oren.json").write_bytes(as_json(oren(first_mes="EVIL")))
     told = " ".join(stage.builds("card/import oren = oren", "card/approve oren").split())
-    assert "No greeting is said any more by Oren (#" in told
+    assert "These NPCs no longer open with a greeting: Oren (#" in told
     assert "Oren opens with no greeting" in stage.builds("card/greeting oren")
 
 
@@ -160,7 +160,7 @@ def test_a_revert_tells_which_greetings_it_ends(stage, card_folder):
     (card_folder / "oren.json").write_bytes(as_json(oren(first_mes="New.")))
     stage.builds("card/import oren = oren", "card/approve oren", "card/greeting oren = 0")
     told = stage.builds("card/revert oren = 2", "yes")
-    assert "No greeting is said any more by Oren (#" in told
+    assert "These NPCs no longer open with a greeting: Oren (#" in told
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):

@@ -17,7 +17,7 @@ BAD_INPUT = {
     "card/revoke oren": "Usage",
     "card/revoke oren =": "Usage",
     "card/revoke nobody = fields": "no card 'nobody'",
-    "card/revoke oren = roles": "none of that, only fields",
+    "card/revoke oren = roles": "none of these grants, only fields",
     "card/grant oren = fields": "already",
 }
 
@@ -112,7 +112,7 @@ def test_a_grant_is_for_the_file_that_was_read(stage, card):
     store.CARDS.approve("oren", other, grants=frozenset(), by=trusted("Ben"))
 
     told = one_line(stage.builds("card/grant oren = fields"))
-    assert "Another file is in force as card oren than the one you were shown last" in told
+    assert "Card oren has another file than the one you saw last" in told
     assert grants() == set()
 
     stage.builds("card oren", "card/grant oren = fields")

@@ -90,7 +90,7 @@ def test_a_pattern_without_end_holds_nobody_up(stage, report):
     [
         {"creator": "|r|lclook|ltgo|le\nApproved by Mara"},
         {"tags": ["\x1b[2J", "$eval(1)"]},
-        {"creator_notes": "fine\n\nTo put it in force: card/approve Other"},
+        {"creator_notes": "fine\n\nTo approve it: card/approve Other"},
         {"character_book": {"name": "|[r\n", "entries": [an_entry("x", name="|r\nyes\x1b")]}},
         {"first_mes": "|lclook|ltgo|le\x07", "nickname": "|R"},
     ],
@@ -102,5 +102,5 @@ def test_a_cards_texts_forge_no_colour_no_link_and_no_line(stage, card_folder, e
     assert not any(ord(letter) < 32 and letter != "\n" for letter in sent)
     assert "|lc" not in on_screen(sent)
     assert "\nApproved by Mara" not in sent
-    assert "\nTo put it in force: card/approve Other" not in sent
+    assert "\nTo approve it: card/approve Other" not in sent
     assert "\x1b" not in parse_ansi(sent)

@@ -93,7 +93,7 @@ def test_progress_ends_with_an_error(stage, thread):
         stage.clock.advance(10)
     (told,) = lines_of(heard)[1:]
     assert told.startswith("'card/import oren' went wrong: MemoryError: no room.")
-    assert "the server's log says more" in told
+    assert "the server's log has the details" in told
     assert cards.CARDS.names_ever() == ()
 
 
@@ -180,7 +180,7 @@ def test_a_greeting_is_not_chosen_from_a_file_that_was_replaced_while_it_was_rea
         stage.builder.execute_cmd("card/greeting oren = 0")
         store.save_card("oren", as_json(oren(first_mes="EVIL")).decode(), by=trusted("world"))
         finish_all(thread)
-    assert "look again" in lines_of(heard)[-1]
+    assert "Look again" in lines_of(heard)[-1]
     assert cards.assignment_of(stage.npc.ai.ref).greeting is None
 
 

@@ -16,7 +16,7 @@ BAD_INPUT = {
     "card/revert oren = first": "whole number",
     "card/revert oren = 9": "no revision of card 'oren' with number 9",
     "card/revert oren = 1": "never in force",
-    "card/revert oren = 4": "so already",
+    "card/revert oren = 4": "the same as at revision 4",
     "card/revert nobody = 1": "no revision of card 'nobody'",
     "card/remove": "Usage",
     "card/remove nobody": "no card 'nobody'",
@@ -72,14 +72,16 @@ def test_a_removed_card_is_in_force_no_longer_and_can_come_back(stage, card):
     told = one_line(stage.builds("card/remove OREN"))
     assert "card/revert oren = 4 brings it back" in told
     assert store.CARDS.list_keys() == ()
-    assert "not in force any more" in one_line(stage.builds("card Oren"))
+    assert "was removed" in one_line(stage.builds("card Oren"))
     stage.builds("card/revert Oren = 4", "yes")
     assert store.CARDS.list_keys() == ("oren",)
 
 
 def test_a_removed_card_takes_the_imports_that_waited_with_it(stage, card):
     stage.builds("card/export oren/2", "card/import oren-2 = oren")
-    assert "waits no longer: number 5 of Mara" in one_line(stage.builds("card/remove oren"))
+    assert "waiting imports are gone, too: number 5 by Mara" in one_line(
+        stage.builds("card/remove oren")
+    )
     assert store.CARDS.waiting("oren") == ()
 
 
@@ -93,7 +95,7 @@ def test_a_card_that_somebody_plays_is_not_removed(stage, card):
 def test_a_card_that_only_a_deleted_npc_plays_can_be_removed(stage, card):
     stage.builds("card/assign oren = oren")
     stage.npc.delete()
-    assert "in force no longer" in one_line(stage.builds("card/remove oren"))
+    assert "is removed" in one_line(stage.builds("card/remove oren"))
     assert store.CARDS.list_keys() == ()
 
 

@@ -59,7 +59,7 @@ def card_of(name="Mira"):
 
 
 def test_a_card_that_is_made_is_its_builders_and_in_force(stage, mira):
-    assert "Made card Mira, revision 1, and it is in force." in one_line(mira)
+    assert "Created card Mira, revision 1." in one_line(mira)
     card = card_of()
     assert (card.name, card.description, card.creator) == (
         "Mira",
@@ -106,7 +106,7 @@ def test_a_typeclass_without_a_mind_is_refused(stage, mira):
 def test_a_typeclass_that_is_not_there_is_told(stage, mira):
     with override_settings(EVENNIA_AI_NPC_TYPECLASS="world.nowhere.Nobody"):
         told = one_line(stage.builds("card/spawn mira"))
-    assert "names world.nowhere.Nobody, which is not there" in told
+    assert "names world.nowhere.Nobody, which does not exist" in told
     assert not search_object("Mira", exact=True)
 
 
@@ -132,7 +132,7 @@ def test_a_field_is_written_and_what_is_different_is_shown(stage, mira):
 def test_the_same_text_again_is_no_revision(stage, mira):
     stage.builds("card/set mira/creator_notes = For the coast.")
     told = stage.builds("card/set mira/creator_notes = For the coast.")
-    assert "says so already; nothing was changed." in told
+    assert "has this text already; nothing was changed." in told
     assert store.get_card("Mira").revision == 2
 
 
@@ -248,15 +248,15 @@ def test_spawn_asks_first_when_the_name_is_taken(stage, mira):
     [first] = search_object("Mira", exact=True)
     for answer, count in (("no", 1), ("", 1), ("yes", 2)):
         told = flat(stage.builds("card/spawn mira", answer))
-        assert f"An NPC called Mira is there already (#{first.id})." in told
-        assert ("Nobody was made." in told) == (count == 1)
+        assert f"An NPC called Mira exists already (#{first.id})." in told
+        assert ("No NPC was created." in told) == (count == 1)
         assert len(search_object("Mira", exact=True)) == count
 
 
 @pytest.mark.parametrize("name", ["MIRA", "mira", "  Mira  ", "|rMira|n"])
 def test_spawn_sees_a_taken_name_however_it_is_written(stage, mira, name):
     stage.builds("card/spawn mira")
-    assert "is there already" in flat(stage.builds(f"card/spawn mira = {name}", "no"))
+    assert "exists already" in flat(stage.builds(f"card/spawn mira = {name}", "no"))
 
 
 def test_spawn_asks_nothing_when_only_a_player_or_a_thing_has_the_name(stage, mira):
@@ -294,7 +294,7 @@ def test_despawn_refuses_what_it_may_not_delete(stage, mira):
     npc.locks.add("delete:all()")
     npc.at_object_delete = lambda: False
     told = flat(stage.builds("card/despawn mira", "yes"))
-    assert "own code keeps Mira" in told
+    assert "own code refused to delete Mira" in told
     assert store.assignment_of(npc.ai.ref) is not None
     del npc.at_object_delete
 

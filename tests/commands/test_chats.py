@@ -46,11 +46,11 @@ def test_what_it_would_become_is_told_and_nothing_is_done_without_a_yes(stage, a
     told = flat(stage.builds(f"ai/import oren = {file.name}", "no"))
 
     assert "has 4 messages of a chat with 'Anna', in which Oren is 'Oren'" in told
-    assert "1 message that the app keeps out of prompts" in told
-    assert "1 message with answers to choose from" in told
-    assert "others who speak: Mira" in told
+    assert "1 message that SillyTavern hides from prompts" in told
+    assert "1 message with several answers" in told
+    assert "other speakers: Mira" in told
     assert "a conversation of its own that Oren does not go on with" in told
-    assert "Nothing was taken over." in told
+    assert "Nothing was imported." in told
     assert conversations_of(stage.npc.ai.ref) == ()
 
 
@@ -58,7 +58,7 @@ def test_after_a_yes_the_history_shows_it_and_says_where_it_is_from(stage, admin
     stage.builds(f"ai/import oren = {file.name}", "yes")
     told = flat(stage.builds("ai/history oren"))
 
-    assert "a chat that was IMPORTED, with nobody of the game" in told
+    assert "an IMPORTED chat, with no player of the game" in told
     assert "imported from evening - 2024-7-5@14h.jsonl, sha256" in told
     assert "When does she leave?" in told
     assert "The tunnel is open." not in told
@@ -92,7 +92,7 @@ def test_a_file_of_another_kind_is_refused_by_its_kind(stage, admin, card_folder
     told = flat(stage.builds("ai/import oren = theme.jsonl"))
 
     assert "theme.jsonl: this is a SillyTavern theme:" in told
-    assert "Nothing was taken over." in told
+    assert "Nothing was imported." in told
 
 
 def test_it_goes_out_with_every_value_it_came_in_with(stage, admin, file, card_folder):

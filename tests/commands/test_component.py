@@ -178,20 +178,23 @@ def test_create_reads_id_and_role_before_the_first_colon(stage, typed, made):
 def test_create_says_how_a_text_may_begin_like_an_id(stage, typed):
     before = everything()
     told = one_line(stage.builds(f"component/create fog = {typed}"))
-    assert "The ID must be a whole number" in told and "Put a colon before a text" in told
+    assert (
+        "The ID must be a whole number" in told
+        and "If this is the text, put a colon before it" in told
+    )
     assert everything() == before
 
 
 def test_create_tells_a_name_that_nothing_is_called(stage):
     told = stage.builds("component/create tide = 1301: The tide is {{tide}}, {{char}}.")
-    assert "Nothing is called {{tide}}, so it is sent as it stands" in told
+    assert "No value is called {{tide}}, so the name itself is sent" in told
     assert "Nothing is called" not in stage.builds("component/create sea = 1303: Hail, {{user}}.")
     assert "Nothing is called" not in stage.builds("component/create isle = 1304: {{outlet::news}}")
 
 
 def test_create_without_an_id_takes_a_free_one_and_tells_it(stage, mood):
     told = stage.builds("component/create smell = {{char}} smells the sea.")
-    assert "Made smell (1210), role system; component/move gives it another ID." in told
+    assert "Created smell (1210), role system; component/move gives it another ID." in told
     assert component("smell").content == "{{char}} smells the sea."
     stage.builds("component/create sound = , user: Gulls cry: often.")
     assert (component("sound").id, component("sound").role) == (1220, "user")
@@ -221,8 +224,8 @@ def test_each_field_is_changed_and_shown(stage, mood, switch, value, told, field
 
 def test_a_component_of_the_games_own_stands_in_the_history_where_it_is_put(stage):
     stage.builds("component/edit goals", "Win.", ":wq")
-    assert "stands in the history, depth 2" in stage.builds("component/depth goals = 2")
-    assert "stands at ID 4000" in stage.builds("component/depth goals = normal")
+    assert "is placed in the history, depth 2" in stage.builds("component/depth goals = 2")
+    assert "is placed at ID 4000" in stage.builds("component/depth goals = normal")
 
 
 def test_the_history_and_the_event_take_no_depth(stage):
@@ -310,7 +313,7 @@ def test_a_static_component_can_be_switched_off(stage):
 
 def test_a_change_that_changes_nothing_makes_no_revision(stage, mood):
     before = component("mood").revision
-    assert "so already" in stage.builds("component/enable mood")
+    assert "has this value already" in stage.builds("component/enable mood")
     assert component("mood").revision == before
 
 

@@ -5,7 +5,7 @@ import pytest
 from evennia_ai.store.authored.components import registry
 from tests.commands.stage import component, one_line
 
-TOLD = "It differs from turn to turn and stands before the history"
+TOLD = "Its text changes from turn to turn and is placed before the history"
 REFUSED = "is placed before the history, which must begin alike in every turn"
 
 
@@ -48,7 +48,7 @@ def test_no_other_change_brings_such_a_text_before_the_history(stage):
 @pytest.mark.parametrize("text", ["{{random:fog,rain}}", "{{roll:6}}"])
 def test_dice_before_the_history_are_told_of(stage, text):
     told = stage.builds(f"component/create sky = 1301: {text}")
-    assert f"{TOLD}, so from there on nothing is cached: component/volatile sky = yes" in told
+    assert f"{TOLD}, so a provider can cache nothing after it. component/volatile sky = yes" in told
 
 
 @pytest.mark.req("S0-28")
@@ -94,11 +94,11 @@ def test_volatile_shows_sets_and_clears(stage, mood):
 
 def test_volatile_says_what_it_changed(stage, mood):
     assert one_line(stage.builds("component/volatile mood = yes")) == (
-        "mood (1200, system, on) stands at ID 1200, in the layout cache behind the history among"
-        " the facts of the moment. Volatile before: no; now: yes. Revision 2."
+        "mood (1200, system, on) is placed at ID 1200, in the layout cache after the history,"
+        " among the facts of the moment. Volatile before: no; now: yes. Revision 2."
     )
     assert one_line(stage.builds("component/volatile mood = no")) == (
-        "mood (1200, system, on) stands at ID 1200. Volatile before: yes; now: no. Revision 3."
+        "mood (1200, system, on) is placed at ID 1200. Volatile before: yes; now: no. Revision 3."
     )
 
 
@@ -131,12 +131,12 @@ def test_err_a_field_is_called_as_its_switch_is(stage, mood, typed, told):
 
 def test_a_text_at_the_top_of_the_history_is_told_so(stage, mood):
     told = stage.builds("component/depth mood = 1000000000")
-    assert "stands at the top of the history, order 100." in told
+    assert "is placed at the top of the history, order 100." in told
 
 
 def test_anything_but_yes_and_no_changes_nothing(stage, mood):
     told = one_line(stage.builds("component/volatile mood = perhaps"))
-    assert told == "It is 'yes' or 'no'; 'perhaps' is neither. Nothing was changed."
+    assert told == "Type 'yes' or 'no'; 'perhaps' is neither. Nothing was changed."
     assert component("mood").revision == 1
 
 

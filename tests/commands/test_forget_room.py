@@ -45,7 +45,7 @@ def texts(npc):
 def test_all_npcs_of_the_room_forget_what_was_said_aloud_in_it(stage, two):
     stage.builds("ai/branch oren/1")
     told = " ".join(stage.builds("ai/forget here", "yes").split())
-    assert "Erase what was said in Harbour (#" in told and "? There is no way back." in told
+    assert "Erase what was said in Harbour (#" in told and "? This cannot be undone." in told
     assert "2 NPCs (Oren (#" in told and "3 conversations," in told and ", 2 memories?" in told
     assert "Erased what was said in Harbour" in told
     left = models.Record.objects.exclude(body="").values_list("body", flat=True)
@@ -61,7 +61,7 @@ def test_all_npcs_of_the_room_forget_what_was_said_aloud_in_it(stage, two):
 
 def test_the_counts_that_are_asked_are_those_that_are_erased(stage, two):
     told = " ".join(stage.builds("ai/forget room:harbour", "y").split())
-    asked, _, done = told.partition("? There is no way back.")
+    asked, _, done = told.partition("? This cannot be undone.")
     assert asked.rpartition("), ")[2] in done
 
 

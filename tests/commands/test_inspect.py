@@ -65,7 +65,7 @@ def test_status_without_a_card_says_how_to_give_one(stage):
 
 
 def test_context_before_the_first_turn_says_so(stage):
-    assert "not asked anything yet" in stage.builds("ai/context oren")
+    assert "had no turn yet" in stage.builds("ai/context oren")
 
 
 def test_context_shows_the_component_between_the_right_messages(stage, model):
@@ -107,7 +107,7 @@ def test_why_tells_which_revision_a_component_was_and_who_wrote_it(stage, model)
 
 def test_why_before_the_first_turn_says_that_nothing_was_asked_yet(stage, mood):
     told = stage.builds("ai/why oren = mood")
-    assert told.startswith("Oren was not asked anything yet; this is what it would be told now.")
+    assert told.startswith("Oren had no turn yet; this is the prompt that it would get now.")
     assert "The air is heavy." in told
 
 
@@ -174,9 +174,9 @@ def test_the_overview_tells_of_workers_what_waits_and_what_was_set_aside():
     told = " ".join(" ".join(work_lines(status, now=100.0)).split())
 
     assert told == (
-        "Work beside speaking: 2 workers; w2 has given no sign for 5 m; compact 3 waiting, 1 taken;"
-        " the oldest waits 10 s; observe done without 2 times."
-        " ! set aside: compact:481:3: ValueError: no such |rhistory"
+        "Background work: 2 workers; w2 has given no sign for 5 m; compact 3 waiting, 1 taken;"
+        " the oldest waits 10 s; observe done without 2 times. ! set aside: compact:481:3:"
+        " ValueError: no such |rhistory"
     )
     assert [*work_lines(None, now=100.0)] == []
 
@@ -184,4 +184,4 @@ def test_the_overview_tells_of_workers_what_waits_and_what_was_set_aside():
 def test_the_overview_tells_that_the_queue_is_away():
     lines = work_lines(WorkStatus(is_away=True, unsent=2), now=0.0)
 
-    assert "the queue is away, 2 jobs kept here" in " ".join(lines)
+    assert "the queue cannot be reached, 2 jobs kept here" in " ".join(lines)

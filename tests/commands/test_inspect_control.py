@@ -99,7 +99,7 @@ class TestReset:
     def test_nothing_that_was_said_counts(self, stage, talk):
         told = one_line(stage.builds("ai/reset oren"))
 
-        assert "begins anew in conversation" in told
+        assert "starts over in conversation" in told
         assert "What Oren learnt stays" in told
         assert counts(stage) == []
 
@@ -118,7 +118,7 @@ class TestReset:
         told = stage.builds("ai/history oren")
 
         assert "question 1" in told
-        assert "(before it began anew)" in told
+        assert "(before it started over)" in told
         assert "nothing before counts, by Mara" in told
 
     def test_typed_twice_it_says_that_nothing_counts_already(self, stage, talk):
@@ -142,7 +142,7 @@ class TestUndo:
     def test_the_last_exchange_counts_no_more(self, stage, talk):
         told = one_line(stage.builds("ai/undo oren"))
 
-        assert told.startswith("1 exchange no longer counts: 2 records of #")
+        assert told.startswith("1 exchange no longer counts: 2 records, #")
         assert counts(stage) == BOTH[:2]
         assert stage.builds("ai/history oren").count("(taken back)") == 2
 
@@ -209,7 +209,7 @@ class TestRetry:
     def test_of_one_that_answered_nothing_that_counts(self, stage, talk):
         stage.builds("ai/reset oren")
 
-        assert "nothing that Oren answered" in one_line(stage.builds("ai/retry oren"))
+        assert "has given no answer" in one_line(stage.builds("ai/retry oren"))
 
     def test_of_one_that_has_no_model(self, stage, talk, monkeypatch):
         monkeypatch.setattr(talk, "offline", True)
@@ -343,7 +343,7 @@ def test_a_fault_that_nobody_foresaw_is_told_to_who_typed_it(stage, talk, monkey
     line = typed.format(number_of(stage, "Answer 1."))
     told = one_line(stage.builds(line))
     assert f"'{line}' went wrong: OperationalError: the disk is gone." in told
-    assert "Look whether it was done before you type it again" in told
+    assert "Check whether it was done before you type it again" in told
 
 
 def _broken(*_asked, **_more):

@@ -122,13 +122,13 @@ def test_an_open_search_is_told_with_its_query_and_starts_no_summary(stage, answ
     told = stage.builds("ai/debug oren")
     assert f"search {number} (open) in vault: the drowned bell" in told
     assert "3. Safe summary: NOT started" in told
-    assert f"search {number}: 4 of 9 passages told" in told
+    assert f"search {number}: 4 of 9 passages given to the NPC" in told
 
 
 def test_a_search_without_an_end_is_told(stage, answered):
     number = searched(answered, restricted=True, ended=False)
     told = stage.builds("ai/debug oren")
-    assert f"search {number} has no end: the server stopped in it" in told
+    assert f"search {number} has no end: the server stopped during it" in told
     assert "no model of the role mediator was asked" in told
 
 
@@ -156,11 +156,13 @@ def test_that_no_provider_told_anything_is_told(stage):
         stage.npc.ai.known_view = None
         stage.player.at_say("Oren?")
         stage.waited()
-    assert "no provider had anything to tell" in stage.builds("ai/debug oren")
+    assert "no provider had a fact to tell" in stage.builds("ai/debug oren")
 
 
 def test_an_npc_without_a_turn_has_nothing_to_debug(stage):
-    assert one_line(stage.builds("ai/debug oren")) == ("Oren had no turn yet: nobody was answered.")
+    assert one_line(stage.builds("ai/debug oren")) == (
+        "Oren had no turn yet: it has answered nobody."
+    )
 
 
 def test_it_takes_no_right_side(stage, answered):

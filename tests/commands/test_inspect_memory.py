@@ -13,8 +13,8 @@ from tests.engine.memory.builders import a_memory
 BAD_INPUT = {
     "ai/memory": "Usage",
     "ai/memory nobody": "no NPC called 'nobody'",
-    "ai/memory oren =": "no text behind '='",
-    "ai/memory oren = |r": "no text left",
+    "ai/memory oren =": "no text after '='",
+    "ai/memory oren = |r": "this text is empty",
     "ai/memory oren = " + "word " * 80: "at most 300 characters",
     "ai/memory oren = about nobody: They sing.": "no player called 'nobody'",
     "ai/memory oren/0": "whole number from 1 on",
@@ -50,7 +50,7 @@ def test_a_builder_adds_a_memory_of_the_world(stage):
 
     (memory,) = memories.held_by(stage.npc.ai.ref).memories
     assert (memory.text, memory.about, memory.author) == ("The ferry is lost.", "", "Mara")
-    assert told == f"Oren remembers it: memory #{memory.id}, importance 5."
+    assert told == f"Oren remembers this now: memory #{memory.id}, importance 5."
 
 
 def test_a_builder_adds_a_memory_of_a_player(stage):
@@ -64,14 +64,14 @@ def test_a_builder_adds_a_memory_of_a_player(stage):
 def test_the_same_again_is_told(stage):
     stage.builds("ai/memory oren = The ferry is lost.")
 
-    assert "knew that already" in read(stage, "ai/memory oren = The ferry is lost!")
+    assert "knew this already" in read(stage, "ai/memory oren = The ferry is lost!")
 
 
 def test_a_builder_may_write_what_the_npc_is_and_is_told_where_that_belongs(stage):
     told = read(stage, "ai/memory oren = Oren is a dragon.")
 
     assert kept(stage) == ["Oren is a dragon."]
-    assert "belongs in its card or in the component character_context" in told
+    assert "in its card or in the component character_context instead" in told
 
 
 def test_the_list_has_the_scores_against_what_was_said_last(stage):
@@ -136,12 +136,10 @@ def test_a_removed_memory_is_gone_and_its_changes_are_shown(stage):
     made = learn(stage, "The ferry is lost.")
     told = one_line(stage.builds(f"ai/memory oren/#{made.id} = remove"))
 
-    assert told == (
-        f"Oren does not remember memory #{made.id}, importance 5 any more: The ferry is lost."
-    )
+    assert told == (f"Oren no longer remembers memory #{made.id}, importance 5: The ferry is lost.")
     assert kept(stage) == []
     shown = read(stage, f"ai/memory oren/#{made.id}")
-    assert f"does not remember #{made.id} any more" in shown
+    assert f"no longer remembers #{made.id}" in shown
     assert "removed by Mara" in shown
 
 
@@ -173,8 +171,8 @@ def test_the_name_that_frames_memories_is_known_in_their_component_alone():
         for number, key in ((2000, "semantic_memories"), (1200, "mood"))
     )
 
-    assert "Nothing is called {{memoirs}}," in names_in_words(place)
-    assert "Nothing is called {{memories}}, {{memoirs}}," in names_in_words(other)
+    assert "No value is called {{memoirs}}," in names_in_words(place)
+    assert "No value is called {{memories}}, {{memoirs}}," in names_in_words(other)
 
 
 def test_why_tells_the_score_of_a_memory_and_where_it_stands(stage):

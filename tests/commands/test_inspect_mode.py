@@ -47,7 +47,7 @@ def test_who_changed_it_is_remembered(stage):
 
 def test_all_modes_are_shown_with_the_one_that_counts_first(stage):
     lines = stage.builds("ai/mode oren").splitlines()
-    assert lines[0].startswith("Oren listens by name_match: it answers who names it")
+    assert lines[0].startswith("Oren listens by name_match: it answers people who name it")
     listed = [line.split()[0] for line in lines[1:] if " - " in line]
     assert listed == ["always", "whisper_only", "decide"]
 

@@ -169,7 +169,8 @@ def test_cache_tells_what_each_prompt_shares_with_the_one_before(stage, talked):
         assert row[4:6] == [str(100 * manifest.shared_tokens // manifest.tokens), "%"]
     assert "dynamic, the facts of the previous turn" in " ".join(told.split())
     last = stored[3]
-    assert f"turn 4 after message {number_in(last, last.breakpoints[0])};" in " ".join(told.split())
+    first = number_in(last, last.breakpoints[0])
+    assert f"the prompt of turn 4 up to these messages: {first}" in " ".join(told.split())
 
 
 def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, talked):
@@ -178,7 +179,7 @@ def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, 
     stage.waited()
     last = turns.last_turn(stage.npc.ai.ref)
     assert last.manifest.shared_tokens is None
-    assert "the server was started anew between" in " ".join(stage.builds("ai/cache oren").split())
+    assert "the server restarted in between" in " ".join(stage.builds("ai/cache oren").split())
 
 
 @pytest.mark.req("S2-26")
@@ -269,7 +270,7 @@ def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
 def test_history_tells_who_had_something_erased(stage, talked):
     erase_private(str(stage.player.id), by=trusted("Mara"))
     shown = stage.builds("ai/history oren")
-    assert "what stood before was erased for Mara" in shown
+    assert "everything before this was erased on request of Mara" in shown
 
 
 def test_history_marks_what_was_said_at_a_limit_and_names_the_limit(stage, mood):

@@ -189,8 +189,8 @@ class TestForget:
         count = len(record_rows.records_of(whispers))
         told = " ".join(stage.builds("ai/forget oren = pim", "no").split())
 
-        aloud = "what NPCs had not learnt yet from their words aloud"
-        assert f"1 conversation, {count} records, 1 turn, {aloud}? There is no way back." in told
+        aloud = "what NPCs had still to learn from their words aloud"
+        assert f"1 conversation, {count} records, 1 turn, {aloud}? This cannot be undone." in told
         assert "Nothing was erased." in told
         assert bodies(whispers) == [SECRET, "I know."]
 
@@ -209,7 +209,7 @@ class TestForget:
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
 
         assert "and the memories of Pim" in told
-        assert "1 turn, 1 memory, what NPCs had not learnt yet" in told
+        assert "1 turn, 1 memory, what NPCs had still to learn" in told
         assert memories.held_by(stage.npc.ai.ref).memories == ()
 
     def test_memories_alone_are_something_to_erase(self, stage, admin):
@@ -226,7 +226,7 @@ class TestForget:
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
         (room,) = conversations_of(stage.npc.ai.ref)
 
-        assert ": what NPCs had not learnt yet from their words aloud. What was said" in told
+        assert ": what NPCs had still to learn from their words aloud. What was said" in told
         assert consolidated(room.id).upto[1] > 0
         assert "I owe you a rope." in "".join(bodies(room))
         assert "nothing to erase" in one_line(stage.builds("ai/forget oren = pim"))

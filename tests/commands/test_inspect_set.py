@@ -255,12 +255,12 @@ def test_no_key_and_no_address_is_shown(harbour, typed):
 
 def test_an_npc_speaks_with_the_profile_it_is_given(harbour):
     assert one_line(harbour.builds("ai/profile oren")) == (
-        "Oren speaks with cheap, the game's usual profile, or dear where that gives no answer."
+        "Oren speaks with cheap, the game's usual profile, or dear if that gives no answer."
     )
     told = one_line(harbour.builds("ai/profile oren = dear"))
     assert told == "Oren speaks with dear now; it was cheap."
     assert one_line(harbour.builds("ai/profile oren")) == (
-        "Oren speaks with dear, its own profile, or cheap where that gives no answer."
+        "Oren speaks with dear, its own profile, or cheap if that gives no answer."
     )
     assert "dear (large) (a model is asked), breaker closed" in harbour.builds("ai oren")
 

@@ -18,7 +18,7 @@ BAD_INPUT = {
     "kb harbour = x": "no '='",
     "kb/pages": "Usage",
     "kb/pages nobody": "no knowledge base",
-    "kb/pages harbour = 9": "pages 1 to 1, no page 9",
+    "kb/pages harbour = 9": "no page 9; the list has the pages 1 to 1",
     "kb/pages harbour = x": "whole number",
     "kb/search harbour": "Usage",
     "kb/search = ferry": "Usage",
@@ -27,7 +27,7 @@ BAD_INPUT = {
     "kb/show harbour": "Name a page",
     "kb/show harbour/": "Name a page",
     "kb/show harbour/Fery": "no page 'Fery'; kb/pages harbour lists",
-    "kb/show harbour/Late ferry": "near it are The Ferry",
+    "kb/show harbour/Late ferry": "similar pages are The Ferry",
     "kb/show harbour/Ferry<": "no title may have",
     "kb/show harbour/The Ferry/99": "no text of harbour/The Ferry at revision 99",
     "kb/show harbour/The Ferry = x": "no '='",
@@ -52,7 +52,7 @@ BAD_INPUT = {
     "kb/set harbour/backend = moon": "no place for pages; there are database",
     "kb/restricted harbour": "Usage",
     "kb/restricted harbour = perhaps": "neither on nor off",
-    "kb/restricted harbour = off": "so already",
+    "kb/restricted harbour = off": "not restricted already",
     "kb/bind harbour": "Usage",
     "kb/bind harbour = moon": "no place to bind a knowledge base to",
     "kb/bind harbour = player:Pim": "no place to bind a knowledge base to",
@@ -213,9 +213,9 @@ def test_requires_is_a_tree_with_circles_and_missing_pages_marked(stage, harbour
         "Instructions:Create/Source requires:",
         "  Instructions:Base Workflow",
         "    Instructions:Rules",
-        "      Instructions:Create/Source (a circle: it stands above)",
+        "      Instructions:Create/Source (a circle: see above)",
         "    Instructions:Nowhere (there is no such page)",
-        "  Instructions:Create/Source (a circle: it stands above)",
+        "  Instructions:Create/Source (a circle: see above)",
     ]
 
 
@@ -336,10 +336,10 @@ def test_a_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
 def test_who_would_hide_it_from_himself_is_asked_first(stage, harbour, typed, what):
     before = (page("Oren"), bases.base_or_none("harbour"))
     told = " ".join(stage.builds(typed, "no").split())
-    assert f"With the lock view:perm(Admin) you could not see {what} any more" in told
+    assert f"With the lock view:perm(Admin) you could no longer see {what}" in told
     assert f"The lock of {what} stays; nothing was changed." in told
     assert (page("Oren"), bases.base_or_none("harbour")) == before
-    assert "You may not see it any more." in stage.builds(typed, "yes")
+    assert "You can no longer see it." in stage.builds(typed, "yes")
 
 
 def test_a_base_whose_lock_hides_it_is_not_there(stage, harbour):
@@ -363,10 +363,10 @@ def test_a_page_whose_lock_hides_it_is_not_there(stage, harbour):
     assert "Oren" not in stage.builds("kb/pages harbour")
     assert "rows" not in stage.builds("kb/search harbour = oren rows")
     assert "Oren (there is no such page)" in stage.builds("kb/links harbour/The Ferry")
-    assert "that you may not see" in stage.builds("kb/revisions harbour/Oren")
+    assert "hidden from you" in stage.builds("kb/revisions harbour/Oren")
     before = page("Oren")
     for typed in ("kb/remove harbour/Oren", "kb/rename harbour/Oren = Ned", "kb/edit harbour/Oren"):
-        assert "that you may not see" in stage.builds(typed), typed
+        assert "hidden from you" in stage.builds(typed), typed
     assert page("Oren") == before
 
 

@@ -42,7 +42,7 @@ def test_drafts_that_wait_are_listed_with_what_they_are(stage, harbour):
 
 
 def test_without_drafts_the_list_says_so(stage, harbour):
-    assert "No draft waits." in one_line(stage.builds("kb/drafts"))
+    assert "No draft is waiting." in one_line(stage.builds("kb/drafts"))
 
 
 def test_a_draft_is_shown_as_what_it_would_change(stage, harbour):
@@ -74,7 +74,7 @@ def test_a_refused_draft_changes_no_page(stage, harbour):
     stage.builds(f"kb/refuse {number}")
     assert everything() == before
     assert state(number) == "refused"
-    assert "No draft waits." in stage.builds("kb/drafts")
+    assert "No draft is waiting." in stage.builds("kb/drafts")
 
 
 def test_a_draft_is_decided_once(stage, harbour):
@@ -141,7 +141,7 @@ def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch)
 def test_drafts_of_a_hidden_base_are_not_there(stage, harbour):
     number = draft("Fog", "It is thick.")
     stage.builds("kb/set harbour/locks = view:perm(Admin)", "yes")
-    assert "No draft waits." in stage.builds("kb/drafts")
+    assert "No draft is waiting." in stage.builds("kb/drafts")
     for switch in ("draft", "approve", "refuse"):
         assert f"no draft {number}" in one_line(stage.builds(f"kb/{switch} {number}"))
     assert state(number) == "waiting"

@@ -51,7 +51,7 @@ def test_a_folder_is_imported_with_what_it_says_of_its_base(stage, folder):
 def test_the_same_folder_again_changes_nothing(stage, folder):
     stage.builds("kb/import/run moor")
     before = everything()
-    assert "Everything is so already" in stage.builds("kb/import/run moor")
+    assert "The base has all of this already" in stage.builds("kb/import/run moor")
     assert everything() == before
 
 
@@ -60,7 +60,7 @@ def test_a_changed_file_changes_its_page_alone(stage, folder):
     (folder / "Fog.md").write_text("It is thin.")
     told = stage.builds("kb/import/run moor")
     assert "changed: 1" in told
-    assert "as before: 1" in told
+    assert "unchanged: 1" in told
     assert page("Fog", base="moor").revision == "2"
     assert page("Sources:Song", base="moor").revision == "1"
 
@@ -68,7 +68,7 @@ def test_a_changed_file_changes_its_page_alone(stage, folder):
 def test_pages_that_the_folder_has_no_more_stay_and_are_named(stage, folder):
     stage.builds("kb/import/run moor")
     (folder / "Fog.md").unlink()
-    assert "they stay: 1" in stage.builds("kb/import/run moor")
+    assert "kept: 1" in stage.builds("kb/import/run moor")
     assert page("Fog", base="moor") is not None
 
 

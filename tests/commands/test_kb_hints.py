@@ -36,7 +36,7 @@ def test_a_hint_is_written_and_listed_with_its_number(secret):
 def test_a_hint_is_a_revision_of_its_page_and_is_taken_away(secret):
     secret.builds(f"kb/hints {PAGE} = Ask for the ale.")
     told = secret.builds(f"kb/hints/remove {PAGE} = 1")
-    assert "took away the hint 'Ask for the ale.'" in told
+    assert "removed the hint 'Ask for the ale.'" in told
     assert hints() == ()
     assert pages.page_or_none("secret", page_name("The Cellar Door")).body.strip() == TEXT
     secret.builds(f"kb/revert {PAGE} = 2", "yes")
@@ -54,7 +54,7 @@ def test_a_hint_is_a_revision_of_its_page_and_is_taken_away(secret):
 )
 def test_an_author_is_told_what_a_hint_gives_away(secret, hint, what):
     told = secret.builds(f"kb/hints {PAGE} = {hint}")
-    assert (f"this tells a {what}" in told) == bool(what)
+    assert (f"this repeats a {what}" in told) == bool(what)
     assert hints() == (hint,)
 
 
@@ -81,13 +81,13 @@ def test_a_base_tells_hints_alone_from_then_on(secret):
         secret.builds("kb/set secret/mediation = hints")
     )
     assert knowledge_bases.get_base("secret").mediation == "hints"
-    assert "only their hints are told" in " ".join(secret.builds("kb secret").split())
+    assert "only the hints of its pages" in " ".join(secret.builds("kb secret").split())
 
 
 def test_of_a_base_that_is_free_it_is_said_that_it_does_not_count_yet(stage):
     make_base("harbour", {})
     told = stage.builds("kb/set harbour/mediation = hints")
-    assert "It counts once the base is restricted" in " ".join(told.split())
+    assert "It has an effect only if the base is restricted" in " ".join(told.split())
 
 
 def test_a_base_elsewhere_has_no_hints(stage):

@@ -23,9 +23,9 @@ from tests.commands.stage import hearing, on_screen, one_line
 BAD_INPUT = {
     "lore nobody": "no lorebook 'nobody'; there are harbour",
     "lore harbour/nobody": "has no entry 'nobody'",
-    "lore harbour/the fery": "near it are harbour#0 (the ferry)",
+    "lore harbour/the fery": "similar are harbour#0 (the ferry)",
     "lore harbour#99": "has no entry '99'",
-    "lore harbour = 9": "the pages 1 to 1, no page 9",
+    "lore harbour = 9": "no page 9; lorebook 'harbour' has the pages 1 to 1",
     "lore harbour = x": "whole number",
     "lore = harbour": "no '='",
     "lore harbour/the ferry = new text": "no '='",
@@ -90,7 +90,7 @@ BAD_INPUT = {
     "lore/attach harbour = room:nowhere": "no room called 'nowhere'",
     "lore/attach harbour = game:all": "takes no name",
     "lore/attach nobody = game": "no lorebook",
-    "lore/detach harbour = room": "does not count in",
+    "lore/detach harbour = room": "is not attached to",
     "lore/test": "Usage",
     "lore/test nobody = Hello.": "no NPC called 'nobody'",
     "lore/test oren =": "Usage",
@@ -112,7 +112,7 @@ BAD_INPUT = {
     "lore/lock harbour = edit:banana()": "banana",
     "lore/lock harbour = get:all()": "no access type of a lorebook; there are view and edit",
     "lore/lock harbour = edit:all();edit:none()": "each access type once",
-    "lore/lock harbour = edit:objtag(a)": "cannot be asked of a lorebook",
+    "lore/lock harbour = edit:objtag(a)": "fails for a lorebook",
     "lore/lock harbour/nobody = edit:all()": "has no entry",
     "lore/mode harbour": "Usage",
     "lore/mode harbour =": "Usage",
@@ -188,8 +188,8 @@ def test_players_do_not_have_the_command(stage, harbour):
 
 def test_create_makes_a_book_and_says_that_it_counts_nowhere(stage):
     told = stage.builds("lore/create harbour")
-    assert "Made lorebook harbour" in told
-    assert "counts nowhere yet" in told
+    assert "Created lorebook harbour" in told
+    assert "is attached to nothing yet" in told
     assert book().entries == ()
 
 
@@ -243,7 +243,7 @@ def test_err_no_path_of_the_file_is_shown_to_who_types(stage, harbour, typed, wo
 def test_an_entry_at_the_top_of_the_history_is_told_so(stage, harbour):
     told = stage.builds("lore/depth harbour/0 = 1000000000", "lore harbour/0")
     assert "now: the top of the history, system" in told
-    assert "stands        the top of the history, system" in told
+    assert "place         the top of the history, system" in told
     assert "1000000000" not in told
 
 
@@ -284,7 +284,7 @@ def test_create_makes_an_entry_with_its_keys_and_content(stage, harbour):
     made = entry("the toll")
     assert made.keys == ("toll", "/co:in,s/i")
     assert made.template.source == "Two = coppers: a head."
-    assert "Made harbour#1 (the toll); keys: toll, /co:in,s/i" in told
+    assert "Created harbour#1 (the toll); keys: toll, /co:in,s/i" in told
 
 
 def test_a_book_is_frozen_as_a_change_of_its_own_and_says_so(stage, harbour):
@@ -323,7 +323,7 @@ def test_who_may_not_change_a_book_may_not_freeze_it(stage, harbour):
 
 def test_create_makes_the_book_with_its_first_entry(stage):
     told = stage.builds("lore/create moor/the wolf = wolf: It is grey.")
-    assert "in the new lorebook moor, which counts nowhere yet" in told
+    assert "in the new lorebook moor, which is attached to nothing yet" in told
     assert entry("the wolf", of="moor").keys == ("wolf",)
 
 
@@ -468,7 +468,7 @@ def test_a_place_at_a_mention_is_set_shown_and_taken_back(stage, harbour):
     stage.builds("lore/set harbour/0 = place at_mention after oldest")
     assert entry().mention == Mention(side="after", message="oldest")
     shown = " ".join(stage.builds("lore harbour/0").split())
-    assert "stands right after the oldest message with its key, order 100" in shown
+    assert "place right after the oldest message with its key, order 100" in shown
     stage.builds("lore/set harbour/0 = place default")
     assert (entry().position, entry().mention) == ("after", None)
     stage.builds("lore/position harbour/0 = at_mention", "lore/depth harbour/0 = off")
@@ -489,7 +489,7 @@ def test_the_same_value_again_changes_nothing(stage, harbour):
         "lore/set harbour/0 = sticky 0",
     ):
         told = one_line(stage.builds(typed))
-        assert "so already" in told, typed
+        assert " already: " in told, typed
         assert "nothing was changed" in told, typed
     assert store.get_book("harbour").revision == 2
 
@@ -556,10 +556,10 @@ def test_a_book_is_attached_and_detached(stage, written, kind):
     refs = {"game": "", "zone": "coast", "room": str(stage.room.id), "npc": str(stage.npc.id)}
     refs |= {"faction": "smugglers", "player": str(stage.player.id)}
     stage.builds("lore/create b")
-    assert "from now on" in one_line(stage.builds(f"lore/attach b = {written}"))
+    assert "Attached lorebook b to" in one_line(stage.builds(f"lore/attach b = {written}"))
     assert store.LOREBOOKS.assigned_to("b") == (Scope(kind=kind, ref=refs[kind]),)
     assert "already" in one_line(stage.builds(f"lore/attach b = {written}"))
-    assert "no longer" in one_line(stage.builds(f"lore/detach b = {written}"))
+    assert "Detached lorebook b from" in one_line(stage.builds(f"lore/detach b = {written}"))
     assert store.LOREBOOKS.assigned_to("b") == ()
 
 
@@ -665,7 +665,7 @@ def test_revert_brings_an_earlier_text_back(stage, harbour):
 
 
 def test_lint_tells_what_is_doubtful(stage, harbour):
-    assert "Nothing about lorebook harbour is doubtful" in stage.builds("lore/lint harbour")
+    assert "Found no problem in lorebook harbour" in stage.builds("lore/lint harbour")
     stage.builds("lore/keys harbour/0 = off")
     assert "entry 0:" in stage.builds("lore/lint harbour")
 
@@ -733,7 +733,7 @@ def test_a_long_book_is_read_beside_the_game_before_a_command_answers(stage, mon
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("lore tides/the ferry")
         assert [on_screen(line) for line in heard] == [
-            "Lorebook tides is read first; the answer follows."
+            "Lorebook tides is being read; the answer follows."
         ]
         (done, work), *others = begun
         assert others == []

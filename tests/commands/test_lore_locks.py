@@ -158,18 +158,18 @@ def test_a_lock_is_shown_set_and_taken_away(stage, harbour):
     [
         ("edit:perm(Admin)", "change"),
         ("view:perm(Admin)", "see"),
-        ("view:perm(Admin);edit:perm(Admin)", "see nor change"),
+        ("view:perm(Admin);edit:perm(Admin)", "see or change"),
     ],
 )
 def test_who_would_lock_himself_out_is_asked_first(stage, harbour, what, lock, lost):
     typed = f"lore/lock {'harbour' if 'Lore' in what else 'harbour/the wreck'} = {lock}"
     told = " ".join(stage.builds(typed, "no").split())
-    assert f"With the lock {lock} you could not {lost} {what} any more" in told
-    assert "nor take that back. Set it? yes/[no]" in told
+    assert f"With the lock {lock} you could no longer {lost} {what}" in told
+    assert "or undo this. Set it? yes/[no]" in told
     assert f"The lock of {what} stays; nothing was changed." in told
     assert all_locks() == ("", {})
     told = " ".join(stage.builds(typed, "yes").split())
-    assert f"now: {lock}. You may not {lost} it any more." in told
+    assert f"now: {lock}. You can no longer {lost} it." in told
     assert all_locks() == ((lock, {}) if "Lore" in what else ("", {"0": lock}))
 
 
@@ -182,7 +182,7 @@ def test_a_lock_that_was_changed_meanwhile_is_left_alone(stage, harbour):
     questions = stage.builds("lore/lock harbour = view:perm(Admin)")
     assert "[no]" in questions
     store.set_book_locks("harbour", "view:all()", by=trusted("Ada"))
-    assert "was changed while you were asked" in one_line(stage.builds("yes"))
+    assert "has changed the lock of" in one_line(stage.builds("yes"))
     assert store.get_book("harbour").locks == "view:all()"
 
 
@@ -215,7 +215,7 @@ def test_an_entry_that_comes_back_has_the_lock_it_went_with(stage, harbour):
     locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
     locked(stage, "lore/remove harbour/the wreck")
     assert "the lock of what was removed" in one_line(stage.builds("lore/revert harbour = 2"))
-    assert "Made harbour#2" in stage.builds("lore/create harbour/the gull = gull: It cries.")
+    assert "Created harbour#2" in stage.builds("lore/create harbour/the gull = gull: It cries.")
     locked(stage, "lore/revert harbour = 2", "yes")
     assert SECRET not in stage.builds("lore harbour/the wreck", "lore harbour/0")
 

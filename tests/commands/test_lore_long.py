@@ -68,7 +68,7 @@ def uids(name: str) -> list[str]:
 
 
 TYPED = {
-    "lore/create tides/the toll = toll: Two pence.": "Made tides#2 (the toll)",
+    "lore/create tides/the toll = toll: Two pence.": "Created tides#2 (the toll)",
     "lore/remove tides/the ferry": "Removed tides#0 (the ferry)",
     "lore/mode tides = frozen": "is frozen from now on",
     "lore/keys tides/the ferry = boat": "now: boat. Revision 2",

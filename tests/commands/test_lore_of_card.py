@@ -20,13 +20,13 @@ from tests.commands.stage import hearing, one_line
 
 BAD_INPUT = {
     "lore card:Tam": "Card Tam has no book yet; lore/create card:Tam/<entry> makes it",
-    "lore card:nobody": "no card 'nobody' in force",
+    "lore card:nobody": "no approved card 'nobody'",
     "lore card:Mira/storm": "Lorebook 'card:Mira' has no entry 'storm'; there are card:Mira#0",
     "lore/create card:Mira": "name its first entry, lore/create card:Mira/<entry>",
-    "lore/create card:nobody/herbs = herb: Green.": "no card nobody in force",
+    "lore/create card:nobody/herbs = herb: Green.": "no approved card nobody",
     "lore/create card:Mira/herbs = herb: Green.": "There is card:Mira#0 (herbs) already",
-    "lore/attach card:Mira = game": "counts where the card is played",
-    "lore/detach card:Mira = game": "counts where the card is played",
+    "lore/attach card:Mira = game": "is used wherever the card is played",
+    "lore/detach card:Mira = game": "is used wherever the card is played",
     "lore/lock card:Mira = view:all()": "has no locks",
     "lore/lock card:Mira/herbs = view:all()": "has no locks",
     "lore/revisions card:Mira": "card/revisions Mira, card/revert Mira",
@@ -54,7 +54,7 @@ def the_book(name="Mira"):
 def test_the_first_entry_makes_the_book_and_a_revision_of_the_card(stage):
     stage.builds("card/create Mira = Mira sells herbs.")
     told = one_line(stage.builds("lore/create card:mira/herbs = herb: Mira grows them."))
-    assert "Made card:mira" in told or "Made card:Mira" in told
+    assert "Created card:mira" in told or "Created card:Mira" in told
     assert "in the card's new book; keys: herb; place: after" in told
     [entry] = the_book().entries
     assert (entry.name, entry.keys, entry.template.source) == (
@@ -200,7 +200,7 @@ def test_a_card_that_waits_has_no_book_to_change(stage):
         by=trusted("Ida"),
     )
     told = one_line(stage.builds("lore/create card:waiting/tide = tide: It turns."))
-    assert "no card waiting in force" in told
+    assert "no approved card waiting" in told
     assert "card/approve waiting" in one_line(stage.builds("lore card:waiting"))
 
 

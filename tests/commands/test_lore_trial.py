@@ -25,7 +25,7 @@ def flat(text):
 
 def test_what_would_wake_is_told_with_its_key_and_where_it_stands(stage, harbour):
     told = stage.builds("lore/test When does the ferry sail?")
-    assert "1 awake:" in told
+    assert "1 active:" in told
     assert "harbour#0 (the ferry), 7 tokens" in told
     assert "key 'ferry' in the event at 14-19" in told
     assert "budget" in told
@@ -39,15 +39,15 @@ def test_what_is_concerned_and_silent_says_why(stage, harbour):
 
 def test_the_others_are_counted_and_told_in_bulk(stage, harbour):
     told = flat(stage.builds("lore/test Is there a toll?"))
-    assert "2 more stay silent" in told
+    assert "2 more are not active" in told
     assert "harbour, 2 entries: no key in the newest 4 messages: 0,2" in told
 
 
 def test_a_parent_is_named(stage, harbour):
     stage.builds("lore/create harbour/dusk = dusk: At dusk the lamps are lit.")
     told = flat(stage.builds("lore/test When does the ferry sail?"))
-    assert "2 awake" in told
-    assert "harbour#0" in told.split("harbour#3 (dusk)")[1].split("silent")[0]
+    assert "2 active" in told
+    assert "harbour#0" in told.split("harbour#3 (dusk)")[1].split("considered")[0]
 
 
 def test_chances_groups_and_timers_are_told(stage, harbour):
@@ -62,7 +62,7 @@ def test_chances_groups_and_timers_are_told(stage, harbour):
     told = flat(stage.builds("lore/test A gull, a ferry, a wreck."))
     assert "of a chance of 0 %" in told
     assert "delay: inactive until 9 turns" in told
-    assert "group 'birds'" in told.split("concerned and silent")[1]
+    assert "group 'birds'" in told.split("considered, but not active")[1]
     assert "won group 'birds' of 2" in told
 
 
@@ -71,7 +71,7 @@ def test_an_npc_may_be_named(stage, harbour):
 
 
 def test_without_a_book_that_counts_it_says_so(stage):
-    assert "No lorebook counts for Oren here" in one_line(stage.builds("lore/test The ferry?"))
+    assert "No lorebook is attached for Oren here" in one_line(stage.builds("lore/test The ferry?"))
 
 
 def test_without_an_npc_here_one_is_asked_for(stage, harbour):
@@ -137,7 +137,7 @@ def test_an_ambiguous_name_lists_the_candidates(stage, harbour):
 def test_the_prompt_s_own_budget_is_told_too(stage, harbour):
     stage.builds("component/off dynamic_context")
     told = flat(stage.builds("lore/test The ferry?"))
-    assert "1 awake" in told
+    assert "1 active" in told
     assert "but left out of the prompt: component dynamic_context is disabled" in told
 
 

@@ -85,7 +85,7 @@ def wiki(_wiki: None, stage: Any) -> Any:
 def test_a_builder_is_told_at_once_that_it_is_begun(wiki):
     with desk_with(wiki, Writer()) as desk:
         assert one_line(desk.types(f"lorekeeper {TASK}")) == (
-            "The lorekeeper is at work on it; you are told when it has written."
+            "The lorekeeper is working on it; you get a message when it is done."
         )
         assert page_drafts.waiting_drafts() == ()
 
@@ -255,7 +255,7 @@ def test_a_base_that_is_hidden_meanwhile_has_no_panel(wiki):
             replace(knowledge_bases.get_base("harbour"), locks="view:perm(Admin)"),
             by=trusted("Ada"),
         )
-        assert "nothing yet, or of a base" in one_line(desk.types("lorekeeper/context"))
+        assert "no task yet, or only for a base" in one_line(desk.types("lorekeeper/context"))
 
 
 def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
@@ -276,7 +276,7 @@ def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
         ("lorekeeper/in nowhere = x", "There is no knowledge base 'nowhere'; there are harbour."),
         ("lorekeeper/context = 99", "There is no draft 99"),
         ("lorekeeper/context = x", "The number of a draft must be a whole number from 1 on"),
-        ("lorekeeper/context", "You have asked the lorekeeper nothing yet"),
+        ("lorekeeper/context", "You have given the lorekeeper no task yet"),
         ("lorekeeper/pages <b> = x", "the title '<b>' has '<' in it"),
         ("lorekeeper/revise 99 = x", "There is no draft 99"),
     ],

@@ -76,6 +76,6 @@ def test_lore_that_stays_is_hidden_by_its_lock_all_the_same(stage, played, typed
 
 
 def test_clearing_the_note_does_not_take_back_what_was_said(stage, played):
-    assert "has no note any more" in one_line(stage.builds("note/clear oren"))
+    assert "has no note now" in one_line(stage.builds("note/clear oren"))
     prompt = stage.npc.ai.preview("And tomorrow, Oren?", stage.player)
     assert [m.content for m in prompt.messages].count("The tide is turning.") == 1

@@ -28,7 +28,7 @@ BAD_INPUT = {
     "note/depth oren = 2.5": "whole number, 0 or more",
     "note/depth oren = deep": "whole number, 0 or more",
     "note/depth oren = 4000000000": "whole number, 0 or more, at most 1000000000",
-    "note/depth oren = normal": "never at an ID",
+    "note/depth oren = normal": "has no ID",
     "note/depth oren": "Usage",
     "note/depth oren =": "Usage",
     "note/depth nobody = 2": "no NPC called 'nobody'",
@@ -66,7 +66,7 @@ BAD_INPUT = {
     "note/detph oren = 3": "no switch",
     "note/ oren = 3": "no switch",
     "note//depth oren = 3": "one switch at a time",
-    "note /depth oren = 3": "right behind",
+    "note /depth oren = 3": "directly after",
     "note/depth/every oren = 3": "one switch at a time",
     "note/cleer oren = 3": "no switch",
 }
@@ -111,8 +111,8 @@ def test_the_mode_of_a_note_can_be_set(stage, noted, ref, mode):
 
 
 SHOWN = {
-    "floating": "note at depth 4 (4 messages follow it), role system, always due",
-    "anchored": "note at depth 4 (4 messages follow it), anchored, role system, always due",
+    "floating": "note at depth 4 (4 messages follow it), role system, always used",
+    "anchored": "note at depth 4 (4 messages follow it), anchored, role system, always used",
     "tail": "note of the mode tail (it stays where it was said), role system, said again after"
     " every message",
 }
@@ -148,12 +148,12 @@ def test_the_bare_command_shows_the_note_and_changes_nothing(stage, noted, ref):
     before = store.notes_for(ref)
     told = stage.builds("note oren")
     assert "The ferry is late." in told
-    assert "always due" in told
+    assert "always used" in told
     assert store.notes_for(ref) == before
 
 
 def test_clear_removes_the_note(stage, noted, ref):
-    assert "no note any more" in stage.builds("note/clear oren")
+    assert "no note now" in stage.builds("note/clear oren")
     assert not store.notes_for(ref)
     assert "had no note" in stage.builds("note/clear oren")
 
@@ -190,7 +190,7 @@ def test_a_new_text_says_what_it_replaced(stage, noted):
     assert [line for line in told.splitlines() if line[:2] in ("- ", "+ ")] == [
         *("- The ferry is late.", "+ The ferry is lost.")
     ]
-    assert "so already" in stage.builds("note oren = The ferry is lost.")
+    assert "has these values already" in stage.builds("note oren = The ferry is lost.")
 
 
 def test_all_notes_stand_on_one_screen_and_each_is_shown_in_full(stage, two):
@@ -206,7 +206,7 @@ def test_a_switch_means_the_note_of_its_key_alone(stage, two, ref):
     first, second = store.notes_for(ref)
     assert (first.key, first.every, first.order, first.enabled) == ("scene", 3, -5, False)
     assert (second.every, second.order, second.enabled) == (1, 100, True)
-    assert "off, due once every 3 messages" in " ".join(stage.builds("note oren/scene").split())
+    assert "off, used once every 3 messages" in " ".join(stage.builds("note oren/scene").split())
     stage.builds("note/enable oren/scene")
     assert store.notes_for(ref)[0].enabled
 
@@ -226,7 +226,7 @@ def test_a_revert_shows_what_it_changed(stage, noted, ref):
     assert "what it was at revision 1" in told
     for line in ("- The ferry is lost.", "+ The ferry is late.", "depth:", "- bottom", "+ 4"):
         assert line in told.splitlines(), told
-    assert "so already" in stage.builds("note/revert oren = 1")
+    assert "the same as at revision 1" in stage.builds("note/revert oren = 1")
 
 
 def test_revisions_tell_who_and_one_tells_what(stage, noted, ref):
@@ -249,7 +249,7 @@ def test_a_note_tells_its_state_by_the_words_that_set_it(stage, noted, ref):
 
 def test_one_note_is_cleared_and_can_come_back(stage, two, ref):
     told = stage.builds("note/clear oren/scene")
-    assert "has the notes note still" in told
+    assert "still has the notes note" in told
     assert [note.key for note in store.notes_for(ref)] == ["note"]
     assert "no note 'scene'" in one_line(stage.builds("note/clear oren/scene"))
     stage.builds("note/revert oren/scene = 2", "yes")

@@ -33,7 +33,7 @@ from tests.effort import little_work
 BAD_INPUT = {
     "ai/list = oren": "Usage",
     "ai/list oren/0": "whole number from 1 on",
-    "ai/list nobody": "No NPC with a mind, nor its room, has 'nobody' in its name",
+    "ai/list nobody": "No NPC has 'nobody' in its name or in the name of its room",
     "ai/list /2": "There is no page 2",
     "ai/log": "Usage",
     "ai/log oren = 2": "Usage",
@@ -219,14 +219,14 @@ def test_what_was_short_for_a_switch_stays_so_and_tells_of_the_other(stage: Any)
     stage.builds("ai/pause oren")
     told = stage.builds("ai/res oren")
     assert "/res is short for /resume; there is /reset too." in told
-    assert "Oren goes on." in told
+    assert "The pause of Oren is over." in told
 
 
 def test_a_pause_is_told_in_the_status_and_released(stage: Any) -> None:
     told = stage.builds("ai/pause oren = says strange things")
     assert "Oren is paused until ai/resume Oren" in told
     assert "PAUSED         paused by Mara: says strange things" in stage.builds("ai oren")
-    assert "Oren goes on." in stage.builds("ai/resume oren")
+    assert "The pause of Oren is over." in stage.builds("ai/resume oren")
     assert "PAUSED" not in stage.builds("ai oren")
 
 
@@ -367,7 +367,7 @@ def test_the_log_says_of_a_call_that_no_model_was_asked(stage: Any) -> None:
             outcome="unsent:unavailable",
         )
     )
-    assert "decider, small: not asked, it rests" in stage.builds("ai/log oren")
+    assert "decider, small: not asked: it rests" in stage.builds("ai/log oren")
 
 
 def test_limits_tell_what_was_used_of_what(stage: Any) -> None:
@@ -455,7 +455,7 @@ def test_only_builders_who_asked_for_it_and_are_here_are_told(stage, monkeypatch
     people = (stage.builder, stage.player, None)
     sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in people]
     monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
-    assert "told nothing" in stage.builds("ai/tell")
+    assert "no messages about problems" in stage.builds("ai/tell")
     assert "You are told when" in stage.builds("ai/tell on")
     news.set_told(stage.player, True)
     heard = {who.key: [] for who in (stage.builder, stage.player)}

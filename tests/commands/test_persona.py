@@ -58,7 +58,7 @@ def test_it_stands_where_its_player_wants_it(stage, written):
     messages = spoken(stage)
 
     at = next(i for i, m in enumerate(messages) if TEXT in m.content)
-    assert "2 messages above the newest" in told
+    assert "with 2 messages after it" in told
     assert messages[at].content.strip().startswith("How Pim is described by their player")
     # Behind the two messages of the history stand the facts of the moment and what is answered.
     assert len(messages) - at == 5
@@ -90,7 +90,7 @@ def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
 
 def test_a_player_reads_and_changes_their_own_alone(stage, written):
     assert "owes everybody" in stage.plays("persona")
-    assert "You have written nothing" in stage.builds("persona")
+    assert "You have no persona yet" in stage.builds("persona")
     assert "Usage: persona = <text>" in stage.builds("persona pim = Nobody.")
     assert persona_of(str(stage.player.id)).text == TEXT
 
@@ -155,9 +155,9 @@ def test_what_is_not_understood_changes_nothing(stage, written, typed, problem):
 
 def test_where_a_game_has_none_nothing_is_written_and_nothing_told(stage, written):
     with override_settings(EVENNIA_AI_PERSONA_CHARACTERS=0):
-        assert "tells NPCs of no persona" in flat(stage.plays("persona = Short."))
+        assert "Personas are switched off" in flat(stage.plays("persona = Short."))
         assert not any(TEXT in m.content for m in spoken(stage))
-        assert "It is gone" in stage.plays("persona/clear")
+        assert "is removed" in stage.plays("persona/clear")
 
 
 def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(stage, written):
@@ -170,7 +170,7 @@ def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(s
     assert persona_of(str(stage.player.id)) is None
     for table, column in ((models.Record, "body"), (models.Turn, "manifest")):
         assert not table.objects.filter(**{f"{column}__contains": "owes everybody"}).exists()
-    assert "a persona was erased from the prompts before" in flat(stage.builds("ai/history oren"))
+    assert "a persona was erased from earlier prompts" in flat(stage.builds("ai/history oren"))
     assert "cannot be replayed" in flat(stage.builds(f"ai/replay oren = {number}"))
     (room,) = conversations_of(stage.npc.ai.ref)
     assert verifying.verify(room) is None

@@ -22,7 +22,7 @@ BAD_INPUT = {
     "preset/import Loom = a/1": "preset/import <file> = <name>",
     "preset/import broken": "broken.json is refused",
     "preset/import text": "text.json is refused: preset: has neither",
-    "preset/approve Loom": "No import of a preset 'Loom' waits",
+    "preset/approve Loom": "No import of a preset 'Loom' is waiting",
     "preset/approve": "Usage",
     "preset/report nobody": "No import",
     "preset/reject nobody": "No import",
@@ -37,7 +37,7 @@ BAD_INPUT = {
     "preset/assign Loom = Nobody": "There is no NPC called 'Nobody'",
     "preset/assign Loom = game:x": "takes no name",
     "preset/assign Loom/2 = game": "without a number",
-    "preset/unassign game": "No preset counts in game",
+    "preset/unassign game": "No preset is used in game",
     "preset/unassign": "Usage",
     "preset/switch Loom": "Usage",
     "preset/switch Loom = nothing on": "no prompt 'nothing'",
@@ -48,7 +48,7 @@ BAD_INPUT = {
     "preset/revisions nobody": "no preset 'nobody'",
     "preset/revisions Loom = 9": "no revision of preset 'Loom' with number 9",
     "preset/revert Loom = 1": "never in force",
-    "preset/revert Loom = 2": "so already",
+    "preset/revert Loom = 2": "the same as at revision 2",
     "preset/swich Loom": "did you mean /switch",
 }
 
@@ -100,10 +100,10 @@ def test_without_a_file_those_of_the_folder_are_listed(stage, folder):
 def test_an_import_reports_waits_and_changes_nothing(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "Import 1 of preset Loom, by Mara" in told
-    assert "To put it in force: preset/approve Loom/1 [= <grants>]" in told
+    assert "To approve it: preset/approve Loom/1 [= <grants>]" in told
     assert (presets.PRESETS.list_keys(), presets.PRESETS.waiting_names()) == ((), ("Loom",))
-    assert "not in force" in stage.builds("preset")
-    assert "its import only waits: preset/approve Loom/1" in stage.builds("preset Loom")
+    assert "not approved yet" in stage.builds("preset")
+    assert "waits for approval; preset/approve Loom/1" in stage.builds("preset Loom")
 
 
 def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
@@ -118,8 +118,8 @@ def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
 
 def test_an_approved_preset_has_what_was_named_and_counts_nowhere_yet(stage, folder):
     told = stage.builds("preset/import Loom = The Loom", "preset/approve The Loom = fields")
-    assert "Preset The Loom is in force, revision 2: import 1 of Mara" in told
-    assert "It counts nowhere yet: preset/assign The Loom = <place>." in told
+    assert "Preset The Loom is approved, revision 2: import 1 by Mara" in told
+    assert "It is used nowhere yet: preset/assign The Loom = <place>." in told
     assert presets.get_preset("The Loom").grants == {"fields"}
 
 
@@ -135,20 +135,20 @@ def test_nobody_approves_what_somebody_else_imported_meanwhile(stage, folder):
 def test_another_file_waits_beside_and_what_is_not_carried_over_is_told(stage, preset):
     stage.builds("preset/switch Loom = Brief on")
     told = changed_elsewhere(preset, stage.builds)
-    assert "and 1 switch; none is carried over" in " ".join(told.split())
+    assert "and 1 switch, which the import does not get" in " ".join(told.split())
     assert "LOOM-MAIN" in presets.get_preset("Loom").source
 
     told = " ".join(stage.builds("preset/approve Loom = fields").split())
     assert "Not carried over from revision 3: system_prompt, after_history" in told
-    assert "What was switched in revision 3 was another file's" in told
+    assert "The switches of revision 3 belong to another file" in told
     assert presets.get_preset("Loom").switches == ()
 
 
 def test_a_rejected_import_waits_no_longer(stage, preset):
     changed_elsewhere(preset, stage.builds)
     told = one_line(stage.builds("preset/reject Loom"))
-    assert "Rejected what waited of preset Loom: number 3 of Mara" in told
-    assert "revision 2 is in force as before" in told
+    assert "Rejected the waiting imports of preset Loom: number 3 by Mara" in told
+    assert "Revision 2 stays as it was" in told
 
 
 def test_a_preset_lists_its_prompts_with_their_marks_order_as_sillytavern(stage, preset):
@@ -178,9 +178,9 @@ def test_a_preset_counts_where_it_is_assigned_and_is_taken_from_there(stage, pre
     assert presets.assignments() == {wanted: "Loom"}
 
     told = one_line(stage.builds("preset/remove Loom"))
-    assert "first give these another with preset/assign" in told
+    assert "first use another one there with preset/assign" in told
     told = one_line(stage.builds(f"preset/unassign {place}"))
-    assert told.endswith("no longer; it counts nowhere.")
+    assert told.endswith("it is used nowhere.")
     assert presets.assignments() == {}
 
 
@@ -291,7 +291,7 @@ def test_revert_asks_and_brings_back_file_grants_and_switches(stage, preset):
 def test_a_removed_preset_can_come_back(stage, preset):
     told = one_line(stage.builds("preset/remove loom"))
     assert "preset/revert Loom = 2 brings it back" in told
-    assert "not in force any more" in stage.builds("preset Loom")
+    assert "was removed" in stage.builds("preset Loom")
     stage.builds("preset/revert Loom = 2", "yes")
     assert presets.PRESETS.list_keys() == ("Loom",)
 

@@ -65,7 +65,7 @@ def test_the_request_of_a_whisper_is_written_for_an_admin_alone(stage, card_fold
         stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
         stage.waited()
     told = one_line(stage.builds("ai/request oren"))
-    assert "hide from you; nothing was written" in told
+    assert "hide from you. Nothing was written" in told
     assert not list(card_folder.glob("*.request"))
 
     stage.builder.permissions.add("Admin")

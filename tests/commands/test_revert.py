@@ -85,7 +85,7 @@ def test_yes_goes_back_and_the_second_time_it_is_so_already(stage, made, typed):
     assert now(stage) != before
     after = now(stage)
     again = one_line(stage.builds(f"{typed} = 1"))
-    assert again == f"Nothing was changed: {WHAT[typed][1]} is so already."
+    assert again == f"Nothing was changed: {WHAT[typed][1]} is the same as at revision 1."
     assert now(stage) == after
 
 

@@ -196,7 +196,7 @@ def test_start_takes_no_words(stage):
 def test_a_word_that_is_no_switch_of_many_sends_to_the_help(stage):
     told = one_line(stage.builds("ai/xyzzy oren"))
     assert told == (
-        "/xyzzy is no switch of this command; its help tells which there are. Nothing was changed."
+        "/xyzzy is no switch of this command; its help lists the switches. Nothing was changed."
     )
 
 

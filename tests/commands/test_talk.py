@@ -16,7 +16,7 @@ BAD_INPUT = {
     "talk nobody = hello": "nobody called 'nobody' here",
     "talk mara = hello": "nobody called 'mara' here",
     "talk/loud oren = hello": "takes no switches",
-    "talk /loud oren = hello": "right behind",
+    "talk /loud oren = hello": "directly after",
 }
 
 

@@ -112,9 +112,9 @@ def _waiting(name: str, number: int) -> Taken:
         state="waiting",
         grants=NO_GRANTS,
         text=(
-            f"Stored as card {name}, revision {number}, and it waits: nothing plays it. To put it"
-            f" in force: card/approve {name}/{number} in the game, or this command with --approve;"
-            " name the grants it shall have."
+            f"Stored as card {name}, revision {number}. It waits for approval, so no NPC can play"
+            f" it yet. To approve it: card/approve {name}/{number} in the game, or this command"
+            " with --approve. Name the grants that it should have."
         ),
     )
 
@@ -122,7 +122,7 @@ def _waiting(name: str, number: int) -> Taken:
 def _approved(card: StoredCard) -> Taken:
     return _in_force(
         card,
-        f"Card {card.name}, revision {card.revision}, is in force {_with(card.grants)}. To let an"
+        f"Card {card.name}, revision {card.revision}, is approved {_with(card.grants)}. To let an"
         f" NPC play it, in the game: card/assign <npc> = {card.name}",
     )
 
@@ -130,7 +130,7 @@ def _approved(card: StoredCard) -> Taken:
 def _unchanged(card: StoredCard) -> Taken:
     return _in_force(
         card,
-        f"This very file is card {card.name}, revision {card.revision}, in force"
+        f"The same file is card {card.name}, revision {card.revision}, approved"
         f" {_with(card.grants)}; nothing was changed.",
     )
 

@@ -94,7 +94,9 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
         if is_chat(beginning):
             made, notices = _chat_taken_in(file, ref, source, player=player, played=played)
         elif player or played:
-            problem = f"{source}: a transcript says itself with whom it was: no --player, no --as"
+            problem = (
+                f"{source}: a transcript names its speakers itself: leave out --player and --as"
+            )
             raise FormatError("transcript", problem)
         else:
             if told := describe_file(beginning, wanted="chat"):
@@ -220,7 +222,7 @@ def _summary(summary: dict[str, int]) -> str:
 def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None) -> Iterator[str]:
     yield f"turn {turn.number}, {turn.state}, {len(turn.manifest.messages)} messages"
     if rebuilt.is_same:
-        yield "the same bytes as were sent, rebuilt from records alone"
+        yield "the same bytes as were sent, rebuilt from records only"
     else:
         yield from wrap_text(f"cannot be replayed: {rebuilt.problem}", WIDTH)
     for fault in rebuilt.faults:
@@ -303,7 +305,7 @@ def _ref_among(wanted: str, known: Collection[str], *, did: str) -> str:
     by_ref = _REF.fullmatch(wanted)
     if by_ref is not None:
         if by_ref[1] not in known:
-            raise FormatError("npc", f"the object {wanted} is none that {did}")
+            raise FormatError("npc", f"the object {wanted} is no NPC that {did}")
         return by_ref[1]
     named = ObjectDB.objects.filter(db_key__iexact=wanted).values_list("id", flat=True)
     return _only([str(one) for one in named if str(one) in known], wanted, did=did)
@@ -315,7 +317,7 @@ def _ref_of_npc(wanted: str) -> str:
     meant = {"id": by_ref[1]} if by_ref else {"db_key__iexact": wanted}
     there: Iterable[Any] = ObjectDB.objects.filter(**meant)
     found = [str(one.id) for one in there if issubclass(type(one), HasMind)]
-    return _only(found, wanted, did="is an NPC with a mind")
+    return _only(found, wanted, did="has a mind")
 
 
 def _only(found: Collection[str], wanted: str, *, did: str) -> str:
@@ -323,9 +325,9 @@ def _only(found: Collection[str], wanted: str, *, did: str) -> str:
         return next(iter(found))
     if found:
         which = ", ".join(f"#{one}" for one in sorted(found, key=int))
-        raise FormatError("npc", f"'{wanted}' could be {which}; name one so")
+        raise FormatError("npc", f"'{wanted}' could be {which}; name one by its number")
     raise FormatError(
-        "npc", f"nobody called '{wanted}' {did}; name the NPC as the game does, or as #12"
+        "npc", f"no NPC called '{wanted}' {did}; use its name in the game, or its number as #12"
     )
 
 
@@ -355,8 +357,8 @@ def _again(turn: StoredTurn) -> str:
     except EvenniaAIError as error:
         return f"cannot be composed again: {error}"
     if prompt.sha256 == turn.manifest.sha256:
-        return "composed again from what it was made of, it is the same bytes"
-    return "composed again from what it was made of, it is another prompt"
+        return "composed again from its inputs, it has the same bytes"
+    return "composed again from its inputs, it is another prompt"
 
 
 def _checked(npc: str | None) -> Iterator[_Checked]:

@@ -90,7 +90,7 @@ def _lines(done: _TakenIn, source: Path, *, dry_run: bool) -> Iterator[str]:
     counts = ", ".join(f"{len(names)} {kind}" for kind, names in done.names.items())
     end = "; nothing was written (--dry-run)" if dry_run else ""
     yield escape_controls(
-        f"{source}: knowledge base {done.base}: {counts}, {done.same} as before{end}"
+        f"{source}: knowledge base {done.base}: {counts}, {done.same} unchanged{end}"
     )
 
 
@@ -156,7 +156,7 @@ def _written_out(key: str, target: Path, *, progress: Progress) -> int:
         target.mkdir(mode=FOLDER_OF_OWNER)
         _write(target, info, files, progress)
     except FileExistsError as error:
-        raise FormatError("knowledge", f"{target}: is there already; name a new folder") from error
+        raise FormatError("knowledge", f"{target}: exists already; name a new folder") from error
     except OSError as error:
         shutil.rmtree(target, ignore_errors=True)
         problem = f"{target}: cannot be written: {error.strerror or error}"

@@ -90,15 +90,15 @@ def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
     if number is None:
         known = store.get_preset(name)
         if grants is None or grants == known.grants:
-            return _in_force(known, f"This very file is preset {name}, and nothing was changed.")
+            return _in_force(known, f"The same file is preset {name}, and nothing was changed.")
         return _regranted(known, grants)
     if grants is None:
         return _waiting(name, number)
     approved = PRESETS.approve(name, number, grants=grants, by=machine_owner())
     return _in_force(
         approved,
-        f"Preset {name}, revision {approved.revision}, is in force. To let it count somewhere, in"
-        f" the game: preset/assign {name} = <place>",
+        f"Preset {name}, revision {approved.revision}, is approved. To use it somewhere, in the"
+        f" game: preset/assign {name} = <place>",
     )
 
 
@@ -109,7 +109,7 @@ def _regranted(known: StoredPreset, grants: Grants) -> _Taken:
         after = PRESETS.grant(known.name, grants, by=machine_owner())
     if known.grants - grants:
         after = PRESETS.revoke(known.name, known.grants - grants, by=machine_owner())
-    return _in_force(after, f"This very file is preset {known.name}; its grants were changed.")
+    return _in_force(after, f"The same file is preset {known.name}; its grants were changed.")
 
 
 def _name_for(wanted: str) -> str:
@@ -127,9 +127,9 @@ def _waiting(name: str, number: int) -> _Taken:
         state="waiting",
         grants=NO_GRANTS,
         text=(
-            f"Stored as preset {name}, revision {number}, and it waits: nothing has it. To put it"
-            f" in force: preset/approve {name}/{number} in the game, or this command with"
-            " --approve; name the grants it shall have."
+            f"Stored as preset {name}, revision {number}. It waits for approval, so it is not used"
+            f" yet. To approve it: preset/approve {name}/{number} in the game, or this command"
+            " with --approve. Name the grants that it should have."
         ),
     )
 

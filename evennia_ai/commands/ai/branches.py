@@ -54,7 +54,7 @@ class BranchSwitches(StrictCommand):
         gone = next((ref for ref in _of_the_gone(self.caller) if wanted == name_of(ref)), None)
         if gone is not None:
             done = erase_branches(gone, str(self.caller.id), by=self.actor)
-            self.say(f"Your branch of {wanted}, who is no more, is erased: {_told(done)}.")
+            self.say(f"Your branch of {wanted}, who was deleted, is erased: {_told(done)}.")
             return
         npc = npc_named(self.caller, wanted)
         self.say(_closed(self.caller, npc, by=self.actor))
@@ -64,12 +64,12 @@ def _list_lines(caller: Any) -> list[str]:
     """Return lines that list the caller's branches."""
     found = branches.branches_by(str(caller.id))
     if not found:
-        return ["You have no branch. ai/branch <npc>/<turn> opens one from a turn of ai/log <npc>."]
+        return ["You have no branch. ai/branch <npc>/<turn> opens one from a turn in ai/log <npc>."]
     gone = _of_the_gone(caller)
     return [
         "Your branches:",
         *(
-            f"  {name_of(ref)}" + (" (no more; ai/branch/close erases it)" if ref in gone else "")
+            f"  {name_of(ref)}" + (" (deleted; ai/branch/close erases the branch)" if ref in gone else "")
             for ref in found
         ),
     ]
@@ -87,8 +87,8 @@ def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]
     seer = seer_for(caller, npc.ai.ref)
     if seer.hides_some(branches.records_to_copy(turn)):
         raise CommandError(
-            f"Some of what {npc.key} was told before turn {number} is hidden from you by its lock,"
-            " and in a branch it would tell. Nothing was opened."
+            f"Some of what {npc.key} was told before turn {number}is hidden from you by a lock,"
+            " and in a branch the NPC could tell it. Nothing was opened."
         )
     before = branches.newest_branch(npc.ai.ref, str(caller.id))
     branch = branches.open_branch(turn, by_ref=str(caller.id), by=by)
@@ -96,8 +96,9 @@ def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]
     lines = [
         f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
         *_rounds_told(number, branch),
-        *([f"The one from turn {before.turn} is put aside."] if before else []),
-        f"You speak as {as_whom}. Nobody hears it, nothing is done, nothing is learnt from it.",
+        *([f"It replaces your branch from turn {before.turn}."] if before else []),
+        f"You speak as {as_whom}. Nobody in the game hears it, no tool is used, and nothing is"
+        " remembered.",
         f"Say something: ai/branch {npc.key} = <text>",
     ]
     return [shown for line in lines for shown in wrap_hanging(line)]
@@ -116,7 +117,7 @@ def _branch_lines(caller: Any, npc: NPC) -> list[str]:
     lines = [*wrap_hanging(head), *(said or ["  Nothing was said in it yet."])]
     return [
         *lines,
-        f"What it was told: ai/branch/prompt {npc.key}; away: ai/branch/close {npc.key}",
+        f"Its prompt: ai/branch/prompt {npc.key}; to erase the branch: ai/branch/close {npc.key}",
     ]
 
 
@@ -129,7 +130,7 @@ def _branch_of(caller: Any, npc: NPC) -> Branch:
     branch = branches.newest_branch(npc.ai.ref, str(caller.id))
     if branch is None:
         raise CommandError(
-            f"You have no branch of {npc.key}; ai/branch {npc.key}/<turn> opens one from a turn of"
+            f"You have no branch of {npc.key}; ai/branch {npc.key}/<turn> opens one from a turn in"
             f" ai/log {npc.key}."
         )
     return branch
@@ -169,8 +170,7 @@ def _closed(caller: Any, npc: NPC, *, by: Actor) -> str:
     _branch_of(caller, npc)
     done = erase_branches(npc.ai.ref, str(caller.id), by=by)
     return (
-        f"Your branch of {npc.key} is thrown away: {_told(done)} are erased. What {npc.key}"
-        " lived through is as it was."
+        f"Your branch of {npc.key} is erased: {_told(done)}. The history of {npc.key} is unchanged."
     )
 
 

@@ -69,11 +69,11 @@ class FileSwitches(StrictCommand):
         if is_chat(content):
             return self._chat_imported(npc, path, content, rest)
         if told := describe_file(content, wanted="chat"):
-            raise CommandError(f"{path.name}: {told}. Nothing was taken over.")
+            raise CommandError(f"{path.name}: {told}. Nothing was imported.")
         if rest.strip():
             raise CommandError(
-                f"{path.name} is a transcript, which says itself with whom it was; name the file"
-                " alone. Nothing was taken over."
+                f"{path.name} is a transcript and names its speakers itself; type only the file"
+                " name. Nothing was imported."
             )
         self.say(imported(npc, path, content, by=self._admin))
         return None
@@ -82,13 +82,14 @@ class FileSwitches(StrictCommand):
         self, npc: NPC, path: Path, content: bytes, rest: str
     ) -> Generator[Any, Any, None]:
         chat, source = _chat_read(self.caller, npc, path, content, rest, by=self._admin)
-        if not (yield from self.agreed(f"{_in_words(chat, source, npc)} Take it over?")):
-            self.say("Nothing was taken over.")
+        if not (yield from self.agreed(f"{_in_words(chat, source, npc)} Import it?")):
+            self.say("Nothing was imported.")
             return
         made = import_chat(chat, source, npc_ref=npc.ai.ref)
         self.say(
-            f"{npc.key} has it as conversation {made.id}. ai/history {npc.key} shows it, ai/verify"
-            f" {npc.key} checks it, ai/export {npc.key}/{made.id} = <name> writes it as a chat."
+            f"Imported it as conversation {made.id} of {npc.key}. ai/history {npc.key} shows it,"
+            f" ai/verify {npc.key} checks it, ai/export {npc.key}/{made.id} = <name> writes it as"
+            " a chat."
         )
 
 
@@ -110,7 +111,7 @@ def _chat_read(
     """Return the chat of a file and where it comes from. `rest` was typed after the file's name."""
     told = _BEHIND.fullmatch(rest)
     if told is None:
-        raise CommandError(f"Usage: {USAGE}. Nothing was taken over.")
+        raise CommandError(f"Usage: {USAGE}. Nothing was imported.")
     chat = read_chat(io.BytesIO(content).readline, where=path.name)
     names = (npc.key, char_name_of(npc.key, npc.ai.ref))
     source = ChatSource(
@@ -135,8 +136,8 @@ def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
     path = new_file(conf().card_folder, plain, content, suffix=SUFFIX)
     return (
         f"Wrote conversation {conversation.id} of {npc.key} as a chat, {len(content)} bytes, to"
-        f" {path.name} in {shown_path(conf().card_folder)}. Whoever has the file can read all of"
-        " it."
+        f" {path.name} in {shown_path(conf().card_folder)}. Anyone who has the file can read all"
+        " of it."
     )
 
 
@@ -151,17 +152,17 @@ def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
         f" {counted(len(chat.messages), 'message')} of a chat with {user}, in which {npc.key} is"
         f" '{source.played}'"
     )
-    of_swipes = "with answers to choose from, of which the shown one counts"
+    of_swipes = "with several answers, of which only the shown one is imported"
     facts = [
         has,
-        f"{counted(hidden, 'message')} that the app keeps out of prompts" if hidden else "",
+        f"{counted(hidden, 'message')} that SillyTavern hides from prompts" if hidden else "",
         f"{counted(swiped, 'message')} {of_swipes}" if swiped else "",
-        f"others who speak: {', '.join(others[:_MOST_OTHERS])}" if others else "",
+        f"other speakers: {', '.join(others[:_MOST_OTHERS])}" if others else "",
         *list_import_losses(chat),
     ]
     becomes = (
-        f"It becomes what {npc.key} and {name_of(source.speaker_ref)} said in private, and they"
-        " go on from it."
+        f"It becomes the private conversation of {npc.key} and {name_of(source.speaker_ref)},"
+        " which they continue."
         if source.speaker_ref
         else f"It becomes a conversation of its own that {npc.key} does not go on with; 'with"
         " <player>' behind the file makes it that player's."

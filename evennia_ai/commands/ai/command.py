@@ -251,8 +251,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         part = part_called(self.rhs or "")
         if number is None and turns.last_turn(npc.ai.ref) is None:
             self.say(
-                f"{npc.key} was not asked anything yet; component/preview {npc.key} shows what"
-                " it would be told now."
+                f"{npc.key} had no turn yet; component/preview {npc.key} shows the prompt that it"
+                " would get now."
             )
             return
         self.show(context_lines(self.caller, npc, turn_or_newest(npc, number), part))
@@ -302,7 +302,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
 
     def compact(self) -> None:
         npc = self._npc("ai/compact <npc>")
-        waiting = f"What {npc.key} remembers of its room is being summarised; please wait."
+        waiting = f"The conversation in the room of {npc.key} is being summarised; please wait."
         self.tell_of(compacting(npc, by=self.actor), by=self.say, waiting=waiting)
 
     def memory(self) -> None:
@@ -343,7 +343,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
                 raise CommandError(f"There is no profile '{name}'{meant} ai/profile lists them.")
             access = profiles[name]
         done = Deferred.fromCoroutine(examined(live.calls, access))
-        waiting = f"The server of '{access.profile.name}' is tried, for ten seconds at most."
+        server = f"The server of '{access.profile.name}'"
+        waiting = f"{server} is being tested; this takes ten seconds at most."
         self.tell_of(done, by=self._show_findings, waiting=waiting)
 
     def _show_findings(self, findings: Sequence[Finding]) -> None:

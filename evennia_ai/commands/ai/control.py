@@ -45,13 +45,13 @@ _RECORD: Final = re.compile(r"(.+)/\s*#([0-9]{1,18})(?:\.([0-9]{1,4}))?\s*")
 def begun_anew(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
     """Let the NPC start its conversation over. Fires with a line that says what stays."""
     where = _where(npc, number)
-    npc.ai.attention.drop_waiting("a builder had it begin anew")
+    npc.ai.attention.drop_waiting("a builder reset the conversation")
 
     def told(_: Record) -> str:
         return (
-            f"{npc.key} begins anew in {in_words(where)}: nothing said there before counts any"
-            f" more; ai/history {npc.key} still shows it. What {npc.key} learnt stays"
-            f" (ai/memory {npc.key}), and so do notes; lore that was active is at rest."
+            f"{npc.key} starts over in {in_words(where)}. What was said there before no longer"
+            f" counts; ai/history {npc.key} still shows it. What {npc.key} learnt stays (ai/memory"
+            f" {npc.key}), and so do notes; lore that was active no longer is."
         )
 
     return _written(partial(control.reset_conversation, where, by=by)).addCallback(told)
@@ -72,8 +72,8 @@ def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[
         fewer = f" There were no more than {len(taken)}." if len(taken) < count else ""
         return (
             f"{_exchanges(len(taken))} no longer count{'s' if len(taken) == 1 else ''}:"
-            f" {len(records)} records of {which} in {in_words(where)}.{fewer} ai/history"
-            f" {npc.key} still shows them.{_left_in_the_world(taken)}"
+            f" {len(records)} records, {which}, in {in_words(where)}.{fewer} ai/history {npc.key}"
+            f" still shows them.{_left_in_the_world(taken)}"
         )
 
     write = partial(control.undo_exchanges, where, count, by=by, waiting=waiting)
@@ -86,8 +86,8 @@ def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[
     newest = next(control.list_exchanges(where, waiting=npc.ai.waiting_records()), None)
     if newest is None or newest.event is None:
         raise CommandError(
-            f"There is nothing that {npc.key} answered in {in_words(where)} and that still"
-            " counts. Nothing was changed."
+            f"{npc.key} has given no answer in {in_words(where)} that still counts. Nothing was"
+            " changed."
         )
     event = newest.event
     _refuse_silent(npc)
@@ -96,7 +96,10 @@ def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[
     def told(_: Record) -> str:
         again = heard_again(npc, where, event, hint=hint)
         if again is None:
-            return f"Whoever said #{event.id} to {npc.key} is gone; its answer is taken back."
+            return (
+                f"The speaker of #{event.id} is gone, so {npc.key} does not answer again. Its old"
+                " answer no longer counts."
+            )
         npc.ai.attention.answer_again(again, why="a builder has it answer again")
         old = ", ".join(f"#{record.id}" for record in newest.answer)
         gone = f"; {old} no longer count{'' if ',' in old else 's'}" if old else ""
@@ -111,13 +114,13 @@ def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[st
     found = _RECORD.fullmatch(wanted)
     if found is None:
         raise CommandError(
-            "Usage: ai/correct <npc>/#<number> = <text>; ai/history <npc> tells the numbers."
+            "Usage: ai/correct <npc>/#<number> = <text>; ai/history <npc> shows the numbers."
             " Nothing was changed."
         )
     if len(text) > MOST_TEXT:
         raise CommandError(
-            f"The text has {len(text)} characters; at most {MOST_TEXT} are taken."
-            " Nothing was changed."
+            f"The text has {len(text)} characters; at most {MOST_TEXT} are allowed. Nothing was"
+            " changed."
         )
     npc = npc_named(caller, found[1].strip())
     where, record = _record_of(npc, found[2])
@@ -153,15 +156,15 @@ def _where(npc: NPC, number: int | None) -> ConversationRef:
     if number is None:
         room = ConversationKey(kind="room", place_ref=room_ref_of(npc) or "nowhere")
         where = heard.find_conversation(npc.ai.ref, room)
-        problem = "was not spoken to where it is"
+        problem = "has no conversation in its room"
     else:
         where = next((one for one in known if one.id == number), None)
         problem = f"has no conversation {number}"
     if where is None:
         shown = "; ".join(in_words(one) for one in known[:6])
         raise CommandError(
-            f"{npc.key} {problem}. Name one by its number, as in {npc.key}/{known[0].id}: {shown}."
-            " Nothing was changed."
+            f"{npc.key} {problem}. Name another by its number, as in {npc.key}/{known[0].id}:"
+            f" {shown}. Nothing was changed."
         )
     return where
 
@@ -180,16 +183,19 @@ def _refuse_silent(npc: NPC) -> None:
         raise CommandError(f"{npc.key} does not answer now: {unable}. Nothing was changed.")
     if runtime().models.of_role("speaker", settings=npc.ai.settings)[0].model.offline:
         raise CommandError(
-            f"{npc.key} answers without a model and would say much the same again; ai/profile"
-            f" {npc.key} tells which models there are. Nothing was changed."
+            f"{npc.key} answers without a model, so a new answer would hardly differ. ai/profile"
+            f" lists the models; ai/profile {npc.key} = <profile> chooses one. Nothing was"
+            " changed."
         )
 
 
 def _refuse_gone(npc: NPC, where: ConversationRef, event: Record) -> None:
     again = heard_again(npc, where, event)
-    gone = "who said it is gone" if again is None else why_gone(npc, again.event)
+    gone = "its speaker is gone" if again is None else why_gone(npc, again.event)
     if gone:
-        raise CommandError(f"Nobody could be answered to #{event.id}: {gone}. Nothing was changed.")
+        raise CommandError(
+            f"{npc.key} cannot answer #{event.id} again: {gone}. Nothing was changed."
+        )
 
 
 def _record_of(npc: NPC, record_id: str) -> tuple[ConversationRef, Record]:
@@ -198,8 +204,8 @@ def _record_of(npc: NPC, record_id: str) -> tuple[ConversationRef, Record]:
         if record.conversation in known:
             return known[record.conversation], record
     raise CommandError(
-        f"{npc.key} has no record #{record_id}; ai/history {npc.key} tells the numbers."
-        " Nothing was changed."
+        f"{npc.key} has no record #{record_id}; ai/history {npc.key} shows the numbers. Nothing"
+        " was changed."
     )
 
 
@@ -209,8 +215,8 @@ def _old_words(npc: NPC, where: ConversationRef, record: Record) -> str:
     if model_requests.consolidated(where.id).upto < (int(segment), int(seq)):
         return ""
     return (
-        f" {npc.key} may have learnt from the old words: ai/memory {npc.key} shows what, and"
-        " changes it."
+        f" {npc.key} may have learnt from the old words: ai/memory {npc.key} shows what it learnt,"
+        " and lets you change it."
     )
 
 
@@ -219,7 +225,7 @@ def _left_in_the_world(taken: Sequence[Exchange]) -> str:
     tools = dict.fromkeys(tool for one in taken for tool in one.tools if tool not in _TEXTUAL)
     if not tools:
         return ""
-    return f" What its tools did in the world stays done: {escape_controls(', '.join(tools))}."
+    return f" What its tools did in the world is not undone: {escape_controls(', '.join(tools))}."
 
 
 def _exchanges(count: int) -> str:
@@ -247,8 +253,8 @@ class ControlSwitches(StrictCommand):
         count = 1 if self.rhs is None else counted_number(self.rhs, what="number of exchanges")
         if count > MOST_UNDONE:
             raise CommandError(
-                f"At most {MOST_UNDONE} exchanges are taken back at once; ai/reset {npc.key}"
-                " begins anew. Nothing was changed."
+                f"At most {MOST_UNDONE} exchanges can be taken back at once; ai/reset {npc.key}"
+                " starts the conversation over. Nothing was changed."
             )
         self.tell_of(undone(npc, number, count, by=self.actor), by=self.say)
 
@@ -258,8 +264,8 @@ class ControlSwitches(StrictCommand):
         hint = self.rhs or ""
         if len(hint) > MOST_HINT:
             raise CommandError(
-                f"The hint has {len(hint)} characters; at most {MOST_HINT} are taken."
-                " Nothing was changed."
+                f"The hint has {len(hint)} characters; at most {MOST_HINT} are allowed. Nothing"
+                " was changed."
             )
         self.tell_of(retried(npc, number, hint, by=self.actor), by=self.say)
 

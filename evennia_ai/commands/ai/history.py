@@ -55,17 +55,17 @@ _SEEN: Final = CONVERSATION | {
 
 
 _FATES: Final = {
-    "reset": "before it began anew",
+    "reset": "before it started over",
     "undo": "taken back",
     "retry": "answered again since",
     "correct": "corrected since",
 }
 """By the switch that withdrew a record: what the history says of that record."""
 _CONTROLLED: Final = {
-    "reset": "it begins anew: nothing before counts",
-    "undo": "exchanges before were taken back",
+    "reset": "it starts over: nothing before counts",
+    "undo": "exchanges before this were taken back",
     "retry": "an answer was taken back, to be given again",
-    "correct": "the words just above stand in the place of others",
+    "correct": "the words just above replace earlier words",
 }
 """By the switch that made a control record: what the history says of it."""
 
@@ -170,12 +170,12 @@ def _asked(record: Record) -> str:
         return ""
     by = escape_controls(str(record.meta.get("by", "somebody")))
     if record.meta.get("of") == OF_MEMORIES:
-        return f"memories of a person were erased from the prompts before for {by}"
+        return f"memories of a person were erased from earlier prompts on request of {by}"
     if record.meta.get("of") == OF_ROOMS:
-        return f"what was heard in a room was erased from the prompts before for {by}"
+        return f"what was heard in a room was erased from earlier prompts on request of {by}"
     if record.meta.get("of") == OF_PERSONA:
-        return f"a persona was erased from the prompts before for {by}"
-    return f"what stood before was erased for {by}"
+        return f"a persona was erased from earlier prompts on request of {by}"
+    return f"everything before this was erased on request of {by}"
 
 
 def _controlled(record: Record) -> str:
@@ -192,7 +192,8 @@ def _more(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
     if page.has_older:
         yield f"Older records: ai/history {npc.key}/{page.number + 1}{full}"
     if not is_full and any(map(_is_behind, page.records)):
-        yield f"What was made behind the scenes too: ai/history {npc.key}/{page.number} = full"
+        command = f"ai/history {npc.key}/{page.number} = full"
+        yield f"To see what was made behind the scenes, too: {command}"
 
 
 def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> list[str | Row]:
@@ -205,14 +206,14 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
     if not rebuilt.is_same:
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
         return [head, *wrap_text(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
-    same = "the same bytes as were sent, rebuilt from records alone"
+    same = "the same bytes as were sent, rebuilt from records only"
     report = sent_report(seer_for(caller, npc.ai.ref), turn, past_reader())
     # A hash of the whole prompt would let a builder guess a short hidden text.
     lines: list[str | Row] = [head, same]
     lines += hidden_lines(report) or [f"sha256 {rebuilt.sha256}"]
     lines += [*request_lines(turn), *message_lines(report, is_full=is_full)]
     if not is_full:
-        lines += ["", f"What was said, too: ai/replay {npc.key} = {turn.number} full"]
+        lines += ["", f"To see what was said, too: ai/replay {npc.key} = {turn.number} full"]
     return lines
 
 
@@ -237,7 +238,7 @@ def _fault(fault: LostMessage) -> list[str]:
 
 
 TURNS: Final = 10
-_HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
+_HEAD: Final = f"{'turn':>6} {'conv.':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
 
 
 def cache_lines(caller: Any, npc: NPC) -> list[str]:
@@ -246,7 +247,7 @@ def cache_lines(caller: Any, npc: NPC) -> list[str]:
     if not turns:
         raise CommandError(f"{npc.key} had no turn yet: nothing was sent that could be cached.")
     seer = seer_for(caller, npc.ai.ref)
-    lines = [f"The last {len(turns)} prompts of {npc.key}, each with the one before in its talk:"]
+    lines = [f"The last {len(turns)} prompts of {npc.key}, each compared with the one before:"]
     lines += [_HEAD, "-" * WIDTH]
     for turn in turns:
         lines += _cached(turn, seer)
@@ -281,7 +282,7 @@ def _shared(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
     if prefix.is_whole:
         return prefix.tokens, MEANINGS["append"]
     differs = f"message {number_in(manifest, prefix.messages)} differs"
-    return prefix.tokens, f"{differs}; the server was started anew between"
+    return prefix.tokens, f"{differs}; the server restarted in between"
 
 
 def _why(turn: StoredTurn, seer: Seer) -> str:
@@ -297,8 +298,8 @@ def _breakpoints(turn: StoredTurn) -> list[str]:
     manifest = turn.manifest
     after = ", ".join(number_in(manifest, spot) for spot in manifest.breakpoints) or "nowhere"
     return wrap_text(
-        f"A provider may cache turn {turn.number} after message {after};"
-        f" {manifest.stable_tokens} tokens up to the last of them stay as they are.",
+        f"A provider may cache the prompt of turn {turn.number} up to these messages: {after}. Its"
+        f" first {manifest.stable_tokens} tokens stay the same.",
         WIDTH,
     )
 
@@ -306,7 +307,7 @@ def _breakpoints(turn: StoredTurn) -> list[str]:
 MOST_RECORDS: Final = 10_000
 MOST_BYTES: Final = 4 * 1024 * 1024
 SUFFIX: Final = ".jsonl"
-_WITHOUT_LIMIT: Final = "evennia-ai history {what} does it on the command line, without a limit."
+_WITHOUT_LIMIT: Final = "On the command line, evennia-ai history {what} has no limit."
 
 
 def verify_lines(npc: NPC) -> list[str]:
@@ -332,7 +333,7 @@ def exported(caller: Any, npc: NPC, number: int | None) -> str:
     path = new_file(conf().card_folder, name, content, suffix=SUFFIX)
     return (
         f"Wrote {in_words(conversation)}, {count_records(conversation)} records, to {path.name} in"
-        f" {shown_path(conf().card_folder)}. Whoever has the file can read all of it."
+        f" {shown_path(conf().card_folder)}. Anyone who has the file can read all of it."
     )
 
 
@@ -345,8 +346,8 @@ def exportable(caller: Any, npc: NPC, number: int | None) -> ConversationRef:
     _refuse_too_many(count_records(conversation), what="export")
     if seer_for(caller, npc.ai.ref).hides_some(records_of(conversation)):
         raise CommandError(
-            f"Conversation {conversation.id} of {npc.key} holds what view locks of knowledge bases"
-            " hide from you; nothing was written. Who may see them can export it."
+            f"Conversation {conversation.id} of {npc.key} contains texts that locks of knowledge"
+            " bases hide from you. Nothing was written. A builder who may see them can export it."
         )
     return conversation
 
@@ -362,7 +363,7 @@ def file_read(name: str) -> tuple[Path, bytes]:
     content = bytes_of(path, most=MOST_BYTES)
     if len(content) > MOST_BYTES:
         raise CommandError(
-            f"{path.name} has more than {MOST_BYTES} bytes; nothing was taken over."
+            f"{path.name} has more than {MOST_BYTES} bytes; nothing was imported."
             f" {_WITHOUT_LIMIT.format(what='import')}"
         )
     return path, content
@@ -372,7 +373,8 @@ def imported(npc: NPC, path: Path, content: bytes, *, by: Actor) -> str:
     """Import the transcript of a file. Return a line that says what was imported."""
     made = import_lines(content.splitlines(), npc_ref=npc.ai.ref, by=by)
     return (
-        f"{npc.key} remembers {in_words(made)} now, {count_records(made)} records from {path.name}."
+        f"Imported {count_records(made)} records from {path.name}. {npc.key} remembers them as"
+        f" {in_words(made)}."
     )
 
 
@@ -404,6 +406,6 @@ def _which(npc: NPC, known: Sequence[ConversationRef]) -> str:
 def _refuse_too_many(count: int, *, what: str) -> None:
     if count > MOST_RECORDS:
         raise CommandError(
-            f"These are {count} records, and the game would stand still meanwhile; the limit is"
-            f" {MOST_RECORDS}. {_WITHOUT_LIMIT.format(what=what)}"
+            f"These are {count} records. The limit is {MOST_RECORDS}, because the game waits"
+            f" meanwhile. {_WITHOUT_LIMIT.format(what=what)}"
         )

@@ -71,7 +71,7 @@ def memory_lines(caller: Any, text: str) -> list[str]:
 def memory_written(caller: Any, text: str, words: str, *, by: Actor) -> str:
     """Add or change a memory as typed to the right of "=". Return a line about it."""
     if not words:
-        raise CommandError(f"There is no text behind '='; nothing was changed. Usage: {USAGE}")
+        raise CommandError(f"There is no text after '='; nothing was changed. Usage: {USAGE}")
     one = _ONE.fullmatch(text)
     if one is None:
         return _added(caller, npc_named(caller, text), words, by=by)
@@ -106,7 +106,7 @@ def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
     )
     done = keep_memory(npc.ai.ref, new, by=by, most=conf().memory.kept)
     assert done.memory is not None
-    what = "knew that already; it counts more now" if done.is_merged else "remembers it"
+    what = "knew this already, and it counts more now" if done.is_merged else "remembers this now"
     return f"{npc.key} {what}: {_title(done.memory)}.{_warning(npc, text, about)}"
 
 
@@ -115,15 +115,15 @@ def _warning(npc: NPC, text: str, about: str) -> str:
     if not judge_text(text, people_of(npc.ai.ref, about=about)).refusal:
         return ""
     return (
-        " It reads like what the NPC is or has to do: that belongs in its card or in the component"
-        " character_context, which are never forgotten."
+        " It says what the NPC is or has to do. Write that in its card or in the component"
+        " character_context instead: they are never forgotten."
     )
 
 
 def _changed(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
     if words.lower() in _REMOVE:
         gone = store.remove_memory(npc.ai.ref, memory_id, by=by)
-        return f"{npc.key} does not remember {_title(gone)} any more: {gone.text}"
+        return f"{npc.key} no longer remembers {_title(gone)}: {gone.text}"
     importance = _IMPORTANCE.fullmatch(words)
     if importance is not None:
         number = int(importance["number"])
@@ -136,11 +136,11 @@ def _changed(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
 def _checked(words: str) -> str:
     text = plain_text(words)
     if not text:
-        raise CommandError("There is no text left of that; nothing was changed.")
+        raise CommandError("Without its markup this text is empty; nothing was changed.")
     if len(text) > MAX_TEXT:
         raise CommandError(
-            f"A memory has at most {MAX_TEXT} characters, this has {len(text)}; say one thing in"
-            " each. Nothing was changed."
+            f"A memory has at most {MAX_TEXT} characters, this text has {len(text)}; write one"
+            " fact in each. Nothing was changed."
         )
     return text
 
@@ -164,7 +164,7 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     most, switched = conf().memory.kept, "" if conf().memory.enabled else " Memory is off."
     head = (
         f"What {npc.key} remembers, {len(ranked)} of at most {most}, page {page} of {pages};"
-        f" scores are against what was said in its room last.{switched}"
+        f" scores say how well each fits what was said last in its room.{switched}"
     )
     lines = wrap_text(head, WIDTH)
     for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
@@ -219,7 +219,7 @@ def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
     if not changes:
         raise CommandError(f"{npc.key} never had a memory #{memory_id}.")
     memory, seer = store.held_by(npc.ai.ref).find(memory_id), seer_for(caller, npc.ai.ref)
-    lines = [clip_text(f"{npc.key} does not remember #{memory_id} any more.", WIDTH)]
+    lines = [clip_text(f"{npc.key} no longer remembers #{memory_id}.", WIDTH)]
     if memory is not None:
         lines = [*wrap_text(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
         text = escape_controls(_seen(seer, memory).text)
@@ -240,8 +240,8 @@ def _times(memory: Memory) -> str:
 
 def _ago(hours: float) -> str:
     if hours < _DAY_HOURS:
-        return f"{max(0, int(hours))} hours of the game ago"
-    return f"{int(hours // _DAY_HOURS)} days of the game ago"
+        return f"{max(0, int(hours))} hours of game time ago"
+    return f"{int(hours // _DAY_HOURS)} days of game time ago"
 
 
 def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
@@ -269,7 +269,7 @@ def forgetting(
     found = forgettable(player_ref, npc_ref=npc_ref)
     if found == Forgotten(said=Erased(), memories=0):
         return f"There is nothing to erase of {what}."
-    if not (yield from agreed(f"Erase {what}: {_counted(found)}? There is no way back.")):
+    if not (yield from agreed(f"Erase {what}: {_counted(found)}? This cannot be undone.")):
         return "Nothing was erased."
     done = forget_person(player_ref, by=by, npc_ref=npc_ref)
     return (
@@ -290,7 +290,7 @@ def room_forgetting(
     npcs = npcs_of_room(place_ref)
     names = ", ".join(and_more(list(map(name_of, npcs)), most=_MOST_NAMES, more="{} more"))
     lost = f"{counted(len(npcs), 'NPC')} ({names}), {_counted(found)}"
-    if not (yield from agreed(f"Erase {what}: {lost}? There is no way back.")):
+    if not (yield from agreed(f"Erase {what}: {lost}? This cannot be undone.")):
         return "Nothing was erased."
     done = forget_room(place_ref, by=by)
     return (
@@ -303,7 +303,7 @@ def _room_named(caller: Any, text: str) -> str:
     """Return the ID of the room that `here` or `room:<room>` names."""
     if text.strip().lower() in ("here", "room"):
         if caller.location is None:
-            raise CommandError("You are nowhere; name a room as room:<room>. Nothing was erased.")
+            raise CommandError("You are in no room; name one as room:<room>. Nothing was erased.")
         return str(caller.location.id)
     if not text.lower().startswith("room:"):
         raise CommandError(f"Usage: {FORGET_USAGE}. Nothing was erased.")
@@ -324,7 +324,7 @@ def _counted(erased: Forgotten) -> str:
     told = [
         *([counted(memories, "memory", "memories")] if memories else []),
         *(["the persona and what prompts told of it"] if erased.persona else []),
-        *(["what NPCs had not learnt yet from their words aloud"] if erased.unlearnt else []),
+        *(["what NPCs had still to learn from their words aloud"] if erased.unlearnt else []),
     ]
     if said.conversations or not told:
         told[:0] = [

@@ -32,8 +32,8 @@ MOST_REFUSED: Final = 200
 
 _WHY_UNSENT: Final = {
     OFFLINE: "answered offline, no model was asked",
-    f"{UNSENT}unavailable": "not asked, it rests, is too busy or cannot be asked",
-    f"{UNSENT}timeout": "not asked, it was busy too long",
+    f"{UNSENT}unavailable": "not asked: it rests after failures, is too busy or is not set up",
+    f"{UNSENT}timeout": "not asked: it was busy too long",
 }
 
 
@@ -43,7 +43,7 @@ INDEX: Final = (
     ("see its card, change it", "card Mira, card/set, card/edit"),
     ("talk to it", "say Mira, hello    or: talk mira hello"),
     ("give it lore", "lore/create, lore/attach"),
-    ("try what would wake lore", "lore/test does the ferry run?"),
+    ("try which lore is active", "lore/test does the ferry run?"),
     ("tell it something for now", "note mira = She has a cold."),
     ("change what all NPCs are told", "component, component/edit house_rules"),
     ("bring a SillyTavern preset", "preset/import, preset/assign quay = game"),
@@ -65,7 +65,7 @@ INDEX: Final = (
 
 def index_rows() -> Iterator[str | Row]:
     """Yield the table of tasks and commands for builders, on one screen."""
-    yield head("What you want to do            what you type (help <command> tells all of it)")
+    yield head("What you want to do            what you type (help <command> explains it)")
     for wish, command in INDEX:
         yield (Span(f"{wish:31}"), Span(command, "component"))
 
@@ -106,7 +106,7 @@ def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
 
 def _nothing(npc: NPC, number: int) -> str:
     if number == 1:
-        return f"{npc.key} did nothing yet: nobody was answered and nothing was set."
+        return f"{npc.key} did nothing yet: it answered nobody and no setting was changed."
     return f"There is no page {number}: {npc.key} had fewer turns. ai/log {npc.key} is page 1"
 
 
@@ -141,7 +141,7 @@ def _call(call: NewCall) -> str:
     role = "" if call.role == "speaker" else f"{escape_controls(call.role)}, "
     if call.outcome.startswith(UNSENT):
         why = _WHY_UNSENT.get(call.outcome, escape_controls(call.outcome))
-        return f"{role}{escape_controls(_model(call))}: {why}; it does not count"
+        return f"{role}{escape_controls(_model(call))}: {why}; not counted"
     about = "about " if call.is_estimated else ""
     whole = f" of about {call.whole_tokens} (CUT)" if call.whole_tokens else ""
     cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
@@ -182,7 +182,7 @@ class OperatingSwitches(StrictCommand):
                 " ai/tell off ends it."
             )
         else:
-            self.say("You are told nothing of what goes wrong with models; ai/tell on changes it.")
+            self.say("You get no messages about problems with models; ai/tell on switches them on.")
 
     def watch(self) -> None:
         if self.rhs is not None:
@@ -196,7 +196,7 @@ class OperatingSwitches(StrictCommand):
                 "The game's site has no pages for builders; docs/build/web.md says how to add them."
             ) from error
         if not is_web_client(self.session):
-            self.say(f"Only the web client has panes; the page is {address} of the game's site.")
+            self.say(f"Only the web client has panes; open {address} on the game's site instead.")
             return
         self.session.msg(**{PANE: ((address,), {})})
         self.say(f"The pane shows what {name or 'the NPC who answers you'} is told.")
@@ -235,7 +235,7 @@ class OperatingSwitches(StrictCommand):
         npc = npc_named(self.caller, self.wanted("ai/resume <npc>"))
         if not emergency.resume(npc, by=self.actor):
             raise CommandError(f"{npc.key} is not paused.")
-        self.say(f"{npc.key} goes on.{_still_stopped()}")
+        self.say(f"The pause of {npc.key} is over.{_still_stopped()}")
 
     def stop_all(self) -> None:
         reason = self._reason("ai/stopall [= <reason>]")
@@ -250,7 +250,7 @@ class OperatingSwitches(StrictCommand):
             raise CommandError("Usage: ai/startall, and nothing else. Nothing was changed.")
         if not emergency.start_all(by=self.actor):
             raise CommandError("The game's NPCs are not stopped.")
-        self.say("The game's NPCs answer again. Those that are paused stay so: see ai/list.")
+        self.say("The game's NPCs answer again. Paused NPCs stay paused: see ai/list.")
 
     def _reason(self, usage: str) -> str:
         """Return the reason typed after "=". CommandError if something was typed before "="."""

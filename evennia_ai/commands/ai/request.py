@@ -38,7 +38,7 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
         if past.hidden:
             raise CommandError(
                 f"Turn {turn.number} of {npc.key} was made from lore, memories or facts that locks"
-                f" hide from you. {_NOTHING} Somebody who may see them can write it."
+                f" hide from you. {_NOTHING} A builder who may see them can write the file."
             )
         request = execution_request(
             past.inputs,
@@ -61,9 +61,8 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     )
     return (
         f"Wrote the request of turn {turn.number} of {npc.key}, {len(content)} bytes, to"
-        f" {path.name} in {shown_path(conf().card_folder)}. {same}"
-        f" 'evennia-ai compose --request {shown_path(path)}' composes it again."
-        " Whoever has the file can read all of it."
+        f" {path.name} in {shown_path(conf().card_folder)}. {same} 'evennia-ai compose --request"
+        f" {shown_path(path)}' composes it again. Anyone who has the file can read all of it."
     )
 
 

@@ -130,7 +130,7 @@ def profile_of(npc: NPC) -> list[str]:
     settings = settings_of(npc)
     asked = runtime().models.of_role("speaker", settings=settings)
     first, *others = (access.profile.name for access in asked)
-    instead = f", or {', then '.join(others)} where that gives no answer" if others else ""
+    instead = f", or {', then '.join(others)} if that gives no answer" if others else ""
     whose = "its own profile" if settings.profile else "the game's usual profile"
     return [f"{npc.key} speaks with {first}, {whose}{instead}."]
 
@@ -306,7 +306,7 @@ SHOWN: Final = 8
 """How many of the last things that the NPC heard are shown."""
 
 MEANINGS: Final[dict[Mode, str]] = {
-    "name_match": "answers who names it, talks or whispers to it, or goes on with it",
+    "name_match": "answers people who name it, talk or whisper to it, or continue a conversation with it",
     "always": "answers whatever people say, if no other NPC does",
     "whisper_only": "answers whispers, and nothing that is said aloud",
     "decide": "answers as with name_match, and a cheap model decides about the rest",
@@ -356,8 +356,8 @@ MOST_WORDS: Final = 50
 def tools_lines(npc: NPC) -> list[str]:
     """Return the tools that an NPC has and those it could be given, one line each."""
     choice = choice_of(npc)
-    lines = [f"What {npc.key} may do beside answering:", *_lines(choice.has)]
-    lines += [f"  {name} - is no tool of the game any more" for name in choice.gone]
+    lines = [f"What {npc.key} may do besides answering:", *_lines(choice.has)]
+    lines += [f"  {name} - no longer a tool of the game" for name in choice.gone]
     if choice.others:
         lines += ["What it could be given:", *_lines(choice.others)]
     lines += [f"Left out: {problem}" for problem in registry().problems]
@@ -369,7 +369,7 @@ def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:
     words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
     names = _wanted(_names(choice_of(npc)), words)
     has = ", ".join(_names(choose_tools(npc, names, by=by)))
-    return f"{npc.key} may {has or 'do nothing'} beside answering."
+    return f"{npc.key} may {has or 'do nothing'} besides answering."
 
 
 def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
@@ -384,7 +384,7 @@ def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
         )
     if changes and len(changes) < len(words):
         raise CommandError(
-            "Name all the tools it is to have, or changes with + and - alone. Nothing was changed."
+            "Name all tools that it should have, or only changes with + and -. Nothing was changed."
         )
     if not changes:
         return [] if words == ["none"] else [_known(word) for word in words]

@@ -87,7 +87,7 @@ def _nobody(part: str, number: int) -> str:
     if number > 1:
         return f"There is no page {number}: there are fewer NPCs."
     if part:
-        return f"No NPC with a mind, nor its room, has '{part}' in its name."
+        return f"No NPC has '{part}' in its name or in the name of its room."
     return (
         "There is no NPC with a mind yet; create one: create/drop Oren:evennia_ai.typeclasses.AINPC"
     )
@@ -111,9 +111,8 @@ def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
         if more := len(crowd.keys) - len(names):
             names.append(f"{more} more")
         yield from wrap_hanging(
-            f"! {escape_controls(crowd.model)} has {counted(crowd.running, 'turn')} under way,"
-            " as many as"
-            f" it may (max_concurrent); for a place wait {', '.join(names)}."
+            f"! {escape_controls(crowd.model)} has {counted(crowd.running, 'turn')} under way, its"
+            f" limit (max_concurrent). Waiting for it: {', '.join(names)}."
         )
 
 
@@ -130,9 +129,9 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
     if lag := status.lag_seconds(now):
         told.append(f"the oldest waits {ago(lag)}")
     if status.is_away:
-        told.append(f"the queue is away, {counted(status.unsent, 'job')} kept here")
+        told.append(f"the queue cannot be reached, {counted(status.unsent, 'job')} kept here")
     told += [f"{kind} done without {often} times" for kind, often in status.over.items()]
-    yield from wrap_hanging(f"Work beside speaking: {'; '.join(told)}.")
+    yield from wrap_hanging(f"Background work: {'; '.join(told)}.")
     for name, reason in status.poisoned[:MOST_SET_ASIDE]:
         yield from wrap_hanging(f"! set aside: {escape_controls(name)}: {escape_controls(reason)}")
 
@@ -283,7 +282,7 @@ def _refused_today(npc_ref: str) -> Iterator[str]:
     if found:
         yield "Refused today, the last first:"
     for one in found[:MOST_AT_LIMIT]:
-        who = escape_controls(name_of(one.player_ref)) if one.player_ref else "nobody's words"
+        who = escape_controls(name_of(one.player_ref)) if one.player_ref else "no player"
         by = "" if npc_ref else f" by {escape_controls(name_of(one.npc_ref))}"
         yield f"  {day_and_time(one.last_at)}  {who}{by}, {_times(one.times)}"
         yield f"      {limit_in_words(one.limit)}"
@@ -327,7 +326,7 @@ def _parts(one: Compacted, turn: int) -> Iterator[str]:
     breaker, rules = one.attempt.breaker, runtime().conf.compaction.rules
     if breaker.is_open(turn, rules=rules):
         until = (breaker.opened_at or 0) + rules.rest_turns
-        yield f"breaker open until turn {until} after {breaker.failures} failures in a row"
+        yield f"no new try until turn {until}, after {breaker.failures} failures in a row"
     elif breaker.failures:
         yield f"{breaker.failures} failures in a row"
     if one.attempt.reason:
@@ -368,7 +367,7 @@ def status_lines(npc: NPC) -> list[str]:
         overflows = npc.ai.attention.overflows
         lines.append(f"  not answered   {overflows} since the start: too much waited")
     if status.unrecorded:
-        lines.append(f"  not recorded   {status.unrecorded}: the database is away")
+        lines.append(f"  not recorded   {status.unrecorded}: the database cannot be reached")
     problems = (*status.problems, *problems_of(npc))
     lines += [f"  problem        {problem}" for problem in problems]
     return [shown for line in lines for shown in wrap_hanging(line)]

@@ -41,7 +41,7 @@ _CREATE: Final = "component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]
 # Otherwise a text of one word, or a text such as `{{random:a,b}}`, would be read as an ID.
 _NEW: Final = re.compile(r"([-+]?\d[^,:\s]*|)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
 _ALMOST_NEW: Final = re.compile(r"\d+\s*(?:,|[a-z]+\s*:)")
-_BEGINS_SO: Final = "Put a colon before a text that begins so: = : "
+_BEGINS_SO: Final = "If this is the text, put a colon before it: = : "
 
 
 class CmdComponent(ComponentFields):
@@ -155,7 +155,9 @@ class CmdComponent(ComponentFields):
             scope = scope_named(self.caller, self.lhs[1:], registry=registry)
             components = [c for c in components if c.scope == scope]
             if not components:
-                self.say(f"No component has the scope {self.lhs}; 'component' alone lists all.")
+                self.say(
+                    f"No component has the scope {self.lhs}; 'component' without a scope lists all."
+                )
                 return
         self.show(component_shown.listed(components))
 
@@ -188,7 +190,7 @@ class CmdComponent(ComponentFields):
         )
         remarks = component_shown.remarks(made)
         chosen = "; component/move gives it another ID" if component_id is None else ""
-        self.say(f"Made {labelled(made)} ({made.id}), role {made.role}{chosen}.{remarks}")
+        self.say(f"Created {labelled(made)} ({made.id}), role {made.role}{chosen}.{remarks}")
         if not made.content:
             self._open_editor(made)
 
@@ -230,7 +232,7 @@ class CmdComponent(ComponentFields):
         npc, report = self._would_send("component/preview <npc> [= <what you would say>]")
         self.show(
             [
-                head(f"What {npc.key} would send now; nothing was changed."),
+                head(f"The prompt that {npc.key} would get now; nothing was changed."),
                 *folded(report),
                 f"Every message in full: component/preview/full {npc.key}",
             ]
@@ -239,7 +241,10 @@ class CmdComponent(ComponentFields):
     def preview_full(self) -> None:
         """Show the prompt that an NPC would send now: its trace, then every message in full."""
         npc, report = self._would_send("component/preview/full <npc> [= <what you would say>]")
-        lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
+        lines = [
+            f"The prompt that {npc.key} would get now; nothing was changed.",
+            *trace_lines(report),
+        ]
         for index, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""
             title = f"== {number_of(report, index)}: {message.role}{name} =="

@@ -63,7 +63,7 @@ def column(npc: NPC, report: Report, *, pieces: Iterable[Fragment]) -> Iterator[
                 place = _depth(claim) if claim else ""
             lead = f"{place:>6} {pad_text(first.role, 9)} {report.by_origin.get(origin, 0):6} "
             yield from _row(lead, origin, _changed_by(npc, origin, known, books))
-    yield f"Every word of it: component/preview/full {npc.key}"
+    yield f"The full texts: component/preview/full {npc.key}"
 
 
 def _row(lead: str, origin: str, command: str) -> Iterator[Row]:
@@ -109,7 +109,7 @@ def _changed_by(
         return f"lore/edit {book if book in books else f'card:{_card_name(npc)}'}/{entry}"
     if kind == "note":
         return f"note/edit {npc.key}/{name}"
-    return "(the facts of the moment)" if kind == "block" else "(what is answered)"
+    return "(the facts of the moment)" if kind == "block" else "(the event to answer)"
 
 
 def _of_component(npc: NPC, key: str, known: Mapping[str, PromptComponent]) -> str:

@@ -102,7 +102,7 @@ class ComponentFields(StrictCommand):
             **fields,
         )
         if changed == component:
-            self.say(f"{labelled(component)} is so already; nothing was changed.")
+            self.say(f"{labelled(component)} has this value already; nothing was changed.")
             return
         state = "on" if changed.enabled else "off"
         self.say(
@@ -124,9 +124,7 @@ class ComponentFields(StrictCommand):
     def _yes_or_no(self) -> bool:
         word = self.rhs.lower()
         if word not in _YES_OR_NO:
-            raise CommandError(
-                f"It is 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed."
-            )
+            raise CommandError(f"Type 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed.")
         return _YES_OR_NO[word]
 
     def _refuse_value(self) -> None:

@@ -97,7 +97,7 @@ def shown(
         f"  revision {c.revision}, {_last_change(revisions)}",
     ]
     if not c.content.strip():
-        return [*lines, "  no content: it gives no message"]
+        return [*lines, "  no content, so it adds nothing to the prompt"]
     return [
         *lines,
         f"  content, about {ESTIMATE.count(c.content)} tokens:",
@@ -116,9 +116,9 @@ def unsettled_in_words(component: PromptComponent) -> str:
     if not CompiledComponent(component).rolls_before_history("cache"):
         return ""
     return (
-        " It differs from turn to turn and stands before the history, so from there on nothing is"
-        f" cached: component/volatile {labelled(component)} = yes puts it behind the history, among"
-        " the facts of the moment."
+        " Its text changes from turn to turn and is placed before the history, so a provider can"
+        f" cache nothing after it. component/volatile {labelled(component)} = yes places it after"
+        " the history, among the facts of the moment."
     )
 
 
@@ -133,25 +133,25 @@ def names_in_words(component: PromptComponent) -> str:
         return ""
     written = ", ".join(f"{{{{{name}}}}}" for name in unknown)
     known = ", ".join(f"{{{{{name}}}}}" for name in sorted(names))
-    return f" Nothing is called {written}, so it is sent as it stands; there are {known}."
+    return f" No value is called {written}, so the name itself is sent. The names are {known}."
 
 
 def place_in_words(component: PromptComponent) -> str:
     """Return where a component is placed in the prompt, as the end of a sentence."""
     if component.placement == "ordered":
-        behind = ", in the layout cache behind the history among the facts of the moment"
+        behind = ", in the layout cache after the history, among the facts of the moment"
         moves = component.volatile and component.id < HISTORY_ID
-        return f"stands at ID {component.id}{behind if moves else ''}"
+        return f"is placed at ID {component.id}{behind if moves else ''}"
     depth, order = component.injection_depth, component.injection_order
     if depth == MAX_DEPTH:
-        return f"stands at the top of the history, order {order}"
+        return f"is placed at the top of the history, order {order}"
     if depth == 0:
-        return f"stands in the history after the newest message (bottom), order {order}"
+        return f"is placed in the history after the newest message (bottom), order {order}"
     spoken = " of speech" if component.depth_counts == "speech" else ""
     follow = (
         f"{depth} message{spoken} follows" if depth == 1 else f"{depth} messages{spoken} follow"
     )
-    return f"stands in the history, depth {depth}: {follow} it; order {order}"
+    return f"is placed in the history, depth {depth}: {follow} it; order {order}"
 
 
 def changes_in_words(before: PromptComponent, after: PromptComponent) -> str:
@@ -223,7 +223,7 @@ def _row(component: PromptComponent, *, edge: str = "") -> str:
 
 def _last_change(revisions: Sequence[Revision[PromptComponent]]) -> str:
     if not revisions:
-        return "never changed by anybody"
+        return "never changed"
     last = revisions[-1]
     return f"{last.action} by {last.changed_by}, {day_and_time(last.changed_at)}"
 
@@ -288,7 +288,7 @@ def context_shown(name: str) -> list[str]:
     lines = [f"{context.name}: {context.description}", f"  {off_in_words(context)}"]
     changes = store_contexts.context_revisions(context.name)[-_MOST_CHANGES:]
     if not changes:
-        return [*lines, "  never changed by anybody"]
+        return [*lines, "  never changed"]
     for change in changes:
         what = ", ".join(sorted(change.off)) or "nothing"
         when = day_and_time(change.changed_at)
@@ -300,7 +300,7 @@ def context_changed(name: str, wish: str, *, registry: ComponentRegistry, by: Ac
     """Change a context as typed. Return a line that says what is off in it now."""
     before = store_contexts.context(name.lower())
     now = store_contexts.switch_off(before.name, _off(before, wish, registry=registry), by=by)
-    same = "is so already; nothing was changed" if now.off == before.off else off_in_words(now)
+    same = "nothing was changed" if now.off == before.off else off_in_words(now)
     return f"Context {now.name}: {same}."
 
 
@@ -311,7 +311,7 @@ def off_in(key: str) -> tuple[str, ...]:
 
 def off_in_words(context: PromptContext) -> str:
     """Return what is off in a context, as the end of a line."""
-    return f"off: {', '.join(sorted(context.off))}" if context.off else "every component takes part"
+    return f"off: {', '.join(sorted(context.off))}" if context.off else "every component is on"
 
 
 def _off(context: PromptContext, wish: str, *, registry: ComponentRegistry) -> frozenset[str]:

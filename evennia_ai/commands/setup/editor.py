@@ -80,7 +80,7 @@ def save_text(caller: Any, text: str) -> bool:
         partial(_stored, caller, edited), partial(_refused, caller, edited, text)
     ).addCallbacks(is_stored.append, logger.log_trace)
     if not is_stored:
-        caller.msg("It is being saved; you are told when it is.")
+        caller.msg("The text is being saved; you get a message when it is done.")
     return is_stored[0] if is_stored else True
 
 
@@ -110,7 +110,7 @@ def _refused(caller: Any, edited: Edited, text: str, failure: Failure) -> bool:
     why = str(failure.value) if is_known else unexpected(failure)
     caller.msg(shown_line(f"Not saved: {why}"))
     if _loaded(caller) != edited:
-        caller.msg("The editor was left. Copy what you still need:")
+        caller.msg("You have left the editor. Copy what you still need:")
         caller.msg(shown_block(text))
         return False
     _kept(caller)["refused"] = text

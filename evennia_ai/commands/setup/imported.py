@@ -117,7 +117,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         """Return lines that say what the thing in force has and an import would not get."""
         if not thing.grants:
             return []
-        had = f"Revision {thing.revision} has grants that are not carried over by themselves:"
+        had = f"Revision {thing.revision} has grants that the import does not get by itself:"
         return wrap_text(f"{had} {grants_in_words(thing.grants)}.", WIDTH)
 
     # Naming things.
@@ -134,14 +134,13 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         what, called = self.kind.name, f"{self.kind.name.capitalize()} {name}"
         if imports := self.kind.waiting(name):
             raise CommandError(
-                f"{called} is not in force, its import only waits:"
-                f" {what}/approve {name}/{imports[-1].number} puts it in force."
-                " Nothing was changed."
+                f"{called} waits for approval; {what}/approve {name}/{imports[-1].number} approves"
+                " it. Nothing was changed."
             )
         if self.kind.newest_number(name):
             raise CommandError(
-                f"{called} is not in force any more; {what}/revisions {name} tells what it"
-                f" was, and {what}/revert brings it back. Nothing was changed."
+                f"{called} was removed; {what}/revisions {name} lists its revisions, and"
+                f" {what}/revert brings one back. Nothing was changed."
             )
         return self.kind.existing(name)
 
@@ -210,7 +209,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             *(f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()),
         ]
         if not given:
-            lines.append("  may nothing more than stand inside the history, as a user's")
+            lines.append("  no grants: its texts stay inside the history, as a user's")
         waiting = (f"  {line}" for line in self._waiting_lines(thing.name))
         return [clip_text(line, WIDTH) for line in (*lines, *waiting)]
 
@@ -256,11 +255,15 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             raise CommandError(f"Usage: {usage}")
         imports = self.kind.waiting(name)
         if not self.kind.reject(name, by=self.actor):
-            raise CommandError(f"No import of a {what} '{name}' waits.")
+            raise CommandError(f"No import of a {what} '{name}' is waiting.")
         thing = self.kind.current(name)
-        left = f"revision {thing.revision} is in force as before" if thing else "none is in force"
+        left = (
+            f"Revision {thing.revision} stays as it was"
+            if thing
+            else f"There is no approved {what} of this name"
+        )
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
-        self.say(f"Rejected what waited of {what} {name}: {gone}. Of this {what} {left}.")
+        self.say(f"Rejected the waiting imports of {what} {name}: {gone}. {left}.")
 
     @waits
     def grant(self) -> Steps:
@@ -274,7 +277,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         new = wanted - thing.grants
         if not new:
             what = self.kind.name.capitalize()
-            self.say(f"{what} {thing.name} has that already; nothing was changed.")
+            self.say(f"{what} {thing.name} has these grants already; nothing was changed.")
             return
         self._refuse_unseen(thing)
         after = self.kind.grant(thing.name, wanted, by=self.actor)
@@ -287,7 +290,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         thing = self.typed_thing(usage)
         gone = grants_typed(self, usage) & thing.grants
         if not gone:
-            has = f"none of that, only {grants_in_words(thing.grants)}"
+            has = f"none of these grants, only {grants_in_words(thing.grants)}"
             told = has if thing.grants else "no grant at all"
             what = self.kind.name.capitalize()
             self.say(f"{what} {thing.name} has {told}; nothing was changed.")
@@ -334,10 +337,10 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         imports = self.kind.waiting(thing.name)
         self.kind.remove(thing.name, by=self.actor)
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
-        waited = f" What waited of it waits no longer: {gone}." if imports else ""
+        waited = f" Its waiting imports are gone, too: {gone}." if imports else ""
         self.say(
-            f"{what.capitalize()} {thing.name} is in force no longer;"
-            f" {self.key}/revert {thing.name} = {thing.revision} brings it back.{waited}"
+            f"{what.capitalize()} {thing.name} is removed; {self.key}/revert {thing.name} ="
+            f" {thing.revision} brings it back.{waited}"
         )
 
     def check_removable(self, name: str) -> None:
@@ -372,7 +375,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             head = f"Revision {number} of {what} {name}, {changed_in_words(change)}."
         end: list[str] = []
         if any(one.number == number for one in self.kind.waiting(name)):
-            end = ["", f"To put it in force: {self.key}/approve {name}/{number} [= <grants>]"]
+            end = ["", f"To approve it: {self.key}/approve {name}/{number} [= <grants>]"]
             if thing := self.kind.current(name):
                 end += self.not_carried_over(thing)
         self.show([*wrap_text(head, WIDTH), *lines, *end])
@@ -397,8 +400,8 @@ class ImportedCommand(BackgroundWork, Generic[G]):
                 use = read.uses.get(grant)
                 lines += column("", f"here: {use}" if use else f"the {what} has no use for it")
         lines += [
-            "Those with a * it has.",
-            f"{self.key}/grant {name} = <grant> gives one, {self.key}/revoke takes it.",
+            "It has the grants that are marked with *.",
+            f"{self.key}/grant {name} = <grant> gives a grant, {self.key}/revoke takes it.",
         ]
         if read.uses is None:
             self.saw_file(name, thing.sha256)
@@ -417,7 +420,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             name, number, by=self.actor, seen_revision=now.revision if now else 0
         )
         self.parse_later(back)
-        was = f"it was revision {now.revision}" if now else "it was not in force"
+        was = f"it was revision {now.revision}" if now else "it was removed"
         self.say(
             f"{what.capitalize()} {name} is what it was at revision {number},"
             f" {may_in_words(back.grants)}; before {was}, this is revision {back.revision}."
@@ -439,8 +442,8 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     def _history(self, name: str, changes: Sequence[Revision[G]]) -> Iterator[str]:
         """Yield the revisions of a thing, oldest first."""
-        yield f"Revisions of {self.kind.name} {name}; {self.key}/revert goes back to one that was"
-        yield f"in force, {self.key}/revisions {name} = <number> tells what one changed:"
+        yield f"Revisions of {self.kind.name} {name}; {self.key}/revert goes back to an approved"
+        yield f"one, {self.key}/revisions {name} = <number> shows what one changed:"
         if len(changes) > _MOST_REVISIONS:
             yield f"       and {len(changes) - _MOST_REVISIONS} older ones"
         for before, change in [*with_values_before(changes)][-_MOST_REVISIONS:]:
@@ -459,9 +462,9 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         ):
             what = self.kind.name
             raise CommandError(
-                f"The import of {what} {found.key} that waits is {import_in_words(found)}:"
-                f" read it with {what}/report {found.key}, then"
-                f" {what}/approve {found.key}/{found.number}. Nothing was changed."
+                f"The waiting import of {what} {found.key} is {import_in_words(found)}: read it"
+                f" with {what}/report {found.key}, then {what}/approve {found.key}/{found.number}."
+                " Nothing was changed."
             )
         return found
 
@@ -470,16 +473,16 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         imports = self.kind.waiting(named.name)
         if not imports:
             known = named.name in self.kind.names_ever()
-            shown = f"; {what} {named.name} shows what is in force" if known else ""
-            raise CommandError(f"No import of a {what} '{named.name}' waits{shown}.")
+            shown = f"; {what} {named.name} shows the approved one" if known else ""
+            raise CommandError(f"No import of a {what} '{named.name}' is waiting{shown}.")
         chosen = [one for one in imports if named.number in (None, one.number)]
         if len(chosen) == 1:
             return chosen[0]
         waiting = "; ".join(import_in_words(one) for one in imports[-6:])
         raise CommandError(
-            f"Name the import by its number, as in"
-            f" {what}/{switch} {named.name}/{imports[-1].number}."
-            f" Of {what} {named.name} wait: {waiting}. Nothing was changed."
+            f"Name the import by its number, as in {what}/{switch}"
+            f" {named.name}/{imports[-1].number}. These imports of {what} {named.name} wait:"
+            f" {waiting}. Nothing was changed."
         )
 
     def _approved(
@@ -487,9 +490,9 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     ) -> Iterator[str]:
         """Yield sentences that say what an approval did."""
         what = self.kind.name
-        whose = f"import {change.number} of {escape_controls(change.changed_by)}"
+        whose = f"import {change.number} by {escape_controls(change.changed_by)}"
         yield (
-            f"{what.capitalize()} {thing.name} is in force, revision {thing.revision}: {whose},"
+            f"{what.capitalize()} {thing.name} is approved, revision {thing.revision}: {whose},"
             f" {may_in_words(thing.grants)}."
         )
         lost = old.grants - thing.grants if old is not None else NO_GRANTS
@@ -500,7 +503,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             )
         if others:
             named = "; ".join(import_in_words(one) for one in others[-_MOST_WAITING:])
-            yield f"What else waited was answered by this: {named}."
+            yield f"These imports no longer wait: {named}."
 
     def _regranted(self, thing: Any, now: str, grants: Grants) -> list[str]:
         """Return lines that say which grants changed, and for which file."""
@@ -519,7 +522,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     def _row(self, name: str) -> str:
         thing = self.kind.current(name)
         if thing is None:
-            return f"{'-':>8}  {pad_text(escape_controls(name), _NAME_COLUMNS)}  not in force"
+            return f"{'-':>8}  {pad_text(escape_controls(name), _NAME_COLUMNS)}  not approved yet"
         grants = "all" if thing.grants == ALL_GRANTS else grants_in_words(thing.grants)
         named = f"{pad_text(escape_controls(name), _NAME_COLUMNS)}  {pad_text(grants, 20)}"
         return f"{thing.revision:8}  {named}  {self.counts_in(name)}"
@@ -537,8 +540,8 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         what, name = self.kind.name, thing.name
         if self._files_seen().get(name, thing.sha256) != thing.sha256:
             raise CommandError(
-                f"Another file is in force as {what} {name} than the one you were shown last:"
-                f" look at it with {what} {name}, then type this again. Nothing was changed."
+                f"{what.capitalize()} {name} has another file than the one you saw last. Look at"
+                f" it with {what} {name}, then type this again. Nothing was changed."
             )
 
     def _reports_seen(self) -> dict[str, int]:
@@ -567,7 +570,7 @@ def typed_grants(command: StrictCommand, text: str) -> Grants:
     if unknown or not words:
         command.show(["Grants, and what each allows:", *allowed()])
         what = f"'{unknown[0]}' is no grant" if unknown else "No grant was named"
-        raise CommandError(f"{what}; those there are stand above. Nothing was changed.")
+        raise CommandError(f"{what}; see the list above. Nothing was changed.")
     return frozenset(grant for grant in ALLOWS if grant in words)
 
 
@@ -581,7 +584,7 @@ def grants_typed(command: StrictCommand, usage: str) -> Grants:
 def import_in_words(change: Change) -> str:
     """Return the number of an import, who made it, and when, as part of a line."""
     who = escape_controls(change.changed_by)
-    return f"number {change.number} of {who}, {day_and_time(change.changed_at)}"
+    return f"number {change.number} by {who}, {day_and_time(change.changed_at)}"
 
 
 def changed_in_words(change: Change) -> str:

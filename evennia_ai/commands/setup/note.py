@@ -120,7 +120,7 @@ class CmdNote(StrictCommand):
             return
         if not self.rhs:
             raise CommandError(
-                f"There is no text behind '='; nothing was changed. note/clear {self.lhs} removes"
+                f"There is no text after '='; nothing was changed. note/clear {self.lhs} removes"
                 " the note."
             )
         self._write(npc, key or NOTE, content=self.rhs)
@@ -130,8 +130,8 @@ class CmdNote(StrictCommand):
         depth = depth_typed(self.rhs)
         if depth is None:
             raise CommandError(
-                "A note stands in the conversation, never at an ID: it takes a number of messages"
-                " or bottom. Nothing was changed."
+                "A note has no ID, so 'normal' means nothing here; type a number of messages or"
+                " bottom. Nothing was changed."
             )
         self._rewrite(depth=depth)
 
@@ -184,12 +184,13 @@ class CmdNote(StrictCommand):
         back = f"note/revert {labelled(npc, key or known[0])} = {last} brings it back."
         if not key and len(known) > 1:
             back = (
-                f"note/revisions {npc.key}/<key> tells what each was; note/revert brings it back."
+                f"note/revisions {npc.key}/<key> lists the revisions of a note; note/revert brings"
+                " one back."
             )
         self.say(
-            f"{npc.key} has the notes {left} still. {back}"
+            f"{npc.key} still has the notes {left}. {back}"
             if left
-            else f"{npc.key} has no note any more. {back}"
+            else f"{npc.key} has no note now. {back}"
         )
 
     def revisions(self) -> None:
@@ -271,7 +272,7 @@ class CmdNote(StrictCommand):
         before = _note(npc, key)
         after = store.set_note(npc.ai.ref, key, by=self.actor, **fields)
         if before is not None and after.revision == before.revision:
-            self.say(f"Note {labelled(npc, key)} is so already; nothing was changed.")
+            self.say(f"Note {labelled(npc, key)} has these values already; nothing was changed.")
             return
         lines = wrap_text(f"{labelled(npc, key)}: {in_words(after)}{_remark(after)}", WIDTH)
         if before is not None:

@@ -46,7 +46,7 @@ def listed(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
 def _depth(note: StoredNote) -> str:
     """Return a depth in the words that builders type, short enough for a column."""
     if note.place:
-        return "beside"
+        return "placed"
     return "-" if note.mode == "tail" else depth_in_words(note.depth)
 
 
@@ -67,8 +67,8 @@ def _place(note: StoredNote) -> str:
 
 def _interval(note: StoredNote) -> str:
     if note.every == 0:
-        return "never due"
+        return "never used"
     if note.mode == "tail" and not note.place:
         messages = "message" if note.every == 1 else f"{note.every} messages"
         return f"said again after every {messages}"
-    return "always due" if note.every == 1 else f"due once every {note.every} messages"
+    return "always used" if note.every == 1 else f"used once every {note.every} messages"

@@ -92,7 +92,7 @@ def test_cards_wait_books_are_stored_chats_are_remembered_and_personas_are_their
 def test_what_is_left_out_says_why(stage, folder, told):
     report = told(folder)
 
-    assert "no card is in a file of this kind" in why(report, "characters/notes.txt")
+    assert "a file of this kind holds no card" in why(report, "characters/notes.txt")
     assert "never opened" in why(report, "secrets.json")
     assert "a persona here is a text" in why(report, "User Avatars")
     assert "card/assign it, then run this again" in why(report, "chats/Mira/Mira - 0.jsonl")
@@ -165,7 +165,7 @@ def test_what_went_out_is_what_is_there_when_it_comes_in(stage, mira, folder, to
 
 
 def test_a_folder_is_not_written_over_another(stage, folder, tmp_path):
-    with pytest.raises(FormatError, match="is there already"):
+    with pytest.raises(FormatError, match="exists already"):
         write_out(folder, folder, conf(), as_json=True)
 
 
@@ -215,7 +215,7 @@ def test_what_a_player_wrote_of_themselves_stays(stage, folder, told):
         str(stage.player.id), Persona(text="Mine."), most_characters=100, by=trusted("Anna")
     )
     report = told(folder)
-    assert "has written another one already" in why(report, "settings.json: Pim (pim.png)")
+    assert "has another persona already" in why(report, "settings.json: Pim (pim.png)")
     assert persona_of(str(stage.player.id)).text == "Mine."
 
 
@@ -237,13 +237,13 @@ def test_loose_files_are_cards_and_books_of_any_program(stage, told, tmp_path):
 
     assert lorebooks.LOREBOOKS.list_keys() == ("quay",)
     assert "no card (" in why(report, "odd.json")
-    assert "neither a card nor a book" in why(report, "backup.bin")
+    assert "neither a card nor a lorebook" in why(report, "backup.bin")
 
 
 @pytest.mark.parametrize("inner", ["default-user", "data/default-user"])
 def test_the_app_s_own_folder_names_the_folders_of_its_users(stage, tmp_path, inner, told):
     made_folder(tmp_path / inner, cards=1)
-    with pytest.raises(FormatError, match=f"holds folders of users; name one: .*{inner}"):
+    with pytest.raises(FormatError, match=f"contains folders of users; name one: .*{inner}"):
         told(tmp_path)
 
 
@@ -280,10 +280,10 @@ def test_hostile_files_are_left_out_one_by_one_and_stop_nothing(stage, folder, t
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("position", 7, "its position 7 is none of the app's"),
+        ("position", 7, "its position 7 is none of SillyTavern's"),
         ("position", "0", "its position '0' is none"),
-        ("depth", -1, "its depth -1 is none"),
-        ("depth", 10**9, "its depth 1000000000 is none"),
+        ("depth", -1, "its depth -1 is no depth"),
+        ("depth", 10**9, "its depth 1000000000 is no depth"),
         ("description", "", "it has no description"),
         ("description", ["x"], "it has no description"),
         ("description", "x" * 5000, "it has 5000 characters"),
@@ -305,13 +305,13 @@ def test_persona_of_a_folder_gets_the_greatest_depth_when_it_wants_a_deeper_one(
     settings["power_user"]["persona_descriptions"]["pim.png"].update(position=4, depth=12)
     path.write_text(json.dumps(settings))
     judged = [one for one in told(folder)["items"] if "(pim.png)" in one["file"]]
-    assert "its depth 12 becomes 4, the greatest of a persona" in judged[0]["notices"]
+    assert "its depth 12 becomes 4, the greatest possible" in judged[0]["notices"]
 
 
 def test_the_report_for_people_counts_and_names_what_is_left_out(stage, folder, capfdbinary):
     take_in(folder, Path("data"), conf(), is_meant=False, as_json=False)
     out = capfdbinary.readouterr().out.decode()
-    assert "card          6 to take\n" in out
+    assert "card          6 to import\n" in out
     assert "  secrets.json: keys of services; never opened" in out
     assert "The same command with --yes takes in" in out
 
@@ -325,14 +325,14 @@ def lines_of_page() -> list[str]:
 def test_the_page_works_line_by_line_and_a_card_s_book_counts_once(stage, folder, told):
     report = told(folder)
     (card,) = [item for item in report["items"] if item["file"] == "characters/Oren.png"]
-    attach = "lore/attach Lore of Oren = npc:<who plays it> lets it count"
+    attach = "lore/attach Lore of Oren = npc:<its NPC> attaches it"
     assert card["notices"] == [
-        f"its lorebook is Lore of Oren too: {attach}, and not the copy in the card"
+        f"its lorebook is Lore of Oren too: {attach} instead of the copy in the card"
     ]
     typed = lines_of_page()
     assert typed[-1] == "lore/attach Lore of Oren = npc:oren"
     shown = [stage.builds(line) for line in typed[:-1]]
-    assert "is in force" in shown[2]
+    assert "is approved" in shown[2]
     assert "(card)" not in stage.builds("lore/test oren = Is Oren here?")
     stage.builds(typed[-1])
 

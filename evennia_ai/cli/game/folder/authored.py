@@ -102,7 +102,7 @@ def _of_world(card: Card, taking: Taking) -> Iterator[str]:
     name, book = taking.worlds.get(world.casefold(), ("", None))
     if book is None:
         return
-    attach = f"lore/attach {name} = npc:<who plays it> lets it count"
+    attach = f"lore/attach {name} = npc:<its NPC> attaches it"
     try:
         own = character_book(card)
     except FormatError:
@@ -111,7 +111,7 @@ def _of_world(card: Card, taking: Taking) -> Iterator[str]:
         yield f"its lorebook is {name}: {attach}"
         return
     differs = "" if has_same_content(own, book) else ", with other entries"
-    yield f"its lorebook is {name} too{differs}: {attach}, and not the copy in the card"
+    yield f"its lorebook is {name} too{differs}: {attach} instead of the copy in the card"
 
 
 def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
@@ -136,7 +136,7 @@ def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
         where=file.where,
         name=name,
         fate="take",
-        why=f"becomes lorebook {name}; lore/attach says where it counts",
+        why=f"becomes lorebook {name}; lore/attach attaches it",
         notices=(*twice, *book.notices),
         write=partial(lorebooks.save_book, name, text, by=taking.by, seen_revision=0),
     )

@@ -69,7 +69,7 @@ def _of_npc(file: FolderFile, chat: Chat, ref: str, *, taking: Taking, played: s
 def _nobody(names: Sequence[str], refs: Sequence[str]) -> str:
     named = names[0][:60] if names else "its character"
     if refs:
-        return f"{named} could be {which(refs)}; ai/import takes it in for one of them"
+        return f"{named} could be {which(refs)}; ai/import imports it for one of them"
     return (
         f"no NPC of the game is called or plays {named}; approve the card and card/assign it, then"
         " run this again: what is there already stays as it is"

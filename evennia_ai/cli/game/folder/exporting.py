@@ -48,7 +48,7 @@ _PNG: Final = "png"
 def write_out(path: Path, shown: Path, conf: Conf, *, as_json: bool) -> int:
     """Write a new folder, whole or not at all. `shown` is the path as it was typed."""
     if path.exists():
-        raise FormatError("folder", f"{shown}: is there already; name a new folder")
+        raise FormatError("folder", f"{shown}: exists already; name a new folder")
     made = path.with_name(f".{path.name}.part")
     try:
         # An interrupted export may have left this folder.

@@ -77,7 +77,7 @@ def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) ->
     told_of = [one for one in judged if one.fate == "left out" or one.notices]
     if told_of:
         yield ""
-        yield "Left out, or taken but for something:"
+        yield "Left out, or imported with a notice:"
     for one in told_of[:MOST_TOLD]:
         why = "; ".join(filter(None, (one.why, *one.notices)))
         yield from wrap_hanging(f"  {one.where}: {why}")
@@ -87,8 +87,8 @@ def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) ->
     yield _END[is_written]
 
 
-_IN_WORDS: Final = {"take": "to take", "there": "there already"}
+_IN_WORDS: Final = {"take": "to import", "taken": "imported", "there": "already there"}
 _END: Final = {
-    False: "Nothing was written. The same command with --yes takes in what is to be taken.",
+    False: "Nothing was written. The same command with --yes imports what can be imported.",
     True: "Cards wait for card/approve in the game, presets for preset/approve, one by one.",
 }

@@ -65,13 +65,13 @@ def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
         return left_out("persona", where, error.message)
     known = persona_of(ref)
     if known not in (None, persona):
-        return left_out("persona", where, f"the player of #{ref} has written another one already")
+        return left_out("persona", where, f"the player of #{ref} has another persona already")
     if known is not None:
         return Judged(kind="persona", where=where, name=f"#{ref}", fate="there")
     most = taking.conf.persona_characters
-    notices = [f"left out is {words}" for key, words in _NOT_KEPT.items() if told.get(key)]
+    notices = [f"without {words}" for key, words in _NOT_KEPT.items() if told.get(key)]
     if persona.place == "depth" and (wanted := told.get("depth", 0)) > MOST_DEPTH:
-        notices.append(f"its depth {wanted} becomes {MOST_DEPTH}, the greatest of a persona")
+        notices.append(f"its depth {wanted} becomes {MOST_DEPTH}, the greatest possible")
     return Judged(
         kind="persona",
         where=where,
@@ -101,10 +101,10 @@ def _persona(told: Any, *, most: int) -> Persona:
         raise FormatError("persona", problem)
     place, depth = told.get("position", 0), told.get("depth", USUAL_DEPTH)
     if not _is_whole(place) or place not in _PLACES:
-        problem = f"its position {one_line(repr(place))[:40]} is none of the app's"
+        problem = f"its position {one_line(repr(place))[:40]} is none of SillyTavern's"
         raise FormatError("persona", problem)
     if not _is_whole(depth) or not 0 <= depth <= _MOST_DEPTH:
-        raise FormatError("persona", f"its depth {one_line(repr(depth))[:40]} is none")
+        raise FormatError("persona", f"its depth {one_line(repr(depth))[:40]} is no depth")
     depth = min(depth, MOST_DEPTH)
     return Persona(text=text.replace("\r\n", "\n"), place=_PLACES[place], depth=depth)
 

@@ -33,10 +33,10 @@ _PLACES: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
     CHATS: ("chat", CHAT_FILES),
     GROUP_CHATS: ("group chat", CHAT_FILES),
 }
-_TEXT_COMPLETION: Final = "of another protocol: text completion; prompts here are chats"
-_LOOKS: Final = "how the app looks; nothing here shows it"
+_TEXT_COMPLETION: Final = "for text completion; prompts here are chats"
+_LOOKS: Final = "the look of SillyTavern; not used here"
 _OTHERS: Final[Mapping[str, str]] = {
-    "groups": "who talks in a group; here those talk who are in one room",
+    "groups": "who speaks in a group; here the NPCs in one room speak",
     "User Avatars": "pictures of personas; a persona here is a text",
     "TextGen Settings": _TEXT_COMPLETION,
     "KoboldAI Settings": _TEXT_COMPLETION,
@@ -44,20 +44,20 @@ _OTHERS: Final[Mapping[str, str]] = {
     "instruct": _TEXT_COMPLETION,
     "context": _TEXT_COMPLETION,
     "sysprompt": f"{_TEXT_COMPLETION}; component/edit system_prompt takes its text",
-    "reasoning": "how a model's thinking is told; profiles of models have that here",
-    "QuickReplies": "buttons and scripts of the app",
-    "extensions": "programs of the app",
-    "vectors": "made from chats; made anew here",
+    "reasoning": "how a model's thinking is marked; profiles of models have that here",
+    "QuickReplies": "buttons and scripts of SillyTavern",
+    "extensions": "programs of SillyTavern",
+    "vectors": "computed from chats; computed again here",
     "themes": _LOOKS,
     "movingUI": _LOOKS,
     "backgrounds": _LOOKS,
     "thumbnails": _LOOKS,
-    "assets": "sounds and pictures of the app",
+    "assets": "sounds and pictures of SillyTavern",
     "user": "pictures and files that were sent in chats",
     "backups": "copies of what is here already",
     "secrets.json": "keys of services; never opened",
-    "stats.json": "counts of the app",
-    "content.log": "a log of the app",
+    "stats.json": "counts of SillyTavern",
+    "content.log": "a log of SillyTavern",
 }
 
 
@@ -102,13 +102,13 @@ def places_in(folder: Path, *, shown: Path) -> Places:
         raise FormatError(KIND, problem) from error
     users = [f"{shown / one}" for one in _users(folder)]
     if users:
-        raise FormatError(KIND, f"{shown}: holds folders of users; name one: {', '.join(users)}")
+        raise FormatError(KIND, f"{shown}: contains folders of users; name one: {', '.join(users)}")
     is_of_app = any(name in (*_PLACES, SETTINGS) for name in names)
     others = [LeftOut(where=name, why=_OTHERS[name]) for name in names if name in _OTHERS]
     found: list[FolderFile] = []
     for one in _listed(folder, names) if is_of_app else _loose(folder, names):
         if len(found) == MOST_FILES:
-            raise FormatError(KIND, f"{shown}: more than {MOST_FILES} files; take it in in parts")
+            raise FormatError(KIND, f"{shown}: more than {MOST_FILES} files; import it in parts")
         if isinstance(one, LeftOut):
             others.append(one)
         else:
@@ -137,7 +137,7 @@ def _listed(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
         yield from _file(folder, folder / SETTINGS, "persona")
     for name in names:
         if name not in _PLACES and name not in _OTHERS and name != SETTINGS and name[0] != ".":
-            yield LeftOut(where=name, why="nothing is known of it")
+            yield LeftOut(where=name, why="an unknown file or folder")
 
 
 def _under(
@@ -152,13 +152,13 @@ def _under(
             if kind == "chat":
                 yield from _under(folder, path, kind, suffixes)
             elif kind == "card":
-                yield LeftOut(where=where, why="pictures of a character; its card has its own")
+                yield LeftOut(where=where, why="pictures of a character; its card has a picture")
             else:
                 yield LeftOut(where=where, why="a folder, where files are expected")
         elif path.suffix.lower() in suffixes:
             yield from _file(folder, path, kind)
         else:
-            yield LeftOut(where=where, why=f"no {kind} is in a file of this kind")
+            yield LeftOut(where=where, why=f"a file of this kind holds no {kind}")
 
 
 def _loose(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
@@ -171,7 +171,7 @@ def _loose(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
         elif path.suffix.lower() in CHAT_FILES:
             yield from _file(folder, path, "chat")
         elif name[0] != ".":
-            yield LeftOut(where=name, why="neither a card nor a book is in a file of this kind")
+            yield LeftOut(where=name, why="a file of this kind holds neither a card nor a lorebook")
 
 
 def _file(folder: Path, path: Path, kind: Kind) -> Iterator[FolderFile | LeftOut]:
@@ -181,6 +181,6 @@ def _file(folder: Path, path: Path, kind: Kind) -> Iterator[FolderFile | LeftOut
         # opened.
         yield LeftOut(where=where, why="a link; put the file itself there")
     elif not path.is_file():
-        yield LeftOut(where=where, why="it is no file")
+        yield LeftOut(where=where, why="it is not a file")
     else:
         yield FolderFile(kind=kind, path=path, where=where)

@@ -25,14 +25,14 @@ def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
     name = _name(file.path.stem)
     if presets.PRESETS.is_known(name, sha256(source.encode()).hexdigest()):
         return [Judged(kind="preset", where=file.where, name=name, fate="there")]
-    dropped = [f"left out is its secret {name}" for name in preset.secrets]
+    dropped = [f"without its secret {name}" for name in preset.secrets]
     return [
         Judged(
             kind="preset",
             where=file.where,
             name=name,
             fate="take",
-            why=f"waits as preset {name}; preset/import tells what it would do",
+            why=f"waits as preset {name}; preset/report {name} shows what it would do",
             notices=(*dropped, *preset.notices),
             write=partial(presets.import_preset, name, source, by=taking.by),
         )

@@ -41,8 +41,9 @@ from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.store.core.postgresql.problems import problem_of
 
 _UNLIKE: Final = (
-    "The target is not what the game is: the game was played meanwhile, or somebody wrote there."
-    " It stays marked as half moved. Make it anew, and move again."
+    "The target differs from the game: the game was played meanwhile, or another program wrote"
+    " into the target. The target stays marked as unfinished. Create it again, and repeat the"
+    " move."
 )
 _OF_DJANGO: Final = frozenset({"django_migrations", "sqlite_sequence"})
 _ADVISORY: Final = 2_026_112_720
@@ -104,7 +105,9 @@ def _refuse_unfit(source: Any, target: Any, progress: Progress) -> None:
     name = fingerprint(source.settings_dict)
     if progress.is_begun():
         if progress.get("source") != name:
-            raise MoveError("into this target another game is half moved; name an empty database")
+            raise MoveError(
+                "the target holds an unfinished move of another game; name an empty database"
+            )
         return
     if known := target.introspection.table_names():
         raise MoveError(
@@ -123,7 +126,7 @@ def _copy(source: Any, target: Any, tables: Sequence[Table], progress: Progress)
     """Copy the rows of each table that are not copied yet."""
     left = set(source.introspection.table_names()) - {one.name for one in tables} - _OF_DJANGO
     for name in sorted(left - {NAME}):
-        _tell(f"{name}: no app of the game has this table, and it stays behind")
+        _tell(f"{name}: no app of the game has this table; it is not copied")
     with shown_progress() as shown:
         for done, table in enumerate(tables):
             shown("tables copied", done, len(tables))
@@ -164,7 +167,7 @@ def _is_alike(source: Any, target: Any, tables: Sequence[Table]) -> bool:
             told = f"{one.table}: {one.source.rows} rows, {one.source}"
             if not one.is_alike:
                 alike = False
-                told += f" UNLIKE the target: {one.target.rows} rows, {one.target}"
+                told += f" DIFFERS from the target: {one.target.rows} rows, {one.target}"
             if one.source.rows or not one.is_alike:
                 write_lines([told])
     return alike
@@ -187,7 +190,8 @@ def _what_now(source: Any, address: str) -> list[str]:
         "The game is moved. In server/conf/secret_settings.py write",
         "    from evennia_ai.services.settings.database import database",
         f"    {line}",
-        f"then `evennia start`. The old database, {old}, is as it was; keep it until you played.",
+        f"then `evennia start`. The old database, {old}, is unchanged; keep it until you have"
+        " tried the game.",
     ]
 
 
@@ -223,7 +227,7 @@ def _frozen(source: Any) -> Iterator[None]:
             cursor.execute("BEGIN IMMEDIATE")
             cursor.execute("PRAGMA query_only = ON")
         except DatabaseError as error:
-            raise MoveError(f"somebody writes the game's database: {error}") from error
+            raise MoveError(f"another program writes into the game's database: {error}") from error
     try:
         yield
     finally:
@@ -242,8 +246,8 @@ def _see_one_state(source: Any) -> None:
         others, name = cursor.fetchone()
     if others:
         raise MoveError(
-            f"{others} others are connected to the game's database ({name or 'without a name'});"
-            " stop the game, wherever it runs"
+            f"{others} other programs are connected to the game's database"
+            f" ({name or 'without a name'}); stop the game, wherever it runs"
         )
 
 

@@ -182,8 +182,8 @@ class CmdCard(CardWriting):
         instead = f", no longer {before.card}" if before and before.card != name else ""
         self.say(
             f"{npc.key} plays the card {card.name} (revision {card.revision},"
-            f" {may_in_words(card.grants)}) from now on{instead}."
-            f" It opens with no greeting; card/greeting {npc.key} lists them."
+            f" {may_in_words(card.grants)}) from now on{instead}. It opens with no greeting;"
+            f" card/greeting {npc.key} lists the greetings."
         )
 
     def unassign(self) -> None:
@@ -192,7 +192,7 @@ class CmdCard(CardWriting):
             raise CommandError("Usage: card/unassign <npc>")
         before = _played(npc)
         store.CARDS.unassign(of_npc(npc.ai.ref), by=self.actor)
-        self.say(f"{npc.key} plays the card {before.card} no longer, and no other one.")
+        self.say(f"{npc.key} no longer plays the card {before.card}. It plays no card now.")
 
     @waits
     def greeting(self) -> Steps:
@@ -220,7 +220,10 @@ class CmdCard(CardWriting):
         now = card_or_none(played.card)
         is_same_file = now is not None and now.sha256 == stored.sha256
         if store.assignment_of(npc.ai.ref) != played or not is_same_file:
-            raise CommandError(f"Somebody changed what {npc.key} plays meanwhile; look again.")
+            raise CommandError(
+                f"Another builder has changed the card of {npc.key} meanwhile. Look again:"
+                f" card/greeting {npc.key}"
+            )
         store.set_greeting(npc.ai.ref, index, by=self.actor)
         only = " where several may speak" if index >= len(greetings(card)) else ""
         self.say(f"{npc.key} opens each new conversation{only} with greeting {index}: {text}")

@@ -59,7 +59,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         if old is not None and old.sha256 == read.sha256 and not CARDS.waiting(name):
             again = yield self.read(old)
             same = (
-                f"This very file is card {name}, revision {old.revision}, already; nothing was"
+                f"The same file is card {name}, revision {old.revision}, already; nothing was"
                 " changed."
             )
             self.show([*wrap_text(same, WIDTH), *again.lines])
@@ -67,7 +67,9 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         lines = [*read.lines, *(yield from self.compared_lines(name, read))]
         number = import_card(name, read.file, by=self.actor)
         if number is None:
-            raise CommandError(f"Somebody has approved this very file as card {name} meanwhile.")
+            raise CommandError(
+                f"Another builder has approved the same file as card {name} meanwhile."
+            )
         self.show_report(CARDS.revision(name, number), lines)
 
     def read(self, thing: StoredCard) -> "Deferred[ReadCard]":
@@ -116,8 +118,9 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         if not silent:
             return []
         told = (
-            f"No greeting is said any more by {npcs_in_words(silent)}: it was chosen from another"
-            " file; card/greeting <npc> = <number> chooses one of this."
+            f"These NPCs no longer open with a greeting: {npcs_in_words(silent)}. Their greeting"
+            " was chosen from another file. card/greeting <npc> = <number> chooses one from this"
+            " file."
         )
         return wrap_text(told, WIDTH)
 
@@ -143,7 +146,7 @@ def npcs_in_words(refs: Sequence[str]) -> str:
     """Return NPCs by name and number."""
     found = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs[:_MOST_PLAYERS]])
     names = {str(npc.id): escape_controls(npc.key) for npc in found}
-    told = [f"{names.get(ref, 'somebody gone')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
+    told = [f"{names.get(ref, 'deleted')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
     more = f" and {len(refs) - _MOST_PLAYERS} more" if len(refs) > _MOST_PLAYERS else ""
     return ", ".join(told) + more if told else "nobody"
 

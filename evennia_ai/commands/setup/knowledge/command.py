@@ -48,9 +48,9 @@ _MOST_READINGS: Final = 40
 def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
     found, pages = knowledge_searches.open_vault(info.key, by=by), HiddenPages(viewer_of(looker))
     if not found:
-        yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
+        yield f"The vault of knowledge base {info.key} is empty. Your look was recorded."
         return
-    yield f"The vault of knowledge base {info.key}, newest first; that you read it is written down."
+    yield f"The vault of knowledge base {info.key}, newest first. Your look was recorded."
     for chunk in found:
         yield ""
         if pages.covers(chunk.base, chunk.title):
@@ -64,16 +64,16 @@ def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
 def _readings(_viewer: Any, info: BaseInfo, _by: Actor) -> Iterator[str]:
     readings = knowledge_searches.vault_readings(info.key)
     if not readings:
-        yield f"Nobody read the vault of knowledge base {info.key}."
+        yield f"Nobody has looked into the vault of knowledge base {info.key}."
         return
-    yield f"Who read the vault of knowledge base {info.key}, newest first:"
+    yield f"Who looked into the vault of knowledge base {info.key}, newest first:"
     for one in readings[:_MOST_READINGS]:
         yield from wrap_hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
 
 
 def _emptied(_viewer: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
     count = knowledge_searches.empty_vault(info.key, by=by)
-    yield f"Threw away what was in the vault of knowledge base {info.key}, passages: {count}."
+    yield f"Emptied the vault of knowledge base {info.key}, passages: {count}."
 
 
 _SHOWN: Final[Mapping[str, Callable[[Any, BaseInfo, Actor], Iterator[str]]]] = {
@@ -209,7 +209,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
             return
         total = -(-len(names) // shown.PAGE)
         if not 1 <= number <= total:
-            raise CommandError(f"The list has the pages 1 to {total}, no page {number}.")
+            raise CommandError(f"There is no page {number}; the list has the pages 1 to {total}.")
         part = names[(number - 1) * shown.PAGE : number * shown.PAGE]
         found = yield as_deferred(runtime().backends.of(info).fetch(part))
         visible = [name for name, page in zip(part, found, strict=True) if self._lists(page)]
@@ -257,7 +257,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         info = shown.base_named(self.caller, self.wanted("kb/vault <base> [= readings | empty]"))
         done = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
         if done is None:
-            raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
+            raise CommandError(f"'{self.rhs}' is no value of kb/vault; type readings or empty.")
         if done is _emptied:
             shown.refuse_change(self.caller, info)
         self.show(done(self.caller, info, self.actor))

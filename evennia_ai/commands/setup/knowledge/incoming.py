@@ -56,7 +56,7 @@ class KnowledgeDrafts(CardWork):
         for info in infos:
             waiting += yield from self._waiting_in(info)
         if not waiting:
-            self.say("No draft waits.")
+            self.say("No draft is waiting.")
             return
         rows = [clip_text(_row(one), WIDTH) for one in waiting]
         head = "Drafts that wait; kb/draft <n> shows one:"
@@ -71,7 +71,8 @@ class KnowledgeDrafts(CardWork):
         if found.state == "waiting":
             lines += [
                 "",
-                f"kb/approve {found.number} writes it; kb/refuse {found.number} does not.",
+                f"kb/approve {found.number} writes the page; kb/refuse {found.number} refuses the"
+                " draft.",
             ]
         self.show(lines)
 
@@ -184,7 +185,7 @@ def _difference(now: Page | None, wanted: Page) -> list[str]:
     before = write_page(now).splitlines() if now else []
     lines = list(unified_diff(before, write_page(wanted).splitlines(), "now", "draft", lineterm=""))
     if not lines:
-        return ["  The page says this already."]
+        return ["  The page has this text already."]
     return and_more(lines, most=_MOST_LINES, more="and {} more lines")
 
 
@@ -216,9 +217,9 @@ class KnowledgeFolder(CardWork):
             return
         if plan.changes > MOST_WRITTEN:
             raise CommandError(
-                f"That is {plan.changes} pages, and the game would stand still while they are"
-                f" written: type it on the command line, evennia-ai knowledge import. At most"
-                f" {MOST_WRITTEN} are imported here. Nothing was imported."
+                f"These are {plan.changes} pages. At most {MOST_WRITTEN} are imported here,"
+                " because the game waits meanwhile. On the command line, evennia-ai knowledge"
+                " import has no limit. Nothing was imported."
             )
         page_imports.import_folder(plan, by=self.actor)
         look_at_all(plan.info)
@@ -232,7 +233,7 @@ class KnowledgeFolder(CardWork):
         try:
             folder = yield self.worked(f"Reading {path.name}", _reading(path, self.rhs or ""))
         except ImportProblems as error:
-            lines = [f"{escape_controls(path.name)}: nothing was imported, mend this first:"]
+            lines = [f"{escape_controls(path.name)}: nothing was imported, fix this first:"]
             problems = [escape_controls(f"  {problem}") for problem in error.problems]
             self.show([*lines, *and_more(problems, most=_MOST_NAMES)])
             return None
@@ -256,7 +257,7 @@ class KnowledgeFolder(CardWork):
         if not all(shown.may_see(self.caller, page) for page in now if page is not None):
             raise CommandError(
                 f"Knowledge base '{plan.info.key}' has pages that you may not see, and this import"
-                " is about them too. Nothing was imported."
+                " would change them. Nothing was imported."
             )
         written = (*plan.pages.new, *plan.pages.changed)
         if plan.info.locks:
@@ -275,7 +276,7 @@ def _reading(path: Path, key: str) -> Any:
     return work
 
 
-_NOTHING: Final = "Everything is so already; nothing was changed."
+_NOTHING: Final = "The base has all of this already; nothing was changed."
 
 
 def _plan_lines(plan: FolderPlan) -> Iterator[str]:
@@ -285,19 +286,23 @@ def _plan_lines(plan: FolderPlan) -> Iterator[str]:
     told = {
         "new": [page.name.full for page in plan.pages.new],
         "changed": [page.name.full for page in plan.pages.changed],
-        "not in the folder, they stay": [name.full for name in plan.pages.gone],
-        "said of the base": list(plan.fields),
+        "not in the folder, kept": [name.full for name in plan.pages.gone],
+        "fields of the base": list(plan.fields),
     }
     for kind, names in told.items():
         if names:
             yield f"  {kind}: {len(names)}"
             rows = [clip_text(escape_controls(f"    {name}"), WIDTH) for name in names]
             yield from and_more(rows, most=_MOST_NAMES, more="    and {} more")
-    yield f"  as before: {len(plan.pages.same)}"
+    yield f"  unchanged: {len(plan.pages.same)}"
 
 
 def _how_to_run(plan: FolderPlan, typed: str) -> list[str]:
-    return [f"Nothing was written. To do it: kb/import/run {typed}"] if plan.changes else [_NOTHING]
+    return (
+        [f"Nothing was written. To import it: kb/import/run {typed}"]
+        if plan.changes
+        else [_NOTHING]
+    )
 
 
 def _folder_named(inside: Path, name: str) -> Path:
@@ -305,9 +310,7 @@ def _folder_named(inside: Path, name: str) -> Path:
     plain = Path(name).name == name and name.isprintable() and "\\" not in name
     path = inside / name
     if not plain or not _is_folder(path):
-        raise CommandError(
-            f"There is no folder '{name}' to import; kb/import lists those there are."
-        )
+        raise CommandError(f"There is no folder '{name}' to import; kb/import lists them.")
     if path.resolve().parent != inside.resolve():
         raise CommandError(f"'{name}' leads out of the folder for imports; nothing was imported.")
     return path

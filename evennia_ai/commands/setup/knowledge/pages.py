@@ -49,8 +49,7 @@ def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:
     page = store.page_or_none(stored_base(info).key, name, follow=False)
     if page is not None and not may_see(caller, page):
         raise CommandError(
-            f"You may not write {info.key}/{name}: there is something that you may not see."
-            " Nothing was changed."
+            f"You may not write {info.key}/{name}: it is hidden from you. Nothing was changed."
         )
     return page
 
@@ -69,7 +68,7 @@ class KnowledgePages(StrictCommand):
         page = page_to_change(self.caller, info, name)
         label = f"{info.key}/{page.name if page else name}"
         if page is None:
-            self.say(f"{label} is new: what you save makes it.")
+            self.say(f"{label} is new; it is created when you save.")
         edited = _edited(info.key, page, name)
         open_editor(self.caller, "page", edited, label=label)
 
@@ -83,7 +82,9 @@ class KnowledgePages(StrictCommand):
         # Raises if a page that the caller may not see has the new title, without naming it.
         page_to_change(self.caller, info, new)
         after = store.rename_page(info.key, page.name, new, by=self.actor, was=page.revision)
-        self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
+        self.say(
+            f"{info.key}/{page.name} is {info.key}/{after.name} now; the old title leads there."
+        )
 
     def lock(self) -> Run:
         """Show or set the lock of a page. Ask first if the new lock would shut out the caller."""
@@ -164,8 +165,8 @@ class KnowledgePages(StrictCommand):
         page = store.page_at_revision(shown.stored_base(info).key, name, number)
         if page is None or not self._may_see_past(info, name) or not self._sees(page):
             raise CommandError(
-                f"There is no text of {info.key}/{name} at revision {number};"
-                f" kb/revisions {info.key}/{name} lists those there are."
+                f"There is no text of {info.key}/{name} at revision {number}; kb/revisions"
+                f" {info.key}/{name} lists them."
             )
         return page
 
@@ -189,13 +190,13 @@ class KnowledgePages(StrictCommand):
         if page is None:
             raise CommandError(
                 f"Knowledge base '{info.key}' has no page '{name}'; kb/pages {info.key} lists"
-                " those there are. Nothing was changed."
+                " them. Nothing was changed."
             )
         return info, page
 
     def _lock_after_yes(self, info: BaseInfo, page: Page, locks: str) -> Generator[str, Any, None]:
         label = f"{info.key}/{page.name}"
-        question = f"With the lock {locks} you could not see {label} any more, nor take that back."
+        question = f"With the lock {locks} you could no longer see {label} or undo this."
         if (yield from self.agreed(f"{question} Set it?")):
             self._lock(info, page, locks)
         else:
@@ -203,7 +204,7 @@ class KnowledgePages(StrictCommand):
 
     def _lock(self, info: BaseInfo, page: Page, locks: str) -> None:
         after = self._save(info, replace(page, locks=locks), was=page.revision, note="lock")
-        out = "" if lock_allows(self.caller, locks, "view") else " You may not see it any more."
+        out = "" if lock_allows(self.caller, locks, "view") else " You can no longer see it."
         before, now = page.locks or "none", after.locks or "none"
         self.say(f"{info.key}/{page.name}: lock before: {before}; now: {now}.{out}")
 
@@ -244,7 +245,7 @@ class KnowledgePages(StrictCommand):
             )
         kept = (*before[: number - 1], *before[number:])
         self._keep(info, page, kept)
-        self.say(f"{info.key}/{page.name}: took away the hint '{before[number - 1]}'.")
+        self.say(f"{info.key}/{page.name}: removed the hint '{before[number - 1]}'.")
 
     def _add(self, info: BaseInfo, page: Page, hint: str) -> None:
         before = page_hints(page)
@@ -258,7 +259,9 @@ class KnowledgePages(StrictCommand):
         self._keep(info, page, (*before, hint))
         self.say(f"{info.key}/{page.name}: hint {len(before) + 1}: {hint}{_warning(page, hint)}")
         if info.mediation != "hints":
-            self.say(f"Hints are told of {info.key} after kb/set {info.key}/mediation = hints.")
+            self.say(
+                f"NPCs get the hints of {info.key} only after kb/set {info.key}/mediation = hints."
+            )
 
     def _keep(self, info: BaseInfo, page: Page, hints: tuple[str, ...]) -> None:
         fields = set_hints(page.meta.fields, hints)
@@ -302,7 +305,7 @@ def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
 def _warning(page: Page, hint: str) -> str:
     """Return a warning if a hint repeats what its page says, else ""."""
     kind = find_leak(hint, protect_texts([page.body], titles=[page.name.title]))
-    return f" (this tells a {_KINDS[kind]} of the page)" if kind in _KINDS else ""
+    return f" (this repeats a {_KINDS[kind]} of the page)" if kind in _KINDS else ""
 
 
 _KINDS: Final = {

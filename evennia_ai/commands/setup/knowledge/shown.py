@@ -161,7 +161,7 @@ def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
 
 def _pages_in_words(info: BaseInfo) -> str:
     if info.backend != "database":
-        return f"where '{info.backend}' has them"
+        return f"stored in '{info.backend}'"
     return f"{counted(info.pages, 'page')}, {info.characters} characters"
 
 
@@ -171,10 +171,10 @@ def _direct_in_words(info: BaseInfo) -> str:
 
 def _restricted_in_words(info: BaseInfo) -> str:
     if not info.restricted:
-        return "no: whoever may search it is told what its pages say"
+        return "no: NPCs that may search it read its pages"
     if info.mediation == "hints":
-        return "yes: of its pages only their hints are told, beside the hint and the keywords"
-    return "yes: of its pages only safe summaries are told, beside the hint and the keywords"
+        return "yes: NPCs get only the hints of its pages, besides its own hint and keywords"
+    return "yes: NPCs get only safe summaries of its pages, besides its hint and keywords"
 
 
 MOST_PAGES: Final = 300
@@ -248,9 +248,9 @@ def _mark(tree: RequiresTree, place: Place, found: Page | None, above: tuple[Pag
     if found is None:
         return " (there is no such page)"
     if found.name in above:
-        return " (a circle: it stands above)"
+        return " (a circle: see above)"
     if tree.places[found.name] != place:
-        return " (stands elsewhere in this tree)"
+        return " (shown elsewhere in this tree)"
     return f" (is {found.name})" if found.name != name else ""
 
 
@@ -294,7 +294,7 @@ def refuse_change(caller: Any, info: BaseInfo) -> None:
     """Raise CommandError if the lock `edit` of a base refuses `caller`."""
     if not lock_allows(caller, info.locks, "edit"):
         raise CommandError(
-            f"You may not change knowledge base '{info.key}': its lock edit says who may."
+            f"You may not change knowledge base '{info.key}': its lock 'edit' does not allow it."
             " Nothing was changed."
         )
 
@@ -318,7 +318,7 @@ def stored_base(info: BaseInfo) -> BaseInfo:
     if info.backend != STORED:
         raise CommandError(
             f"The pages of knowledge base '{info.key}' are not in the game's database but in"
-            f" '{info.backend}', and this switch changes nothing there. Nothing was changed."
+            f" '{info.backend}', and this switch cannot change them there. Nothing was changed."
         )
     return info
 
@@ -349,4 +349,6 @@ def _near(caller: Any, info: BaseInfo, name: PageName) -> Generator[Deferred[Any
     """Return the end of a message: which pages have words of the title."""
     hits = yield as_deferred(runtime().backends.of(info).search(name.title, limit=_MOST_NEAR))
     found = ", ".join(f"{hit.page.name}" for hit in hits if may_see(caller, hit.page))
-    return f"; near it are {found}" if found else f"; kb/pages {info.key} lists those there are"
+    return (
+        f"; similar pages are {found}" if found else f"; kb/pages {info.key} lists those there are"
+    )

@@ -60,17 +60,17 @@ class LoreBooks(CardWork):
     def attach(self) -> None:
         book, scope, where = self._place("attach")
         if scope in LOREBOOKS.assigned_to(book):
-            self.say(f"Lorebook {book} counts in {where} already; nothing was changed.")
+            self.say(f"Lorebook {book} is attached to {where} already; nothing was changed.")
             return
         LOREBOOKS.assign(book, scope, by=self.actor)
-        self.say(f"Lorebook {book} counts in {where} from now on; {self._counts_in(book)}.")
+        self.say(f"Attached lorebook {book} to {where}; it is {self._counts_in(book)}.")
 
     def detach(self) -> None:
         book, scope, where = self._place("detach")
         if not LOREBOOKS.unassign(scope, book, by=self.actor):
-            self.say(f"Lorebook {book} does not count in {where}; {self._counts_in(book)}.")
+            self.say(f"Lorebook {book} is not attached to {where}; it is {self._counts_in(book)}.")
             return
-        self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
+        self.say(f"Detached lorebook {book} from {where}; it is {self._counts_in(book)}.")
 
     @waits
     def import_file(self) -> Steps:
@@ -91,7 +91,7 @@ class LoreBooks(CardWork):
         if named.card_called(name) is not None:
             yield self._imported_into_card(name, text.source, book)
             return
-        named.refuse_card(name, "there is no card {card} in force. Nothing was imported.")
+        named.refuse_card(name, "there is no approved card {card}. Nothing was imported.")
         known = named.stored_book(name)
         if known is not None:
             known = named.whole_book_to_change(self.caller, known.name)
@@ -103,7 +103,7 @@ class LoreBooks(CardWork):
         if book.label == stored.name:
             know_read(stored, book)
         if known is not None and stored.revision == known.revision:
-            self.say(f"Lorebook {stored.name} has this very text already; nothing was changed.")
+            self.say(f"Lorebook {stored.name} has the same text already; nothing was changed.")
             return
         was = f"revision {known.revision} before" if known else "new"
         self.say(
@@ -157,7 +157,9 @@ class LoreBooks(CardWork):
         then = LOREBOOKS.revision(name, number)
         lock, _ = LOREBOOKS.locks_of(name, number)
         if not lock_allows(self.caller, lock, "view"):
-            raise CommandError(f"There is no revision {number} of lorebook '{name}' for you.")
+            raise CommandError(
+                f"There is no revision {number} of lorebook '{name}' that you may see."
+            )
         older = LOREBOOKS.revision_before(name, number)
         head = f"Lorebook '{name}', revision {revision_in_words(then).strip()}:"
         was = text_of(older) if older else None
@@ -226,7 +228,7 @@ class LoreBooks(CardWork):
     def _place(self, switch: str) -> tuple[str, Scope, str]:
         """Return the book's name and the typed place, as a scope and in words."""
         text, where = self.both(f"lore/{switch} <book> = <place>")
-        named.refuse_card(text, "it counts where the card is played. Nothing was changed.")
+        named.refuse_card(text, "it is used wherever the card is played. Nothing was changed.")
         book = named.book_to_change(self.caller, text)
         known = LOREBOOKS.assigned_to(book.name)
         scope = place_named(self.caller, where, known=known)

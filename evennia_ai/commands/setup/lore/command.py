@@ -144,7 +144,7 @@ class CmdLore(LoreEdits, LoreBooks):
         reading = self._reading(name)
         if reading is None:
             return super().func()
-        waiting = f"Lorebook {name} is read first; the answer follows."
+        waiting = f"Lorebook {name} is being read; the answer follows."
         self.tell_of(reading, by=self._again, waiting=waiting)
         return None
 
@@ -204,7 +204,7 @@ class CmdLore(LoreEdits, LoreBooks):
             if named.may_see(self.caller, book, lint.uid)
         ]
         if not found:
-            self.say(f"Nothing about lorebook {book.name} is doubtful.")
+            self.say(f"Found no problem in lorebook {book.name}.")
             return
         told = ["\n".join(wrap_text(finding, WIDTH)) for finding in found]
         head = f"Lorebook {book.name}, {counted(len(found), 'finding')}:"

@@ -84,15 +84,15 @@ class LoreEdits(CardWork):
         if not is_first:
             self._refuse_twin(named.book_to_change(self.caller, book), entry_name)
         elif named.card_called(book) is None:
-            named.refuse_card(book, "there is no card {card} in force. Nothing was made.")
+            named.refuse_card(book, "there is no approved card {card}. Nothing was created.")
         found = yield added(self, book, fields, by=self.actor)
         new = "in the card's new book" if named.card_called(book) else f"in the new lorebook {book}"
-        where = "" if named.card_called(book) else ", which counts nowhere yet"
+        where = "" if named.card_called(book) else ", which is attached to nothing yet"
         of_book = f" {new}{where}" if is_first else ""
         self.say(
-            f"Made {found.label}{of_book}; keys: {value_in_words(found.entry.keys)}; place:"
-            f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
-            f"{_remark(found.entry)}"
+            f"Created {found.label}{of_book}; keys: {value_in_words(found.entry.keys)}; place:"
+            f" {place_in_words(found.entry)}. Revision"
+            f" {found.of.stored.revision}.{_remark(found.entry)}"
         )
         if not content:
             self._open_editor(found)
@@ -225,7 +225,7 @@ class LoreEdits(CardWork):
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
         made = store.save_book(name, written(new_book(name)), by=self.actor, seen_revision=0)
         self.say(
-            f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
+            f"Created lorebook {made.name}, without entries. It is attached to nothing yet:"
             f" lore/attach {made.name} = game."
         )
 
@@ -249,7 +249,7 @@ class LoreEdits(CardWork):
         if fields:
             after = yield changed(self, found, fields, by=self.actor)
         if after is found:
-            self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
+            self.say(f"{found.label}: {what} already: {before}; nothing was changed.")
             return
         self.say(
             f"{after.label}: {what} before: {before}; now: {value_in_words(tell(after.entry))}."
@@ -264,7 +264,9 @@ class LoreEdits(CardWork):
         return named.entry_to_change(self.caller, self.wanted(usage))
 
     def _remove_after_yes(self, book: StoredBook) -> Generator[Any, Any, None]:
-        question = f"Remove lorebook {book.name}? /revert brings back all but where it counted."
+        question = (
+            f"Remove lorebook {book.name}? /revert brings it back, but not where it was attached."
+        )
         if not (yield from self.agreed(question)):
             self.say(f"Lorebook {book.name} stays.")
             return
@@ -294,19 +296,22 @@ class LoreEdits(CardWork):
         return _Lockable(found.label, kept, lock_entry)
 
     def _lock_after_yes(self, thing: _Lockable, locks: str, lost: str) -> Generator[str, Any, None]:
-        shut_out = f"With the lock {locks} you could not {lost} {thing.label} any more"
-        if not (yield from self.agreed(f"{shut_out}, nor take that back. Set it?")):
+        shut_out = f"With the lock {locks} you could no longer {lost} {thing.label}"
+        if not (yield from self.agreed(f"{shut_out} or undo this. Set it?")):
             self.say(f"The lock of {thing.label} stays; nothing was changed.")
             return
         now = self._lockable()
         if now.locks != thing.locks:
-            raise CommandError(f"The lock of {now.label} was changed while you were asked.")
+            raise CommandError(
+                f"Another builder has changed the lock of {now.label} meanwhile. Look at it, then"
+                " try again."
+            )
         self._set_lock(now, locks)
 
     def _set_lock(self, thing: _Lockable, locks: str) -> None:
         thing.set(locks, by=self.actor)
         lost = lost_by(self.caller, locks)
-        out = f" You may not {lost} it any more." if lost else ""
+        out = f" You can no longer {lost} it." if lost else ""
         before, after = thing.locks or "none", locks or "none"
         self.say(f"{thing.label}: lock before: {before}; now: {after}.{out}")
 

@@ -140,8 +140,8 @@ def _no_own_book(name: str) -> str:
     card = CARDS.known_name(name.removeprefix(OF_CARD).strip())
     if card_or_none(card) is not None:
         return f"Card {card} has no book yet; lore/create {OF_CARD}{card}/<entry> makes it."
-    waits = f"; card/approve {card} puts in force what waits" if CARDS.waiting(card) else ""
-    return f"There is no card '{card}' in force{waits}. Nothing was changed."
+    waits = f"; card/approve {card} approves the waiting import" if CARDS.waiting(card) else ""
+    return f"There is no approved card '{card}'{waits}. Nothing was changed."
 
 
 def book_to_change(caller: Any, name: str) -> StoredBook:
@@ -226,7 +226,9 @@ def entry_in(caller: Any, book: OpenBook, wanted: str) -> OpenEntry:
         raise CommandError(_nobody(caller, book, wanted))
     if len(named) > 1:
         which = ", ".join(labelled(book.name, entry) for entry in named[:_MOST_NAMES])
-        raise CommandError(f"'{wanted}' could be {which}; name one by what stands behind the #.")
+        raise CommandError(
+            f"'{wanted}' could be {which}; name one by its id, which is after the #."
+        )
     return OpenEntry(of=book, entry=named[0])
 
 
@@ -276,5 +278,5 @@ def _nobody(caller: Any, book: OpenBook, wanted: str) -> str:
     near = [known[word] for word in get_close_matches(wanted, known, n=4, cutoff=0.5)]
     few = list(dict.fromkeys(near)) or seen[:_MOST_NAMES]
     listed = ", ".join(labelled(book.name, entry) for entry in few)
-    end = f"{'near it are' if near else 'there are'} {listed}" if listed else "it has none"
+    end = f"{'similar are' if near else 'there are'} {listed}" if listed else "it has none"
     return f"Lorebook '{book.name}' has no entry '{wanted}'; {end}."

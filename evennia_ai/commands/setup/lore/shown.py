@@ -64,7 +64,9 @@ def shown(book: OpenBook, entries: Sequence[LoreEntry], *, page: int) -> list[st
     """Return a book and one page of those of its entries that the caller may see."""
     pages = max(1, -(-len(entries) // PAGE))
     if not 1 <= page <= pages:
-        raise CommandError(f"Lorebook '{book.name}' has the pages 1 to {pages}, no page {page}.")
+        raise CommandError(
+            f"There is no page {page}; lorebook '{book.name}' has the pages 1 to {pages}."
+        )
     first = (page - 1) * PAGE
     lines = [*_head(book, len(entries)), "", _ENTRY_HEAD, "-" * WIDTH]
     lines += [_row(entry) for entry in entries[first : first + PAGE]]
@@ -81,7 +83,7 @@ def entry_shown(found: OpenEntry) -> list[str]:
         *_wrapped(f"{found.label}, {'on' if entry.enabled else 'off'}"),
         *titled("keys", ", ".join(entry.keys) or "none"),
         *titled("secondary", (", ".join(entry.secondary_keys) or "none") + logic),
-        *titled("stands", f"{place_in_words(entry)}, order {entry.order:g}"),
+        *titled("place", f"{place_in_words(entry)}, order {entry.order:g}"),
         *titled("also", ", ".join(_set_fields(entry)) or "nothing else is set"),
         *(titled("lock", locks) if locks else []),
         *(titled("never used", entry.refused) if entry.refused else []),
@@ -98,7 +100,7 @@ def entry_shown(found: OpenEntry) -> list[str]:
 
 _ENTRY_HEAD: Final = (
     f"{pad_text('id', _UID_COLUMNS)} {pad_text('name', _NAME_COLUMNS)}"
-    f" {pad_text('stands', _PLACE_COLUMNS)} order  keys"
+    f" {pad_text('place', _PLACE_COLUMNS)} order  keys"
 )
 
 
@@ -109,7 +111,7 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
     count = counted(seen, "entry", "entries")
     yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
     where = _where(stored.name)
-    yield from titled("attached to", where or "nothing; lore/attach lets it count")
+    yield from titled("attached to", where or "nothing; lore/attach attaches it")
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
         if value is not None:
             yield from titled(title, str(value))
@@ -171,18 +173,18 @@ def npc_at_hand(caller: Any) -> Any:
 def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
     """Return what `text` would activate in `npc` if `caller` said it now. Nothing is changed."""
     if not npc.ai.view().books:
-        return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
+        return [f"No lorebook is attached for {npc.key} here; lore/attach attaches one."]
     made, report = foreseen_report(seer_for(caller, npc.ai.ref), npc.ai.foreseen(text, caller))
     names = names_of(npc.ai.view().books)
     touched = made.lore.calling(made.prompt.called).touched
     awake = [verdict for verdict in _in_order(made.lore, touched) if verdict.kept]
     others = [verdict for verdict in touched if not verdict.kept]
     head = f"If {caller.key} said this to {npc.key} now; nothing was changed."
-    lines = [*_indented(head, 0), *hidden_lines(report), f"{len(awake)} awake:"]
+    lines = [*_indented(head, 0), *hidden_lines(report), f"{len(awake)} active:"]
     left_out = _left_out(made)
     for verdict in awake:
         lines += _judged(verdict, names, late=left_out.get(verdict.item, ""))
-    lines.append(f"{len(others)} concerned and silent:")
+    lines.append(f"{len(others)} considered, but not active:")
     told = ["\n".join(_judged(verdict, names)) for verdict in others]
     lines += and_more(told, most=_MOST_SHOWN)
     return [*lines, *_silent(made.lore)]
@@ -230,7 +232,7 @@ def _left_out(made: Composition) -> dict[str, str]:
 def _silent(lore: Activation) -> Iterator[str]:
     touched = {verdict.item for verdict in lore.touched}
     count = len(lore.verdicts) - len(touched)
-    yield f"{count} more stay silent, and nothing concerns them."
+    yield f"{count} more are not active."
     for silence in lore.silent:
         labels = [label for label in silence.labels() if f"lore:{label}" not in touched]
         if labels:

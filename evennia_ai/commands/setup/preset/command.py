@@ -122,8 +122,8 @@ class CmdPreset(PresetImports):
         """List the presets, or show one: who approved it, its grants and its prompts."""
         if self.rhs is not None:
             raise CommandError(
-                f"To let a preset count somewhere: preset/assign {self.lhs} = {self.rhs}."
-                " Nothing was changed."
+                f"To use a preset somewhere: preset/assign {self.lhs} = {self.rhs}. Nothing was"
+                " changed."
             )
         if not self.lhs:
             self.show(self.listed())
@@ -151,7 +151,7 @@ class CmdPreset(PresetImports):
         after = store.PRESETS.assign(name, scope, by=self.actor)
         instead = f", no longer {before}" if before and before != name else ""
         self.say(
-            f"Preset {name} (revision {after.revision}, {may_in_words(after.grants)}) counts in"
+            f"Preset {name} (revision {after.revision}, {may_in_words(after.grants)}) is used in"
             f" {scope_in_words(scope)} from the next turn on{instead}."
         )
 
@@ -163,10 +163,10 @@ class CmdPreset(PresetImports):
         scope = preset_place_named(self.caller, text, known=assignments())
         before = assignments().get(scope)
         if before is None or not store.PRESETS.unassign(scope, by=self.actor):
-            raise CommandError(f"No preset counts in {scope_in_words(scope)}.")
+            raise CommandError(f"No preset is used in {scope_in_words(scope)}.")
         self.say(
-            f"Preset {before} counts in {scope_in_words(scope)} no longer;"
-            f" it {self.counts_in_words(before)}."
+            f"Preset {before} is no longer used in {scope_in_words(scope)}; it"
+            f" {self.counts_in_words(before)}."
         )
 
     @waits
