@@ -25,7 +25,7 @@ ASSETS = [an_asset("embeded://i.png"), an_asset("embeded://gone.png", name="x")]
 
 @pytest.fixture
 def put(tmp_path):
-    """`put("a.png", content)`: a file of these bytes."""
+    """Return a function that writes bytes to a file: `put("a.png", content)`."""
 
     def put(name: str, content: bytes) -> str:
         (tmp_path / name).write_bytes(content)

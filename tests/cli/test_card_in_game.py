@@ -1,4 +1,4 @@
-"""`evennia-ai card import|export --game`: a card's way into a game's database and out of it."""
+"""`evennia-ai card import|export --game`: a card into a game's database and out of it."""
 
 import json
 import os
@@ -29,7 +29,7 @@ EVENNIA_AI_CARD_LIMITS = {"entries": 5}
 
 
 class Game:
-    """A game in a folder of its own, used by programs of their own."""
+    """A game in a folder of its own, used from other processes."""
 
     def __init__(self, folder: Path, settings: str = SETTINGS) -> None:
         self.folder = folder / "game"
@@ -41,15 +41,15 @@ class Game:
         (conf / "settings.py").write_text(settings)
 
     def migrate(self) -> None:
-        """Make the tables of the game."""
+        """Create the tables of the game."""
         shutil.copy(migrated_database(beside=self.folder.parent), self.folder / DATABASE)
 
     def call(self, *words: str) -> Called:
-        """What `evennia-ai WORDS` says beside the game's folder, in a process as users start it."""
+        """Return the output of `evennia-ai WORDS`, started as users start it."""
         return self.run("-m", "evennia_ai.cli", *words, cwd=self.folder.parent)
 
     def calls(self, *words: str) -> Called:
-        """The same from a process that did not have to start Django."""
+        """Return the output of `evennia-ai WORDS` from a forked process with Django started."""
         if self._forked is None:
             self._forked = ForkedGame(self.folder, environment=self._environment(self.folder))
         return self._forked.call(*words, cwd=self.folder.parent)
@@ -63,7 +63,7 @@ class Game:
         return name
 
     def run(self, *words: str, cwd: Path) -> Called:
-        """What Python says with these words behind its name."""
+        """Return the output of Python with these arguments."""
         done = subprocess.run(
             [sys.executable, *words],
             cwd=cwd,
@@ -85,7 +85,7 @@ class Game:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory) -> Iterator[Game]:
-    """A game whose database is ready; each test uses names of its own."""
+    """Return a game with a migrated database. Each test uses its own names in it."""
     made = Game(tmp_path_factory.mktemp("cards"))
     made.migrate()
     yield made

@@ -1,4 +1,4 @@
-"""`evennia-ai compose FILE...`"""
+"""`evennia-ai compose FILE...`: traces, JSON results, explanations and bad input."""
 
 import json
 import os
@@ -213,7 +213,7 @@ def test_a_reader_who_has_seen_enough_is_no_error(write, tmp_path) -> None:
 
 
 def printed_on_a_terminal(arguments: list[str], *, cwd: os.PathLike[str]) -> str:
-    """What the program writes to a terminal of 80 columns."""
+    """Return what the program writes to a terminal of 80 columns."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -238,7 +238,8 @@ def printed_on_a_terminal(arguments: list[str], *, cwd: os.PathLike[str]) -> str
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # the other side is closed
+    # Linux raises EIO when the other side of the terminal is closed.
+    except OSError:
         return b""
 
 

@@ -1,4 +1,4 @@
-"""`evennia-ai history`: records checked, taken out and in; how far comparing past turns is."""
+"""`evennia-ai history`: check, export and import of records, and the bar of comparisons."""
 
 import json
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ TALK = ["Good evening.", "Evening.", "When does she sail?", "At dusk."]
 
 @pytest.fixture
 def harbour(db, monkeypatch):
-    """The test's own database in the place of a game's; Ned spoke in a room and in private."""
+    """Use the test's database as that of a game in which Ned spoke in a room and in private."""
     from evennia.objects.objects import DefaultRoom
     from evennia.utils.create import create_object
 
@@ -154,7 +154,7 @@ def test_a_game_s_folder_is_opened(tmp_path) -> None:
 
 @pytest.fixture
 def told(monkeypatch):
-    """What a bar was told, and that it was taken away."""
+    """Record what a progress bar was told, and that it was closed."""
     calls = []
 
     @contextmanager

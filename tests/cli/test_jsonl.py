@@ -1,4 +1,4 @@
-"""`evennia-ai compose --jsonl`: one line in, one line out."""
+"""`evennia-ai compose --jsonl`: one scenario per line in, one result per line out."""
 
 import json
 import os

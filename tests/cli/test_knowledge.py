@@ -1,4 +1,4 @@
-"""`evennia-ai knowledge`: a folder into a game, a search, a folder out of it."""
+"""`evennia-ai knowledge`: a folder into a game, a search, and a folder out of the game."""
 
 import pytest
 
@@ -11,7 +11,7 @@ FOG = "---\naliases: [Mist]\nrequires: [Sources:Song]\n---\nIt is thick.\n"
 
 @pytest.fixture
 def moor(db, monkeypatch, write):
-    """The test's own database in the place of a game's, and a folder with two pages."""
+    """Use the test's database as that of a game, and create a folder with two pages."""
     monkeypatch.setattr("evennia_ai.cli.opened_game", lambda folder: None)
     write("moor/base.yaml", "name: The Moor\nsummary: Peat.\nkeywords: [peat]\n")
     write("moor/Fog.md", FOG)

@@ -1,4 +1,4 @@
-"""`evennia-ai move`: a played game into a real PostgreSQL, back to a file, killed on the way."""
+"""`evennia-ai move`: a played game into a real PostgreSQL and back, and moves that are killed."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ CHAT = [
     {"name": "Oren", "is_user": False, "mes": "As ever. Здравствуй."},
 ]
 GONE = 1_000
-"""The number of an object that was made last, and removed."""
+"""The number of an object that was created last and then deleted."""
 _SETTINGS = """
 import os
 from evennia_ai.services.settings.database import database
@@ -35,15 +35,14 @@ if os.environ.get("PLAYED_ON"):
     DATABASES = database(os.environ["PLAYED_ON"])
 """
 _KILLS = (3, 300, 1_400, *range(40, 2_000, 45))
-"""At which of its statements each life dies: some while tables are made, the rest on the way.
-
-To find where it was, each asks once for each table; so a later one dies later.
+"""The statement at which each attempt is killed: some while tables are created, others later. A
+repeated move first asks for its progress once per table, so later attempts die at later statements.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """A game, the cluster beside it, and what its move to one database said."""
+    """A game, the PostgreSQL cluster next to it, and the output of its move."""
 
     folder: Path
     cluster: Cluster
@@ -51,13 +50,13 @@ class Moved:
     forked: ForkedGame
 
     def move(self, address: str) -> Called:
-        """What a move says that need not start Django."""
+        """Return the output of a move that forks instead of starting Django."""
         return self.forked.call("move", str(self.folder), "--to", address, cwd=self.folder)
 
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
-    """The demo game, with all that a database may have of strange, moved once."""
+    """Move the demo game once, with unusual values in its database."""
     root = tmp_path_factory.mktemp("game")
     cluster = shared_cluster(tmp_path_factory.mktemp("beside"))
     copied_game(root, settings=_SETTINGS)
@@ -89,7 +88,7 @@ def _make_strange(path: Path) -> None:
 
 
 def rows(moved: Moved, query: str) -> tuple[list, list]:
-    """What a query finds at the source and at the target."""
+    """Return the rows that a query finds in the source and in the target."""
     with closing(sqlite3.connect(moved.folder / DATABASE)) as database:
         found = database.execute(query).fetchall()
     return found, moved.cluster.rows("moved", query)

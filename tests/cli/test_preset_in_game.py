@@ -1,4 +1,4 @@
-"""`evennia-ai preset import|export --game`: a preset's way into a game's database and out of it."""
+"""`evennia-ai preset import|export --game`: a preset into a game's database and out of it."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory) -> Iterator[Game]:
-    """A game whose database is ready; each test uses names of its own."""
+    """Return a game with a migrated database. Each test uses its own names in it."""
     made = Game(tmp_path_factory.mktemp("presets"))
     made.migrate()
     yield made

@@ -1,4 +1,4 @@
-"""`evennia-ai preset` with files."""
+"""`evennia-ai preset` with files: show, lint, convert, import reports."""
 
 import json
 

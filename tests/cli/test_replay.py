@@ -1,4 +1,4 @@
-"""`evennia-ai replay`: past turns, in a process of its own, after everything was edited."""
+"""`evennia-ai replay`: past turns in another process, after everything in the game was edited."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 
 @dataclass
 class Played:
-    """A game in which everything was edited after eight turns; `sent` is what the model got."""
+    """A game that was edited after eight turns. `sent` is what the model got."""
 
     game: Game
     ref: str
@@ -22,11 +22,11 @@ class Played:
     hashes: list[str]
 
     def replay(self, *words: str, npc: str = "Ned") -> Called:
-        """What the command says in a process that knows nothing of the game but its settings."""
+        """Return the output of a forked process that has only read the game's settings."""
         return self.game.calls("replay", "--game", "game", "--npc", npc, *words)
 
     def replay_anew(self, *words: str) -> Called:
-        """The same in a process that was started for it, as users start it."""
+        """Return the output of a newly started process, as users start it."""
         return self.game.call("replay", "--game", "game", "--npc", "Ned", *words)
 
     def write(self, name: str, edit: object) -> str:
@@ -48,7 +48,7 @@ def lines_of(called: Called) -> list[dict]:
 
 
 def unindented(text: str) -> str:
-    """The text as it was before the lines of what somebody says were set in."""
+    """Return a text without the indentation that the screen adds."""
     return "\n".join(line.lstrip() for line in text.split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""The bar of long imports: late on a terminal, never in a pipe."""
+"""The progress bar of long imports: late on a terminal, never in a pipe."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from evennia_ai.engine.foreign.documents import ignore_progress
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock that the test sets by hand."""
 
     def __init__(self) -> None:
         self.now = 0.0

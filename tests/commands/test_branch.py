@@ -1,4 +1,4 @@
-"""`ai/branch`: a builder goes on from a past turn, and the game goes on as if nobody had."""
+"""`ai/branch`: a builder continues from a past turn, and the game is not affected."""
 
 import json
 
@@ -30,7 +30,7 @@ SAID = ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren
 
 @pytest.fixture
 def talked(stage):
-    """Oren answered Pim three times in the room; two more answers are there."""
+    """Let Oren answer Pim three times in the room. Two more answers are ready."""
     with stage.model("Aye.", "At dusk.", "So be it.", "Then you had sailed.", "Hm.") as model:
         for line in SAID:
             stage.player.at_say(line)
@@ -39,7 +39,7 @@ def talked(stage):
 
 
 def says(stage, text, *, person=None):
-    """What a builder reads who says something in the branch, at once and a while later."""
+    """Say something in the branch. Return what the builder reads at once and later."""
     builder = person or stage.builder
     typed = stage.sent(builder, f"ai/branch oren = {text}")
     with hearing(builder) as heard:
@@ -48,7 +48,7 @@ def says(stage, text, *, person=None):
 
 
 def live_rows(npc):
-    """All that is stored of what the NPC lived through, to the letter."""
+    """Return everything that is stored of the NPC's real history, byte for byte."""
     ref = str(npc.id)
     of_talk = {"conversation__npc_ref": ref}
     tables = (

@@ -1,4 +1,4 @@
-"""The command `card`: its list, one card, the files it takes in, and what it refuses."""
+"""The command `card`: the list, one card, imported files, and files that are refused."""
 
 import pytest
 from django.test import override_settings

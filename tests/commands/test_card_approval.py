@@ -1,4 +1,4 @@
-"""`card/report`, `/approve`, `/reject`: what is approved is what was read, with what was named."""
+"""`card/report`, `card/approve`, `card/reject`: the approved file is the one that was read."""
 
 import pytest
 
@@ -25,20 +25,20 @@ BAD_INPUT = {
 
 @pytest.fixture
 def waiting(stage, card_folder):
-    """An import of Mara's that waits, under the name oren."""
+    """Let an import of Mara wait under the name oren."""
     stage.builds("card/import oren = oren")
     return card_folder
 
 
 @pytest.fixture
 def ben(stage):
-    """Another builder; what he is told by each line that he types."""
+    """Return a function that types as another builder, Ben, and returns what he reads."""
     builder = stage.person("Ben", permission="Builder")
     return lambda *lines: on_screen(stage.sent(builder, *lines))
 
 
 def imported(folder, build, personality):
-    """Have somebody import another file of Oren's card."""
+    """Let a builder import another file of Oren's card."""
     (folder / "oren.json").write_bytes(as_json(oren(personality=personality)))
     return build("card/import oren = oren")
 

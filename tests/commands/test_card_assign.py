@@ -1,4 +1,4 @@
-"""`card/assign`, `/unassign`, `/greeting`: which card an NPC plays, and how it begins."""
+"""`card/assign`, `card/unassign`, `card/greeting`: which card an NPC plays, and its greeting."""
 
 import pytest
 
@@ -37,7 +37,7 @@ BAD_GREETINGS = {
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in force with all that a preview shows."""
+    """Approve Oren's card with all grants that a preview needs."""
     stage.builds("card/import oren", "card/approve Oren Tallow = fields, positions")
     return card_folder
 

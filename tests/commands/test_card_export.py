@@ -1,4 +1,4 @@
-"""`card/export`: a card as a new file in the card folder, losing nothing that it can hold."""
+"""`card/export`: a card as a new file in the card folder, with everything that it can hold."""
 
 import pytest
 from django.test import override_settings
@@ -24,7 +24,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in force."""
+    """Approve Oren's card."""
     stage.builds("card/import oren = oren", "card/approve oren")
     return card_folder
 

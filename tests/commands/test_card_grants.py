@@ -1,4 +1,4 @@
-"""`card/grant` and `card/revoke`: what a card may do, who said so, and what it could use."""
+"""`card/grant` and `card/revoke`: what a card may do, who granted it, and what it could use."""
 
 import pytest
 
@@ -24,7 +24,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in force, which may stand before the history."""
+    """Approve Oren's card with the grant to be placed before the history."""
     stage.builds("card/import oren = oren", "card/approve oren = fields")
     return card_folder
 

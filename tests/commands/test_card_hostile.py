@@ -1,4 +1,4 @@
-"""Cards that want to take over: what they are told to be, and what is left of them in a prompt."""
+"""Hostile cards: what their report says, and what of them gets into a prompt."""
 
 from unittest.mock import patch
 
@@ -16,7 +16,7 @@ _SCREEN_LINES = 200
 
 @pytest.fixture(scope="module")
 def report(beforehand, tmp_path_factory):
-    """What a builder was told who took in the hostile card with a book of ten thousand entries."""
+    """Return the report on the hostile card, which has a book of ten thousand entries."""
     folder = tmp_path_factory.mktemp("cards")
     (folder / "vex.json").write_bytes(as_json(hostile(entries=10_000)))
 
@@ -44,7 +44,8 @@ def test_the_report_says_what_the_card_tries(report):
 
 
 def test_the_report_of_a_huge_book_is_short_and_comes_soon(report):
-    assert len(report.splitlines()) < _SCREEN_LINES  # `report` fails where it takes long
+    # The fixture `report` fails if the import takes long.
+    assert len(report.splitlines()) < _SCREEN_LINES
 
 
 def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage, report):
@@ -80,7 +81,8 @@ def test_a_huge_book_is_read_before_a_turn_needs_it(stage, report):
 
 def test_a_pattern_without_end_holds_nobody_up(stage, report):
     stage.builds("card/approve Vex/1", "card/assign oren = Vex")
-    stage.npc.ai.preview("Oren, the ferry?", stage.player)  # compiles the book's keys
+    # This compiles the keys of the book.
+    stage.npc.ai.preview("Oren, the ferry?", stage.player)
     with little_work():
         stage.npc.ai.preview("Oren, " + "a" * 40 + "!", stage.player)
 

@@ -1,4 +1,4 @@
-"""Files that take their time: read beside the game, told of every two seconds, one at a time."""
+"""Slow files: read in another thread, one at a time, with progress every two seconds."""
 
 import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -14,7 +14,7 @@ from tests.commands.stage import hearing, on_screen, one_line
 
 
 class SlowThread:
-    """A thread whose work is begun at once and done when `finishes` says so."""
+    """A thread that starts work at once and ends it when the test calls `finishes`."""
 
     def __init__(self) -> None:
         self.begun = []
@@ -24,23 +24,23 @@ class SlowThread:
         return self.begun[-1][2]
 
     def reaches(self, what, done, total):
-        """The work comes so far."""
+        """Let the work report this progress."""
         _, (progress,), _ = self.begun[-1]
         progress(what, done, total)
 
     def finishes(self):
-        """The oldest work that was begun is done."""
+        """Let the oldest started work succeed."""
         work, args, done = self.begun.pop(0)
         maybeDeferred(work, *args).chainDeferred(done)
 
     def breaks(self, error):
-        """The oldest work that was begun fails."""
+        """Let the oldest started work fail."""
         self.begun.pop(0)[2].errback(error)
 
 
 @pytest.fixture
 def thread(stage, card_folder, monkeypatch):
-    """The slow thread, in a game whose clock `stage.clock` moves."""
+    """Use the slow thread. `stage.clock` moves the game's clock."""
     slow = SlowThread()
     monkeypatch.setattr(background_work, "in_thread", slow)
     with stage.model():
@@ -152,7 +152,7 @@ def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_ha
 ):
     with hearing(stage.builder):
         stage.builder.execute_cmd("card/import oren")
-        _, _, never = thread.begun.pop()  # the process ends here
+        _, _, never = thread.begun.pop()  # A reload would end the process here.
         assert cards.CARDS.names_ever() == ()
         assert models.SourceFile.objects.count() == 0
         never.errback(ConnectionAbortedError())
@@ -165,7 +165,8 @@ def test_a_file_that_is_approved_while_it_is_compared_is_not_imported_again(
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren = oren")
         thread.finishes()
-        assert len(thread.begun) == 1  # it is compared with the card in force
+        # Now the file is compared with the approved card.
+        assert len(thread.begun) == 1
         text = (card_folder / "oren.json").read_text(encoding="utf-8")
         approved = store.save_card("oren", text, by=trusted("Ben"))
         finish_all(thread)

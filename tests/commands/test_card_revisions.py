@@ -1,4 +1,4 @@
-"""`card/revisions`, `/revert`, `/remove`: what a card was, and the way back."""
+"""`card/revisions`, `card/revert`, `card/remove`: earlier revisions of a card, and the way back."""
 
 import pytest
 
@@ -27,7 +27,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in its second file: gruff with a grant, then kind without one."""
+    """Approve two files of Oren's card: gruff with a grant, then kind without a grant."""
     stage.builds("card/import oren = oren", "card/approve oren = fields")
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
     stage.builds("card/import oren = oren", "card/approve oren")

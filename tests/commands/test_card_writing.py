@@ -1,4 +1,4 @@
-"""`card/create`, `/set`, `/edit`, `/spawn`, `/despawn`: a character that is made in the game."""
+"""`card/create`, `set`, `edit`, `spawn` and `despawn`: a character that is written in the game."""
 
 import json
 
@@ -40,7 +40,7 @@ BAD_INPUT = {
 
 
 def bare(content):
-    """A PNG file without the card in it."""
+    """Return a PNG file without the card in it."""
     return replace_cards(content, (), keep_assets=False, limits=DEFAULT_LIMITS)
 
 
@@ -50,7 +50,7 @@ def mira(stage):
 
 
 def flat(told):
-    """What was told in several lines, as one."""
+    """Return several lines as one."""
     return " ".join(told.split())
 
 

@@ -1,4 +1,4 @@
-"""`ai/import` and `ai/export` of chats: told first, taken over after a yes, written again."""
+"""`ai/import` and `ai/export` of chats: explained first, imported after a yes, exported again."""
 
 import json
 
@@ -22,7 +22,7 @@ LINES = (
 
 @pytest.fixture
 def admin(stage):
-    """The builder is an admin now."""
+    """Make the builder an Admin."""
     stage.builder.permissions.add("Admin")
 
 
@@ -34,7 +34,7 @@ def file(card_folder):
 
 
 def flat(told: str) -> str:
-    """All that was told, whatever its lines."""
+    """Return all lines as one text."""
     return " ".join(told.split())
 
 

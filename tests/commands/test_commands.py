@@ -1,4 +1,4 @@
-"""What all commands have in common: their help, who may use them, their set."""
+"""What all commands have in common: their help, who may use them, and their command set."""
 
 import re
 
@@ -67,7 +67,7 @@ def test_everybody_may_use_what_is_for_players(stage, command):
 
 
 def test_the_help_command_shows_the_examples_to_a_builder(stage, monkeypatch):
-    monkeypatch.setattr(CmdHelp, "help_more", False)  # no pager: nobody is connected
+    monkeypatch.setattr(CmdHelp, "help_more", False)  # Nobody is connected, so no pager may open.
     stage.builder.cmdset.add(CharacterCmdSet, persistent=False)
     stage.builder.cmdset.add(AICmdSet)
     assert "component/depth mood = 2" in stage.builds("help component")

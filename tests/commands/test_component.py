@@ -1,4 +1,4 @@
-"""The command `component`, typed by a builder, down to the stored components."""
+"""The command `component`, from the typed line to the stored components."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from evennia_ai.store.authored import components as store
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, component, everything, hearing, on_screen, one_line
 
-# Each typed line must leave every component as it was and say one line with the words behind it.
+# Each typed line must change no component and say one line that contains the text next to it.
 BAD_INPUT = {
     "component/depth mood = -1": "whole number, 0 or more",
     "component/depth mood = 2.5": "whole number, 0 or more",
@@ -114,7 +114,7 @@ def test_a_switch_may_be_shortened_where_only_one_begins_so(stage, mood):
 @pytest.mark.parametrize("switch", ["depth mood = 2", "order mood = 5", "off mood"])
 def test_a_switch_does_not_go_over_what_another_process_changed(stage, mood, switch):
     assert component("mood").revision == 1
-    # The row alone, without the number that tells this process to read it again.
+    # Change only the row, not the counter that tells this process to read it again.
     models.Component.objects.filter(key="mood").update(content="Tam's words.", revision=2)
     assert "was changed" in one_line(stage.builds(f"component/{switch}"))
     forget_everything()

@@ -1,4 +1,4 @@
-"""`component <npc>`: what an NPC's next prompt is made of, and what changes each piece."""
+"""`component <npc>`: the texts of an NPC's next prompt, and the command that changes each."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def furnished(stage, mood, card_folder):
-    """Oren with a component of his own, a card, a note, a book and a memory."""
+    """Give Oren a component of his own, a card, a note, a book and a memory."""
     stage.builds(
         "component/create temper@npc:oren = 1202: He is cross.",
         "component/depth temper@npc:oren = 2",

@@ -1,4 +1,4 @@
-"""`component/context`: builders say which components take part in which kind of prompt."""
+"""`component/context`: builders switch components off in one kind of turn."""
 
 import pytest
 

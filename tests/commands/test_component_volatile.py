@@ -1,4 +1,4 @@
-"""Texts that differ from turn to turn: about the request they are refused, others are told of."""
+"""Texts that change from turn to turn: some are refused before the history, others warn."""
 
 import pytest
 

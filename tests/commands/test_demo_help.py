@@ -1,4 +1,4 @@
-"""The demo's help names commands and switches that there are."""
+"""The demo's help names only commands and switches that exist."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ EVENNIAS = {"help", "look", "say", "whisper"}
 
 @pytest.fixture
 def verbs(stage: Any) -> dict[str, set[str]]:
-    """Our commands, each with its switches."""
+    """Return our commands with their switches."""
     from evennia_ai.commands.cmdset import AICmdSet
 
     return {one.key: set(getattr(one, "verbs", ())) for one in AICmdSet().commands}

@@ -1,4 +1,4 @@
-"""`ai/forget here`: all NPCs forget what was said in a room, once it was asked twice."""
+"""`ai/forget here`: all NPCs forget what was said in a room, after a question."""
 
 import pytest
 from evennia.utils.create import create_object
@@ -15,7 +15,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def two(stage):
-    """Oren and Mira heard Pim in the harbour and learnt from it; Oren was whispered to as well."""
+    """Let Oren and Mira hear Pim in the harbour and learn from it; Pim also whispers to Oren."""
     stage.builder.permissions.add("Admin")
     mira = create_object(AINPC, key="Mira", location=stage.room, home=stage.room)
     with stage.model("Aye.", "Well met.", "I know."):

@@ -1,4 +1,4 @@
-"""Whatever a builder's client sends as a name, it is answered in words and nothing in it counts."""
+"""Hostile names from a builder's client: each is answered in words, and markup has no effect."""
 
 import pytest
 from django.test import override_settings
@@ -80,7 +80,7 @@ TYPED = (
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(len(NAMES)), ids=lambda number: ascii(NAMES[number]))
 def test_any_name_is_answered_in_words(stage, tmp_path, number):
-    """Each name meets a half of the lines, and each line a half of the names."""
+    """Use every name with half of the lines, and every line with half of the names."""
     name = NAMES[number]
     folder = tmp_path / "cards"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The command `ai`: status, what was last assembled, why, on and off."""
+"""The command `ai`: status, the newest prompt, why, on and off."""
 
 import pytest
 
@@ -39,7 +39,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def model(stage, mood):
-    """Oren answered Pim three times, with the component `mood` at depth 2."""
+    """Let Oren answer Pim three times, with the component `mood` at depth 2."""
     stage.builds("component/depth mood = 2")
     with stage.model("Aye.", "At dusk.", "So be it.", "Yes?") as scripted:
         for said in ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren."):
@@ -98,7 +98,7 @@ def test_why_tells_all_about_one_component(stage, model):
 
 
 def test_why_tells_which_revision_a_component_was_and_who_wrote_it(stage, model):
-    """S2-26: without a turn it is the newest prompt, as it was sent."""
+    """S2-26: without a turn, `ai/why` explains the newest prompt as it was sent."""
     stage.builds("component/depth mood = 3")
     told = " ".join(stage.builds("ai/why oren = mood").split())
     assert "component mood of game, revision 2 by Mara" in told

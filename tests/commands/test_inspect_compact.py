@@ -1,4 +1,4 @@
-"""`ai/compact`, and what the status says of compaction."""
+"""`ai/compact`, and what the status says about compaction."""
 
 import pytest
 from django.test import override_settings
@@ -20,7 +20,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def long_talk(stage):
-    """Pim and Oren talked for a while; the next thing asked is for a summary."""
+    """Let Pim and Oren speak for a while. The model's next reply is a summary."""
     with override_settings(EVENNIA_AI_COMPACTION=RULES):
         with stage.model(
             *(f"Answer {n}, as true as the tide." for n in range(8)), SUMMARY

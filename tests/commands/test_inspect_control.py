@@ -1,4 +1,4 @@
-"""`ai/reset`, `ai/undo`, `ai/retry` and `ai/correct`: what counts, and what is said about it."""
+"""`ai/reset`, `ai/undo`, `ai/retry` and `ai/correct`: what counts, and what the command says."""
 
 import pytest
 from django.db import OperationalError
@@ -37,7 +37,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def talk(stage):
-    """Pim and Oren spoke twice; three more answers are ready."""
+    """Let Pim and Oren speak twice. Three more answers are ready."""
     answers = [f"Answer {number}." for number in range(1, 6)]
     with stage.model(*answers) as model:
         for number in (1, 2):
@@ -52,7 +52,7 @@ def room_of(stage):
 
 
 def counts(stage) -> list[str]:
-    """What prompts show of the room from now on, in memory as for a fresh process."""
+    """Return what prompts show of the room, the same in memory and for a new process."""
     shown = [message.content for message in windows(room_of(stage).id).history]
     forget_everything()
     assert shown == [message.content for message in windows(room_of(stage).id).history]
@@ -61,7 +61,7 @@ def counts(stage) -> list[str]:
 
 
 def number_of(stage, body: str) -> str:
-    """What screens call the record that says this."""
+    """Return the number, such as #4, of the record that says this."""
     return next(f"#{r.id}" for r in record_rows.records_of(room_of(stage)) if r.body == body)
 
 
@@ -224,7 +224,7 @@ class TestRetry:
 
 
 class TestTwoBuilders:
-    """What one has done while the other's command is on its way."""
+    """One builder's command ends while another builder's command is under way."""
 
     @pytest.mark.req("S2-31")
     def test_a_retry_and_a_new_chat_at_once_leave_a_new_chat(self, stage, talk):

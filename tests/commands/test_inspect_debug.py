@@ -1,4 +1,4 @@
-"""`ai/debug`: the four steps of a turn, from what is stored."""
+"""`ai/debug`: the four steps of a turn, from stored records."""
 
 import pytest
 from django.test import override_settings
@@ -20,7 +20,7 @@ from tests.commands.stage import on_screen, one_line
 
 @pytest.fixture
 def answered(stage):
-    """Oren answered Pim once; the turn."""
+    """Let Oren answer Pim once. Return the turn."""
     with stage.model("Aye."):
         stage.player.at_say("Oren, where is the bell?")
         stage.waited()
@@ -28,7 +28,7 @@ def answered(stage):
 
 
 def searched(turn, *, restricted=False, ended=True, decision="", reason=""):
-    """A search of this turn, as it is kept."""
+    """Store a search of this turn."""
     knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Tam"))
     chunk = PagePassage(
         base="vault",

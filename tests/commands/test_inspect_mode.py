@@ -1,4 +1,4 @@
-"""`ai/mode`: what an NPC listens to, and what it made of what it heard last."""
+"""`ai/mode`: what an NPC listens to, and what it answered of what it heard last."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`ai/history`, `ai/replay` and `ai/cache`: what was, from records alone."""
+"""`ai/history`, `ai/replay` and `ai/cache`: the past, from stored records only."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def talked(stage, mood):
-    """Oren answered Pim three times in the room and once in a whisper."""
+    """Let Oren answer Pim three times in the room and once in a whisper."""
     with stage.model("Aye.", "At dusk.", "So be it.", "I know.", "Yes?") as scripted:
         for said in ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren."):
             stage.player.at_say(said)

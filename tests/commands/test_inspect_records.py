@@ -1,4 +1,4 @@
-"""`ai/verify`, `ai/export`, `ai/import` and `ai/forget`: an NPC's records as a whole."""
+"""`ai/verify`, `ai/export`, `ai/import` and `ai/forget`: whole conversations of an NPC."""
 
 import json
 
@@ -26,7 +26,7 @@ SECRET = "The tunnel is open."
 
 @pytest.fixture
 def talked(stage):
-    """Oren answered Pim in the room and in a whisper."""
+    """Let Oren answer Pim in the room and in a whisper."""
     with stage.model("Aye.", "I know.", "Psst.") as scripted:
         stage.player.at_say("Oren, are you there?")
         stage.waited()
@@ -37,13 +37,13 @@ def talked(stage):
 
 @pytest.fixture
 def admin(stage):
-    """The builder is an admin now."""
+    """Make the builder an Admin."""
     stage.builder.permissions.add("Admin")
 
 
 @pytest.fixture
 def other(stage):
-    """A second NPC, who was never spoken to."""
+    """Return a second NPC, to which nobody has spoken."""
     return create_object(AINPC, key="Tilda", location=stage.room, home=stage.room)
 
 

@@ -1,4 +1,4 @@
-"""The switches set and profile of the command `ai`: what is set, where it comes from, changed."""
+"""`ai/set` and `ai/profile`: the settings of an NPC, where they come from, and changes."""
 
 import re
 from pathlib import Path
@@ -55,7 +55,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def harbour(stage, monkeypatch):
-    """The stage with two profiles and a key that nobody may see."""
+    """Return the stage with two profiles and a secret key."""
     monkeypatch.setenv("CHEAP_KEY", KEY)
     with override_settings(EVENNIA_AI_PROFILES=PROFILES, EVENNIA_AI_MODEL_ROLES=ROLES):
         before = running.install(None)
@@ -65,7 +65,7 @@ def harbour(stage, monkeypatch):
 
 
 def rows(told):
-    """The lines of a table, by what stands first in them; a line may go on in the next one."""
+    """Return the lines of a table by their first word. A row may continue on the next line."""
     whole = re.sub(r"\n {3,}", " ", told)
     lines = [line.split(maxsplit=1) for line in whole.splitlines() if line.startswith("  ")]
     return {line[0]: line[1] for line in lines}

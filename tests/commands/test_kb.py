@@ -1,4 +1,4 @@
-"""The command `kb`: what builders see of knowledge bases, and what bad input is answered."""
+"""The command `kb`: what builders see of knowledge bases, and the answers to bad input."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from evennia_ai.store.knowledge import knowledge_bases as bases
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
 
-# Each typed line must leave everything as it was and say one line with the words behind it.
+# Each typed line must change nothing and say one line that contains the text next to it.
 BAD_INPUT = {
     "kb nobody": "no knowledge base 'nobody'; there are harbour",
     "kb harbour/The Ferry": "kb/show harbour/The Ferry",
@@ -97,7 +97,7 @@ MISSPELT = (
 
 @pytest.fixture
 def harbour(stage):
-    """A base with six pages."""
+    """Store a base with six pages."""
     return make_base(summary="The harbour village.", topics=("boats", "people"))
 
 

@@ -15,12 +15,12 @@ from tests.commands.stage import one_line
 
 @pytest.fixture(scope="module")
 def harbour(beforehand):
-    """A base with six pages."""
+    """Store a base with six pages."""
     return beforehand(lambda stage: make_base())
 
 
 def draft(title, text, *, was="", base="harbour"):
-    """The number of a draft that the lorekeeper left."""
+    """Store a draft of the lorekeeper. Return its number."""
     wanted = PageDraft(page=read_page(page_name(title), text), was=was, by=trusted("lorekeeper"))
     return drafts.add_draft(base, wanted, task="Write it down.", context_meta={}).number
 

@@ -13,12 +13,12 @@ from tests.commands.stage import one_line
 
 @pytest.fixture(scope="module")
 def harbour(beforehand):
-    """A base with six pages."""
+    """Store a base with six pages."""
     return beforehand(lambda stage: make_base())
 
 
 def after_reload(stage):
-    """Forget what a reload forgets, and have the builder type on."""
+    """Forget what a reload forgets, and let the builder type more lines."""
     stage.builder.ndb._eveditor = None
 
 

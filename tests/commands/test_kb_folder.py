@@ -1,4 +1,4 @@
-"""`kb/import`: folders listed, planned, imported whole or not at all, and nothing else read."""
+"""`kb/import`: folders are listed, planned, and imported whole or not at all."""
 
 import pytest
 from django.test import override_settings
@@ -12,7 +12,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def folder(stage, tmp_path):
-    """The folder `moor` with two pages, and a folder beside those that may be imported."""
+    """Create the folder `moor` with two pages, and a folder that must not be imported."""
     inside = tmp_path / "inside"
     (inside / "moor" / "Sources").mkdir(parents=True)
     (inside / "moor" / "base.yaml").write_text("name: The Moor\nsummary: Peat.\n")

@@ -1,4 +1,4 @@
-"""`kb/hints`: what authors write to be told of a page, and a base that tells nothing else."""
+"""`kb/hints`: hints that authors write for a page, and a base that reveals only hints."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TEXT = "Behind barrel 3 in the cellar of the inn is a door of oak."
 
 @pytest.fixture
 def secret(stage):
-    """A restricted base of one page."""
+    """Store a restricted base of one page."""
     make_base("secret", {"The Cellar Door": TEXT}, restricted=True)
     return stage
 

@@ -1,4 +1,4 @@
-"""What docs/build/knowledge.md tells builders to type does what the page says."""
+"""The commands in docs/build/knowledge.md do what the page says."""
 
 import re
 from pathlib import Path

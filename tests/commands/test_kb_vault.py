@@ -1,4 +1,4 @@
-"""`kb/vault`: staff read what restricted searches found, and each reading is kept."""
+"""`kb/vault`: staff read what restricted searches found, and each look is recorded."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def secret(stage):
-    """A restricted base of which a search found one passage."""
+    """Store a restricted base in which a search found one passage."""
     make_base("secret", {}, restricted=True)
     talk = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     found = PagePassage(

@@ -1,4 +1,4 @@
-"""The command `lore`, typed by a builder, down to the stored books."""
+"""The command `lore`, from the typed line to the stored books."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from evennia_ai.npc.inputs.book_builds import LONG, BookBuilds
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import hearing, on_screen, one_line
 
-# Each typed line must leave everything as it was and say one line with the words behind it.
+# Each typed line must change nothing and say one line that contains the text next to it.
 BAD_INPUT = {
     "lore nobody": "no lorebook 'nobody'; there are harbour",
     "lore harbour/nobody": "has no entry 'nobody'",
@@ -138,17 +138,17 @@ MISSPELT = (
 
 
 def book(name="harbour"):
-    """The stored book, as it is read."""
+    """Return the stored book as it is read."""
     return read_book(json.loads(store.get_book(name).source), label=name)
 
 
 def entry(name="the ferry", *, of="harbour"):
-    """The stored entry of this name."""
+    """Return the stored entry of this name."""
     return next(entry for entry in book(of).entries if entry.name == name)
 
 
 def everything():
-    """All that can be changed, to see that it was not."""
+    """Return everything that a command could change, to check that nothing was changed."""
     return [
         (name, store.get_book(name), store.entry_locks(name), store.LOREBOOKS.assigned_to(name))
         for name in store.LOREBOOKS.list_keys()
@@ -157,7 +157,7 @@ def everything():
 
 @pytest.fixture
 def harbour(stage):
-    """A lorebook with one entry, attached to the game."""
+    """Create a lorebook with one entry and attach it to the game."""
     stage.builds(
         "lore/create harbour",
         "lore/create harbour/the ferry = ferry, boat: The ferry sails at dusk.",
@@ -516,7 +516,8 @@ def test_removing_an_entry_keeps_the_ids_and_locks_of_the_others(stage):
     told = one_line(stage.builds("lore/remove b/1"))
     assert "Removed b#1; lore/revert b = 1 brings it back. Revision 2." in told
     assert [(e.uid, e.keys) for e in book("b").entries] == [("0", ("a",)), ("2", ("c",))]
-    assert store.entry_locks("b") == {"1": "view:all()", "2": "edit:all()"}  # it may come back
+    # A revert may bring the removed entry back, so its lock is kept.
+    assert store.entry_locks("b") == {"1": "view:all()", "2": "edit:all()"}
 
 
 def test_removing_a_book_asks_and_no_keeps_it(stage, harbour):
@@ -674,7 +675,7 @@ def test_help_names_every_switch(stage):
     from evennia_ai.commands.setup.lore.command import CmdLore
     from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 
-    # Newer Pythons take the indentation off docstrings, older ones leave it.
+    # Newer versions of Python remove the indentation of docstrings; older ones keep it.
     told = cleandoc(CmdLore().get_help(stage.builder, None))
     for switch in [verb for verb in CmdLore.verbs if verb]:
         assert f"\n  {switch:9} - " in told, switch

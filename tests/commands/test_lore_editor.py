@@ -13,12 +13,12 @@ from tests.commands.stage import on_screen
 
 @pytest.fixture
 def harbour(stage):
-    """A book with one entry."""
+    """Create a book with one entry."""
     stage.builds("lore/create harbour/the ferry = ferry: It sails at dusk.")
 
 
 def content():
-    """What the entry says now."""
+    """Return the present content of the entry."""
     return stored().entries[0].template.source
 
 
@@ -27,13 +27,13 @@ def stored():
 
 
 def by_tam():
-    """Tam changes the book meanwhile."""
+    """Let Tam change the book meanwhile."""
     source = store.get_book("harbour").source
     store.save_book("harbour", source.replace("It sails", "Tam says: it sails"), by=trusted("Tam"))
 
 
 def after_reload(stage):
-    """Forget what a reload forgets, and have the builder type on."""
+    """Forget what a reload forgets, and let the builder type more lines."""
     stage.builder.ndb._eveditor = None
 
 

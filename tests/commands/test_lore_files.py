@@ -1,4 +1,4 @@
-"""`lore/import` and `lore/export`: books in the game's one folder."""
+"""`lore/import` and `lore/export`: books as files in the game's card folder."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Who may see and change lorebooks and their entries."""
+"""Locks of lorebooks and entries: who may see and change them."""
 
 import json
 
@@ -9,7 +9,7 @@ from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import one_line
 
 SECRET = "The wreck was no accident."
-# What a builder who may see but not change the book, or not the entry, types in vain.
+# Commands that must be refused for a builder who may only see the book or the entry.
 CHANGES = (
     "lore/create harbour/more = a: b",
     "lore/edit harbour/the wreck",
@@ -52,7 +52,7 @@ def all_locks():
 
 @pytest.fixture(scope="module")
 def _ada(beforehand):
-    """A book that counts in the game, and the id of Ada."""
+    """Create a book that is attached to the game. Return the ID of Ada."""
 
     def make(stage):
         stage.builds(
@@ -67,12 +67,12 @@ def _ada(beforehand):
 
 @pytest.fixture
 def harbour(stage, _ada):
-    """A book that counts in the game; the builder is Mara, the admin is Ada."""
+    """Return the stage with an attached book. The builder is Mara, the Admin is Ada."""
     stage.admin = stage.again(_ada)
 
 
 def locked(stage, *typed):
-    """Let Ada type it."""
+    """Let Ada type the line."""
     return stage.sent(stage.admin, *typed)
 
 
@@ -250,7 +250,7 @@ def test_prompts_are_shown_without_texts_that_a_lock_hides(stage, harbour):
         looks += [f"ai/why Oren = {number}" for number in range(4)]
         told = stage.builds(*looks)
         assert "accident" not in told
-        assert "'wreck'" not in told  # which key woke it
+        assert "'wreck'" not in told  # The key that activated the entry.
         assert "Hidden from you: 1 entry of lore." in told
         assert "At dusk." in told
         assert SECRET in locked(stage, "ai/context Oren = full")

@@ -1,4 +1,4 @@
-"""Long books are made, read and written beside the game; the command answers when that is done."""
+"""Long books are changed, read and written in another thread; the command answers afterwards."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def a_text(name: str = "tides") -> str:
 
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The thread of each reading of a whole book."""
+    """Record in which thread each whole book is read."""
     read: list[int] = []
 
     def counted(reading: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,7 +45,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def beside(stage, monkeypatch: pytest.MonkeyPatch, readers: list[int]) -> Threads:
-    """A stage with a long book that was read before, and a thread that waits for `finish`."""
+    """Return a stage with a long, already parsed book, and a thread that waits for `finish`."""
     store.save_book("tides", a_text(), by=trusted("builder"))
     parse_cache.attached_book(store.get_book("tides"))
     readers.clear()

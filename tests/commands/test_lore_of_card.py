@@ -39,7 +39,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def mira(stage):
-    """A card whose book has one entry, and one without a book."""
+    """Create a card with a book of one entry, and a card without a book."""
     stage.builds(
         "card/create Mira = Mira sells herbs.",
         "card/create Tam = Tam fishes.",

@@ -1,4 +1,4 @@
-"""`lore/test` and `lore/why`: what would wake, and why the rest would not."""
+"""`lore/test` and `lore/why`: which entries would be active, and why not the others."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def harbour(stage):
-    """Three entries that Oren knows: one to wake, one with a filter, one nobody speaks of."""
+    """Create three entries for Oren: a plain one, one with a filter, one that nobody mentions."""
     stage.builds(
         "lore/create harbour/the ferry = ferry, boat: The ferry sails at dusk.",
         "lore/create harbour/the toll = toll: Two coppers a head.",
@@ -19,7 +19,7 @@ def harbour(stage):
 
 
 def flat(text):
-    """The text without its line breaks."""
+    """Return the text without line breaks."""
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""What builders' texts mean in `lore`."""
+"""Parsing of what builders type in `lore`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The command `lorekeeper`: something is told at once, the rest later, and the CONTEXT panel."""
+"""The command `lorekeeper`: its first message, its later answer, and the CONTEXT panel."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,22 +22,22 @@ GOLDEN = Path(__file__).parent / "golden" / "lorekeeper_context.txt"
 
 
 class Desk:
-    """A builder's screen while a model writes; `waits` lets it come to its end."""
+    """A builder's screen while a model writes. `waits` lets the model finish."""
 
     def __init__(self, stage: Any, clock: Clock) -> None:
         self.stage, self.clock = stage, clock
         self.frames: list[Any] = []
 
     def types(self, line: str) -> str:
-        """What is read at once."""
+        """Type a line. Return what is shown at once."""
         return self._read(lambda: self.stage.builder.execute_cmd(line))
 
     def waits(self) -> str:
-        """What is read once the models have answered."""
+        """Return what is shown after the models have answered."""
         return self._read(lambda: self.clock.pump([1.0] * 12))
 
     def asks(self, line: str) -> str:
-        """What is read in the end."""
+        """Type a line. Return everything that is shown in the end."""
         self.types(line)
         return self.waits()
 
@@ -50,7 +50,7 @@ class Desk:
 
 @contextmanager
 def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
-    """The builder at work; models take five seconds."""
+    """Return a builder's desk with models that take five seconds."""
     from evennia_ai.npc import runtime as running
     from evennia_ai.services.endpoints import Access
 
@@ -70,7 +70,7 @@ def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def _wiki(world: Callable[[], AbstractContextManager[None]], _cast: object) -> Iterator[None]:
-    """The wiki of all tests of this file."""
+    """Create the wiki of all tests of this file."""
     with world():
         a_wiki()
         yield
@@ -78,7 +78,7 @@ def _wiki(world: Callable[[], AbstractContextManager[None]], _cast: object) -> I
 
 @pytest.fixture
 def wiki(_wiki: None, stage: Any) -> Any:
-    """The stage with a wiki."""
+    """Return the stage with a wiki."""
     return stage
 
 

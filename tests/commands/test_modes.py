@@ -1,4 +1,4 @@
-"""A builder lets facts, a note and a lorebook stay, plays, and looks at what came of it."""
+"""Facts, a note and a lorebook that stay in the history, and the screens that show them."""
 
 import pytest
 from django.test import override_settings
@@ -9,7 +9,7 @@ STAYING = override_settings(EVENNIA_AI_DYNAMIC_BLOCK="on_change")
 
 
 def play(stage):
-    """Oren answers Pim three times, with everything in a mode in which it stays."""
+    """Let Oren answer Pim three times, with everything in a mode in which it stays."""
     stage.builds(
         "lore/create harbour/the ferry = ferry: The ferry sails at dusk.",
         "lore/attach harbour = game",
@@ -31,7 +31,7 @@ def _played(beforehand):
 
 @pytest.fixture
 def played(stage, _played):
-    """Oren answered Pim; he says nothing more."""
+    """Return the stage after Oren has answered Pim."""
     with STAYING, stage.model() as scripted:
         yield scripted
 

@@ -1,4 +1,4 @@
-"""The command `note`, typed by a builder, down to the stored notes."""
+"""The command `note`, from the typed line to the stored notes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The switches of `ai` that operate NPCs: the list, the log, limits, pauses and the stop."""
+"""The switches of `ai` that operate NPCs: list, log, limits, pause and stop."""
 
 import re
 import time
@@ -53,7 +53,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def talked(stage: Any) -> Any:
-    """Oren answered Pim twice."""
+    """Let Oren answer Pim twice."""
     with stage.model("Aye.", "At dusk."):
         for said in ("Oren, are you there?", "Oren, when does the ferry sail?"):
             stage.player.at_say(said)
@@ -62,7 +62,7 @@ def talked(stage: Any) -> Any:
 
 
 def npcs(count: int, stage: Any) -> None:
-    """So many NPCs that are in the database and not in memory."""
+    """Create this many NPCs in the database, but not in memory."""
     path = "evennia_ai.typeclasses.AINPC"
     ObjectDB.objects.bulk_create(
         ObjectDB(db_key=f"Guard {number:03}", db_typeclass_path=path, db_location=stage.room)
@@ -88,7 +88,7 @@ def test_players_cannot(stage: Any, typed: str) -> None:
     assert is_stopped() == ""
 
 
-# The list
+# Tests of the list.
 
 
 def test_the_bare_command_lists_all_npcs_wherever_they_are(stage: Any) -> None:
@@ -130,7 +130,7 @@ def test_an_npc_whose_class_is_off_by_default_is_listed_as_off(stage: Any) -> No
 
 
 class Silent(AINPC):
-    """An NPC that answers only where somebody switches it on."""
+    """An NPC that answers only after a builder has switched it on."""
 
     ai_enabled = AttributeProperty(False, autocreate=False)
 
@@ -185,7 +185,7 @@ def _queries(stage: Any) -> int:
     return len(queries)
 
 
-# The stop
+# Tests of the emergency stop.
 
 
 def test_a_stop_is_told_and_holds(stage: Any) -> None:
@@ -242,7 +242,7 @@ def test_what_a_stop_ended_is_told(stage: Any) -> None:
         assert "Answers dropped: 1." in stage.builds("ai/stopall")
 
 
-# The log
+# Tests of the log.
 
 
 def test_the_log_tells_of_turns_and_whom_they_answered(talked: Any) -> None:
@@ -320,12 +320,12 @@ def test_no_line_of_the_log_is_too_long(stage: Any) -> None:
     assert all(count_columns(line) <= 78 for line in stage.builds("ai/log oren").splitlines())
 
 
-# Limits
+# Tests of the limits.
 
 
 @pytest.fixture
 def refused(stage: Any) -> Iterator[Any]:
-    """Oren answered Pim once, refused twice, and Pim may ask no more."""
+    """Let Oren answer Pim once and refuse him twice, until Pim may ask no more."""
     with stage.model(*["Aye."] * 9):
         change_settings(stage.npc, by=trusted("Mara"), limits={"calls_per_day": 1})
         for said in ("Oren, are you there?", "Oren, hello?", "Oren!"):
@@ -432,7 +432,7 @@ def test_whom_calls_answered_is_forgotten_with_the_player(stage: Any) -> None:
     assert model_calls.count_of_player(str(stage.player.id)) == 0
 
 
-# Columns
+# Tests of the columns.
 
 
 @pytest.mark.parametrize(
@@ -492,7 +492,7 @@ def test_what_is_not_easily_taken_back_is_typed_whole(stage, typed, meant):
     assert not is_stopped()
 
 
-# Trying a server
+# Tests of `ai/check`.
 
 
 def test_only_admins_have_a_server_tried(stage):

@@ -1,4 +1,4 @@
-"""`persona`: a player's own words of their character, shown to NPCs as data and to nobody else."""
+"""`persona`: a player's description of their character, which NPCs get as data."""
 
 import pytest
 from django.test import override_settings
@@ -17,7 +17,7 @@ TEXT = "A tall woman who owes everybody. {{char}} {% raw %}"
 
 @pytest.fixture
 def written(stage):
-    """Pim has written who he is."""
+    """Let Pim write his persona."""
     stage.plays(f"persona = {TEXT}")
 
 
@@ -26,7 +26,7 @@ def flat(told: str) -> str:
 
 
 def spoken(stage, text: str = "Oren, who am I?", **how) -> list:
-    """The messages that the model got when Pim spoke."""
+    """Return the messages that the model got when Pim spoke."""
     with stage.model("Pim.") as scripted:
         stage.player.at_say(text, **how)
         stage.waited()
@@ -60,7 +60,7 @@ def test_it_stands_where_its_player_wants_it(stage, written):
     at = next(i for i, m in enumerate(messages) if TEXT in m.content)
     assert "with 2 messages after it" in told
     assert messages[at].content.strip().startswith("How Pim is described by their player")
-    # Behind the two messages of the history stand the facts of the moment and what is answered.
+    # After the two messages of the history come the facts of the moment and the event.
     assert len(messages) - at == 5
 
 

@@ -1,4 +1,4 @@
-"""`preset`: files wait, are approved with what was named, count somewhere, and are switched."""
+"""`preset`: imports wait, are approved with grants, are used somewhere, and are switched."""
 
 import json
 
@@ -55,7 +55,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def folder(stage, tmp_path):
-    """A preset folder with Loom, a file that is broken, and one of another kind."""
+    """Create a preset folder with Loom, a broken file, and a file of another kind."""
     made = tmp_path / "presets"
     made.mkdir()
     (made / "Loom.json").write_text(json.dumps(LOOM))
@@ -68,7 +68,7 @@ def folder(stage, tmp_path):
 
 @pytest.fixture
 def preset(stage, folder):
-    """Loom in force with all that it has a use for."""
+    """Approve Loom with all grants that it can use."""
     stage.builds("preset/import Loom", f"preset/approve Loom = {ALL}")
     return folder
 
@@ -79,7 +79,7 @@ def changed_elsewhere(folder, build):
 
 
 def everything():
-    """All that can be changed, to see that it was not."""
+    """Return everything that a command could change, to check that nothing was changed."""
     return presets.get_preset("Loom"), presets.assignments(), len(presets.PRESETS.revisions("Loom"))
 
 

@@ -1,4 +1,4 @@
-"""The command `read`: letters and books that NPCs wrote, and what else has words on it."""
+"""The command `read`: letters and books of NPCs, and other things with words on them."""
 
 import pytest
 from evennia.objects.objects import DefaultObject

@@ -1,4 +1,4 @@
-"""`ai/request`: the file of a turn, who may have it, and what the command line makes of it."""
+"""`ai/request`: the file of a turn, who may have it, and that `compose --request` reads it."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ from tests.store.history.test_verifying import set_column
 
 @pytest.fixture
 def talked(stage):
-    """Oren answered Pim twice in the room."""
+    """Let Oren answer Pim twice in the room."""
     with stage.model("Aye.", "At dusk.") as scripted:
         for line in ("Oren, are you there?", "Oren, when does it run?"):
             stage.player.at_say(line)
@@ -28,7 +28,7 @@ def talked(stage):
 
 
 def composed(path, *options: str):
-    """What the command line makes of a file in another process."""
+    """Return what `evennia-ai compose --request` prints in another process."""
     command = [sys.executable, "-m", "evennia_ai.cli", "compose", "--request", str(path), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 

@@ -1,7 +1,4 @@
-"""Going back to a revision: what it would change is shown before anybody is asked, and no is usual.
-
-One way for components, notes, books, cards and pages.
-"""
+"""Reverting components, notes, books, cards and pages: changes are shown, then a question asked."""
 
 import pytest
 
@@ -35,7 +32,7 @@ WHAT = {
 
 @pytest.fixture(scope="module")
 def made(beforehand):
-    """One of each with two revisions."""
+    """Create one thing of each kind with two revisions."""
 
     def make(stage):
         stage.builds(*MADE)
@@ -46,7 +43,7 @@ def made(beforehand):
 
 
 def now(stage):
-    """What all of them say."""
+    """Return the present texts of all of them."""
     return (
         component("mood").content,
         notes.notes_for(stage.npc.ai.ref),

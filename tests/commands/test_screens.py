@@ -1,4 +1,4 @@
-"""Screens: folded, the rest for who asks; one number for a message; pages; text that stays text."""
+"""Screens: folded prompts and their parts, message numbers, pages, and escaped texts."""
 
 import re
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ LINK = "|lclook|ltpress|le |rred $pron(you) {{x}}"
 
 @pytest.fixture
 def talked(stage, mood):
-    """Oren answered Pim three times, with the component `mood` at depth 2."""
+    """Let Oren answer Pim three times, with the component `mood` at depth 2."""
     stage.builds("component/depth mood = 2")
     with stage.model("Aye.", "At dusk.", "So be it.", "Yes?") as scripted:
         for said in _SAID:
@@ -123,7 +123,7 @@ def a_session(**flags):
 
 @pytest.fixture
 def at_screen(stage, monkeypatch):
-    """Lets the builder sit before a screen of this kind; what they read of a long text."""
+    """Put the builder before a screen of this kind. Return what they read of a long text."""
 
     def reads(session):
         for method in ("all", "get"):

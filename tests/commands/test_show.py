@@ -1,4 +1,4 @@
-"""The command `show`, and Evennia's own `give` and `look`: what players do with NPCs and things."""
+"""The command `show`, and Evennia's own `give` and `look`, with NPCs."""
 
 import pytest
 from evennia.objects.objects import DefaultObject
@@ -36,7 +36,10 @@ def rope(stage):
 
 
 def recorded(kind="event", npc=None):
-    """Bodies of the NPCs' records: what happened bears no name, so that nobody can say it."""
+    """Return the bodies of the NPCs' records.
+
+    Records of events have no name that could be spoken.
+    """
     found = models.Record.objects.filter(kind=kind)
     if npc is not None:
         found = found.filter(conversation__npc_ref=str(npc.id))

@@ -94,7 +94,7 @@ def test_a_name_that_could_be_several_is_asked_back_and_can_be_told_apart(stage,
     assert "'oren' could be Oren (oren-1), Oren (oren-2)" in told
     assert recorded() == []
     stage.plays("talk oren-2 = hello")
-    assert len(recorded()) == 2  # both heard it
+    assert len(recorded()) == 2  # Both NPCs have heard it.
 
 
 def test_an_addressed_npc_alone_answers(stage, model):

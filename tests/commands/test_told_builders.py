@@ -1,4 +1,4 @@
-"""Builders are told unasked why an NPC has no answer, and that its prompts are cut."""
+"""Builders get messages about NPCs without an answer and about cut prompts, without asking."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ LONG = "The night ferry stopped running because nobody would steer her. " * 300
 def listen(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], dict[str, list[str]]]]:
-    """Begins to write down what builder and player read of the news, by name."""
+    """Start to record, by name, the messages that builder and player get."""
     people = (stage.builder, stage.player)
     sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in people]
     monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)

@@ -87,7 +87,7 @@ def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]
     seer = seer_for(caller, npc.ai.ref)
     if seer.hides_some(branches.records_to_copy(turn)):
         raise CommandError(
-            f"Some of what {npc.key} was told before turn {number}is hidden from you by a lock,"
+            f"Some of what {npc.key} was told before turn {number} is hidden from you by a lock,"
             " and in a branch the NPC could tell it. Nothing was opened."
         )
     before = branches.newest_branch(npc.ai.ref, str(caller.id))

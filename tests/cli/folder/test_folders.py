@@ -1,4 +1,4 @@
-"""`import-folder` and `export-folder`: in, out and in, what is left out, and what is hostile."""
+"""`import-folder` and `export-folder`: round trips, files that are left out, hostile files."""
 
 import json
 import re
@@ -28,7 +28,7 @@ from tests.formats.chats.builders import HEADER, a_file, a_line
 
 @pytest.fixture
 def told(stage, capfdbinary):
-    """`told(path, is_meant=True)`: the report of an import, as its JSON object."""
+    """Return a function that imports a folder and returns the report as a JSON object."""
 
     def told(path: Path, *, is_meant: bool = True) -> dict[str, Any]:
         capfdbinary.readouterr()
@@ -45,12 +45,12 @@ def folder(tmp_path):
 
 @pytest.fixture
 def mira(stage):
-    """A second NPC, who is in the folder as well."""
+    """Return a second NPC, whose character is in the folder, too."""
     return create_object(AINPC, key="Mira", location=stage.room, home=stage.room)
 
 
 def why(report, file: str) -> str:
-    """Why a thing of the folder was left out."""
+    """Return why a thing of the folder was left out."""
     (one,) = [item for item in report["items"] if item["file"] == file]
     assert one["fate"] == "left out"
     return one["why"]
@@ -313,11 +313,11 @@ def test_the_report_for_people_counts_and_names_what_is_left_out(stage, folder, 
     out = capfdbinary.readouterr().out.decode()
     assert "card          6 to import\n" in out
     assert "  secrets.json: keys of services; never opened" in out
-    assert "The same command with --yes takes in" in out
+    assert "The same command with --yes imports" in out
 
 
 def lines_of_page() -> list[str]:
-    """What docs/build/moving-in.md says to type in the game, without what it does."""
+    """Return the game commands that docs/build/moving-in.md names, without their explanations."""
     page = Path("docs/build/moving-in.md").read_text().split("```")[1]
     return [re.split("  +", line)[0] for line in page.strip().splitlines()]
 
