@@ -97,7 +97,7 @@ def stored(called: Called) -> dict:
     return json.loads(called.out)["stored"]
 
 
-def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) -> None:
+def test_import_waits_and_is_approved_with_the_named_grants(game: Game) -> None:
     name = game.write("tilda.json", a_card(an_entry("Oil is dear.", "oil")))
     into = ("import", name, "--game", "game", "--json")
     waiting = {"card": "Tilda", "number": 1, "state": "waiting", "grants": []}
@@ -115,7 +115,7 @@ def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) 
     assert stored(game.calls("card", *into)) == approved
 
 
-def test_a_card_goes_out_as_it_came_in(game: Game) -> None:
+def test_exported_card_equals_the_import(game: Game) -> None:
     card = a_card(an_entry("Oil is dear.", "oil"), odd={"kept": [1, None]})
     name = game.write("lamp.json", card)
     assert (
@@ -149,7 +149,7 @@ def test_an_export_can_be_of_any_revision_and_writes_over_nothing(game: Game) ->
     assert "--force overwrites it" in again.err
 
 
-def test_a_card_that_is_not_there_is_one_line(game: Game) -> None:
+def test_missing_card_is_one_line(game: Game) -> None:
     called = game.call("card", "export", "Nobody", "nobody.json", "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "there is no card 'Nobody'" in called.err
@@ -174,7 +174,7 @@ def test_import_report_says_that_a_field_names_what_is_said(game: Game) -> None:
     assert "char_description: names {{lastMessage}}" in " ".join(called.out.split())
 
 
-def test_a_name_that_nobody_could_type_is_refused(game: Game) -> None:
+def test_untypeable_name_is_refused(game: Game) -> None:
     name = game.write("odd.json", a_card(name="a = b"))
     called = game.calls("card", "import", name, "--game", "game")
     assert (called.status, called.out) == (2, "")
@@ -189,7 +189,7 @@ def test_a_name_that_nobody_could_type_is_refused(game: Game) -> None:
         ("1 / 0", "settings cannot be loaded (ZeroDivisionError: division by zero)"),
     ],
 )
-def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, told: str) -> None:
+def test_unready_game_says_what_to_do(tmp_path, settings: str, told: str) -> None:
     game = Game(tmp_path, settings)
     called = game.call("card", "import", game.write("tilda.json", a_card()), "--game", "game")
     assert (called.status, called.out) == (2, "")
@@ -198,7 +198,7 @@ def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, to
     assert not (game.folder / DATABASE).exists()
 
 
-def test_a_database_without_our_tables_is_told_what_to_do(tmp_path) -> None:
+def test_database_without_tables_says_what_to_do(tmp_path) -> None:
     game = Game(tmp_path)
     (game.folder / DATABASE).touch()
     called = game.call("card", "import", game.write("tilda.json", a_card()), "--game", "game")

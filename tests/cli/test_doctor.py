@@ -114,9 +114,7 @@ def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
         ("anthropic", {"window": "note the server does not say"}),
     ],
 )
-def test_servers_as_people_run_them_are_found_as_they_are(
-    doctor: Doctor, kind: str, lines: dict[str, str]
-) -> None:
+def test_doctor_diagnoses_typical_servers(doctor: Doctor, kind: str, lines: dict[str, str]) -> None:
     about = ("address", "key", "model", "reply", "streaming", "speed", "window", "tools", "schema")
     expected = {**dict.fromkeys(about, "ok"), **lines}
     with serve(kind) as played:

@@ -77,7 +77,7 @@ def killed_in_the_middle(game: Game, *, after: int) -> None:
         assert program.wait() == -signal.SIGKILL
 
 
-def test_killed_in_the_middle_it_goes_on_and_what_goes_out_is_what_came_in(game: Game) -> None:
+def test_killed_import_continues_and_its_export_is_complete(game: Game) -> None:
     plan = json.loads(game.calls("import-folder", "data", "--game", "game", "--json").out)
     killed_in_the_middle(game, after=4)
     halfway = json.loads(game.calls("import-folder", "data", "--game", "game", "--json").out)
@@ -106,7 +106,7 @@ def lost(came: Path, went: Path) -> dict[str, Any]:
     }
 
 
-def test_what_it_is_called_with_is_checked_before_anything_is_read(game: Game) -> None:
+def test_options_are_checked_before_the_folder_is_read(game: Game) -> None:
     assert "do not go together" in game.calls("import-folder", "data", "--plan", "--yes").err
     nowhere = game.calls("import-folder", "nowhere", "--game", "game")
     assert (nowhere.status, nowhere.out) == (2, "")

@@ -42,7 +42,7 @@ def export(call, harbour, name: str, *words: str):
     )
 
 
-def test_each_conversation_of_the_game_is_said_to_hold(call, harbour) -> None:
+def test_verify_confirms_each_conversation(call, harbour) -> None:
     told = call("history", "verify")
     assert told.status == 0
     first, second = told.out.splitlines()
@@ -51,7 +51,7 @@ def test_each_conversation_of_the_game_is_said_to_hold(call, harbour) -> None:
     assert ", in private with #7: " in second
 
 
-def test_a_record_that_was_tampered_with_is_named_with_status_1(call, harbour) -> None:
+def test_verify_names_a_changed_record_with_status_1(call, harbour) -> None:
     from django.db import connection
 
     (victim,) = models.Record.objects.filter(body="At dusk.")
@@ -65,7 +65,7 @@ def test_a_record_that_was_tampered_with_is_named_with_status_1(call, harbour) -
     assert whole["broken"] is None
 
 
-def test_a_conversation_goes_out_and_into_another_npc(call, harbour) -> None:
+def test_exported_conversation_can_be_imported_into_another_npc(call, harbour) -> None:
     assert export(call, harbour, "talk.jsonl").status == 0
     told = call("history", "import", "--npc", "Tilda", "talk.jsonl")
     assert told.status == 0, told.err
@@ -76,16 +76,14 @@ def test_a_conversation_goes_out_and_into_another_npc(call, harbour) -> None:
     assert list(said.order_by("seq").values_list("body", flat=True)) == TALK
 
 
-def test_an_npc_that_has_the_conversation_does_not_get_it_twice(call, harbour) -> None:
+def test_conversation_is_not_imported_twice(call, harbour) -> None:
     export(call, harbour, "talk.jsonl")
     told = call("history", "import", "--npc", "Ned", "talk.jsonl")
     assert told.status == 2
     assert "already has a room conversation with 3" in told.err
 
 
-def test_a_file_that_is_there_is_written_over_when_that_is_wanted_alone(
-    call, harbour, write, tmp_path
-) -> None:
+def test_existing_file_is_overwritten_only_with_force(call, harbour, write, tmp_path) -> None:
     write("talk.jsonl", "old")
     told = export(call, harbour, "talk.jsonl")
     assert (told.status, "exists already" in told.err) == (2, True)
@@ -94,14 +92,16 @@ def test_a_file_that_is_there_is_written_over_when_that_is_wanted_alone(
     assert (tmp_path / "talk.jsonl").read_text() != "old"
 
 
-def test_of_several_conversations_one_must_be_named(call, harbour, tmp_path) -> None:
+def test_export_asks_for_a_number_if_there_are_several_conversations(
+    call, harbour, tmp_path
+) -> None:
     told = call("history", "export", "--npc", "Ned", "none.jsonl")
     assert told.status == 2
     assert "Ned has several conversations; name one with --conversation: " in told.err
     assert not (tmp_path / "none.jsonl").exists()
 
 
-def test_an_export_that_breaks_off_leaves_no_file(call, harbour, tmp_path) -> None:
+def test_failed_export_leaves_no_file(call, harbour, tmp_path) -> None:
     from evennia_ai.cli.output import write_pieces
 
     def pieces():
@@ -145,7 +145,7 @@ def test_bad_input_is_one_line(call, harbour, write, words: list[str], told: str
 
 
 @pytest.mark.long
-def test_a_game_s_folder_is_opened(tmp_path) -> None:
+def test_history_opens_the_game_of_the_folder(tmp_path) -> None:
     game = Game(tmp_path)
     game.migrate()
     told = game.run("-m", "evennia_ai.cli", "history", "verify", "--game", "game", cwd=tmp_path)
@@ -166,18 +166,18 @@ def told(monkeypatch):
     return calls
 
 
-def test_the_bar_goes_with_the_turns_and_ends_with_them(told):
+def test_progress_bar_follows_the_turns(told):
     stream = [SimpleNamespace(number=number) for number in (6, 7)]
     assert [one.number for one in history._with_progress(stream, 2)] == [6, 7]
     assert told == [("turns", 1, 2), ("turns", 2, 2), "closed"]
 
 
-def test_no_turns_end_the_bar_at_once(told):
+def test_progress_bar_ends_at_once_without_turns(told):
     assert list(history._with_progress([], 0)) == []
     assert told == ["closed"]
 
 
-def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harbour, write) -> None:
+def test_chat_is_imported_with_or_without_a_player(call, harbour, write) -> None:
     from evennia.objects.objects import DefaultCharacter
     from evennia.utils.create import create_object
 
@@ -200,7 +200,7 @@ def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harb
     assert "nothing was imported" in call(*words, "--as", "Oren").err
 
 
-def test_a_transcript_says_itself_with_whom_it_was(call, harbour) -> None:
+def test_transcript_refuses_player_and_as(call, harbour) -> None:
     export(call, harbour, "talk.jsonl")
     told = call("history", "import", "--npc", "Tilda", "talk.jsonl", "--player", "Pim")
     assert "leave out --player and --as" in told.err

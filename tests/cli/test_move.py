@@ -102,7 +102,7 @@ def test_a_game_is_moved_and_says_what_to_do_next(moved):
     assert "UNLIKE" not in moved.called.out
 
 
-def test_the_rows_are_those_of_the_source_with_their_numbers(moved):
+def test_target_has_the_rows_and_numbers_of_the_source(moved):
     for table in ("objects_objectdb", "evennia_ai_record", "typeclasses_tag"):
         source, target = rows(moved, f"SELECT id FROM {table} ORDER BY id")
         assert source == target != []
@@ -120,7 +120,7 @@ def test_a_character_that_postgresql_cannot_store_is_replaced_and_told(moved):
     assert "a NUL in db_strvalue became U+FFFD" in moved.called.err
 
 
-def test_no_number_is_given_out_again_not_even_that_of_what_is_gone(moved):
+def test_target_reuses_no_number_of_a_deleted_row(moved):
     ((number,),) = moved.cluster.rows(
         "moved", "SELECT nextval(pg_get_serial_sequence('objects_objectdb', 'id'))"
     )
@@ -136,7 +136,7 @@ def test_the_target_has_its_foreign_keys_and_refuses_to_change_a_record(moved):
         moved.cluster.rows("moved", "UPDATE evennia_ai_record SET body = 'x'")
 
 
-def test_a_target_that_is_not_empty_is_refused_and_left_alone(moved):
+def test_nonempty_target_is_refused_and_unchanged(moved):
     called = moved.move(moved.cluster.address("moved"))
 
     assert called.status == 2
@@ -148,7 +148,7 @@ def test_a_target_that_is_not_empty_is_refused_and_left_alone(moved):
                               " WHERE schemaname = 'public'") == [("recipes",)]  # fmt: skip
 
 
-def test_a_game_that_runs_is_refused(moved, tmp_path):
+def test_running_game_is_refused(moved, tmp_path):
     pid = moved.folder / "server" / "server.pid"
     twistd = tmp_path / "twistd"
     shutil.copy(shutil.which("sleep") or "", twistd)
@@ -165,7 +165,7 @@ def test_a_game_that_runs_is_refused(moved, tmp_path):
     assert "the game runs" in called.err
 
 
-def test_a_game_that_somebody_writes_is_refused(moved):
+def test_game_with_another_writer_is_refused(moved):
     with closing(sqlite3.connect(moved.folder / DATABASE, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         called = moved.move(moved.cluster.make("written"))
@@ -174,7 +174,7 @@ def test_a_game_that_somebody_writes_is_refused(moved):
     assert "another program writes into the game's database" in called.err
 
 
-def test_what_is_moved_back_to_a_file_is_the_same(moved, tmp_path):
+def test_moving_back_to_a_file_gives_the_same_rows(moved, tmp_path):
     path = tmp_path / "back.db3"
     there = moved.cluster.address("moved")
     called = evennia_ai("move", str(moved.folder), "--to", f"sqlite:///{path}", PLAYED_ON=there)
@@ -188,7 +188,7 @@ def test_what_is_moved_back_to_a_file_is_the_same(moved, tmp_path):
         assert number > GONE
 
 
-def test_a_move_that_is_killed_anywhere_goes_on_and_ends_as_one_that_was_not(moved):
+def test_killed_move_continues_to_the_same_result(moved):
     address = moved.cluster.make("killed")
     words = ("move", str(moved.folder), "--to", address)
     dying = partial(moved.forked.call, cwd=moved.folder, module="tests.cli.dying_move")

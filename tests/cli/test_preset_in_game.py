@@ -20,7 +20,7 @@ def game(tmp_path_factory) -> Iterator[Game]:
     made.close()
 
 
-def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) -> None:
+def test_import_waits_and_is_approved_with_the_named_grants(game: Game) -> None:
     name = game.write("Dusk.json", a_file(a_prompt("mine", "Mine."), before=("main", "mine")))
     into = ("preset", "import", name, "--game", "game", "--json")
     waiting = {"preset": "Dusk", "number": 1, "state": "waiting", "grants": []}
@@ -33,7 +33,7 @@ def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) 
     assert fewer["grants"] == ["fields"]
 
 
-def test_a_preset_goes_out_as_it_came_in_but_for_its_secrets(game: Game) -> None:
+def test_exported_preset_equals_the_import_without_secrets(game: Game) -> None:
     file = a_file(temperature=1.0, odd={"kept": [1, None]})
     name = game.write("Lamp.json", {**file, "proxy_password": "hunter2"})
     assert game.calls("preset", "import", name, "--game", "game", "--approve").status == 0
@@ -45,7 +45,7 @@ def test_a_preset_goes_out_as_it_came_in_but_for_its_secrets(game: Game) -> None
     assert "--force overwrites it" in again.err
 
 
-def test_what_is_refused_is_not_stored(game: Game) -> None:
+def test_refused_preset_is_not_stored(game: Game) -> None:
     name = game.write("Speaker.json", {"prompts": "Answer."})
     called = game.calls("preset", "import", name, "--game", "game")
     assert (called.status, called.out) == (2, "")

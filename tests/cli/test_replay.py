@@ -53,7 +53,7 @@ def unindented(text: str) -> str:
 
 
 @pytest.mark.req("S2-03", "S2-12", "S2-30")
-def test_a_turn_is_replayed_to_the_letter_after_everything_was_edited(played: Played) -> None:
+def test_replay_is_exact_after_everything_was_edited(played: Played) -> None:
     for number, replay in ((1, played.replay), (8, played.replay_anew)):
         told = replay("--turn", str(number), "--json")
         assert told.status == 0, told.err
@@ -65,7 +65,7 @@ def test_a_turn_is_replayed_to_the_letter_after_everything_was_edited(played: Pl
         assert told.json["composed_again"].endswith("it has the same bytes")
 
 
-def test_the_text_says_that_it_is_the_same_and_prints_the_messages(played: Played) -> None:
+def test_replay_text_confirms_the_bytes_and_prints_the_messages(played: Played) -> None:
     told = played.replay("--turn", "2")
     assert told.status == 0
     assert "the same bytes as were sent, rebuilt from records only" in told.out
@@ -74,7 +74,7 @@ def test_the_text_says_that_it_is_the_same_and_prints_the_messages(played: Playe
     assert "Somebody else." not in told.out
 
 
-def test_an_npc_is_named_as_it_is_called_now_or_by_its_number(played: Played) -> None:
+def test_npc_is_found_by_its_present_name_or_number(played: Played) -> None:
     by_number = played.replay("--turn", "1", npc=f"#{played.ref}")
     assert by_number.out == played.replay("--turn", "1", npc="ned").out
     assert by_number.status == 0
@@ -100,7 +100,7 @@ def test_an_edit_is_shown_for_every_turn_with_a_summary(played: Played) -> None:
     assert summary == {"summary": counts}
 
 
-def test_an_edit_that_changes_nothing_ends_well(played: Played) -> None:
+def test_edit_without_effect_has_status_0(played: Played) -> None:
     edit = played.write("same.json", {"settings": {"lore": {"recursive": True}}})
     told = played.replay("--against", edit, "--last", "3")
     assert told.status == 0

@@ -33,7 +33,7 @@ def files(folder):
     return sorted(path.name for path in folder.parent.rglob("*") if path.is_file())
 
 
-def test_a_card_is_written_as_what_it_came_in_into_a_file_that_was_not_there(stage, card):
+def test_export_writes_a_new_file_of_the_imported_kind(stage, card):
     told = " ".join(stage.builds("card/export oren").split())
     assert f"Wrote card oren, revision 2, to oren-2.json in {card.name} (" in told
     assert not is_open_to_others(card / "oren-2.json")
@@ -69,7 +69,7 @@ def test_an_import_that_waits_is_written_by_its_number(stage, card):
     assert (card / "other.json").exists()
 
 
-def test_what_stays_behind_is_told(stage, card):
+def test_export_names_what_the_file_cannot_hold(stage, card):
     (card / "oren.png").write_bytes(a_picture(OREN))
     stage.builds("card/import oren.png = pic", "card/approve pic")
     assert "the picture is left out" in stage.builds("card/export pic = json")
@@ -92,7 +92,7 @@ def test_a_card_with_an_odd_name_is_written_into_the_folder_alone(stage, card, n
     assert not set(written) & set("/\\|. ") - {"."}
 
 
-def test_a_folder_that_is_not_there_is_told(stage, card):
+def test_export_into_a_missing_folder_is_refused(stage, card):
     with override_settings(EVENNIA_AI_CARD_FOLDER=str(card / "gone")):
         assert "Nothing can be written" in one_line(stage.builds("card/export oren"))
 

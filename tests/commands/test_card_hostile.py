@@ -43,12 +43,12 @@ def test_the_report_says_what_the_card_tries(report):
         assert words in report, words
 
 
-def test_the_report_of_a_huge_book_is_short_and_comes_soon(report):
+def test_report_of_a_huge_book_is_short_and_quick(report):
     # The fixture `report` fails if the import takes long.
     assert len(report.splitlines()) < _SCREEN_LINES
 
 
-def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage, report):
+def test_hostile_card_without_grants_stays_in_the_history_as_user(stage, report):
     stage.builds("card/approve Vex/1", "card/assign oren = Vex")
     with stage.model("Aye."):
         stage.player.at_say("Oren, good morning.")
@@ -63,7 +63,7 @@ def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage,
     assert "EVIL-SYSTEM" not in "".join(message.content for message in prompt.messages)
 
 
-def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, report):
+def test_hostile_card_with_a_grant_may_only_what_was_granted(stage, report):
     stage.builds("card/approve Vex/1 = fields", "card/assign oren = Vex")
     prompt = stage.npc.ai.preview("Oren, the ferry?", stage.player)
     outside = [message for message in evil_messages(prompt) if message.block != "history"]
@@ -79,7 +79,7 @@ def test_a_huge_book_is_read_before_a_turn_needs_it(stage, report):
         assert evil_messages(stage.npc.ai.preview("Oren, the ferry?", stage.player))
 
 
-def test_a_pattern_without_end_holds_nobody_up(stage, report):
+def test_endless_pattern_of_a_card_delays_nobody(stage, report):
     stage.builds("card/approve Vex/1", "card/assign oren = Vex")
     # This compiles the keys of the book.
     stage.npc.ai.preview("Oren, the ferry?", stage.player)

@@ -58,7 +58,7 @@ def finish_all(thread):
         thread.finishes()
 
 
-def test_progress_is_told_every_two_seconds_and_not_after_the_end(stage, thread):
+def test_progress_is_shown_every_two_seconds_until_the_end(stage, thread):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren")
         thread.reaches("lore entries", 200, 1000)
@@ -77,7 +77,7 @@ def test_progress_is_told_every_two_seconds_and_not_after_the_end(stage, thread)
     assert stage.clock.getDelayedCalls() == []
 
 
-def test_a_file_that_is_read_quickly_is_told_of_once(stage, thread):
+def test_quick_file_is_named_once(stage, thread):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren")
         stage.clock.advance(1.9)
@@ -97,7 +97,7 @@ def test_progress_ends_with_an_error(stage, thread):
     assert cards.CARDS.names_ever() == ()
 
 
-def test_after_an_error_the_builder_can_go_on(stage, thread):
+def test_builder_can_import_again_after_an_error(stage, thread):
     with hearing(stage.builder):
         stage.builder.execute_cmd("card/import oren")
         thread.breaks(MemoryError("no room"))
@@ -135,7 +135,7 @@ def test_while_a_file_is_read_the_builder_is_told_to_wait(stage, thread):
     assert cards.CARDS.names_ever() == ("Oren Tallow",)
 
 
-def test_another_builders_file_waits_for_its_turn_and_is_told_so(stage, thread):
+def test_second_builders_file_waits_for_the_first(stage, thread):
     ben = stage.person("Ben", permission="Builder")
     with hearing(stage.builder), hearing(ben) as heard:
         stage.builder.execute_cmd("card/import oren")
@@ -147,9 +147,7 @@ def test_another_builders_file_waits_for_its_turn_and_is_told_so(stage, thread):
     assert cards.CARDS.names_ever() == ("Oren Tallow", "other")
 
 
-def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_half_done(
-    stage, thread
-):
+def test_reload_while_a_file_is_read_leaves_nothing_written(stage, thread):
     with hearing(stage.builder):
         stage.builder.execute_cmd("card/import oren")
         _, _, never = thread.begun.pop()  # A reload would end the process here.

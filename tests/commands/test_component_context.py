@@ -56,12 +56,12 @@ def test_a_component_says_in_which_contexts_it_is_off(stage):
         ("component/context = off goals", "Usage: component/context"),
     ],
 )
-def test_what_cannot_be_meant_changes_nothing_and_says_what_can(stage, typed, told):
+def test_context_errors_change_nothing_and_show_the_usage(stage, typed, told):
     assert told in stage.builds(typed)
     assert [context.off for context in contexts.contexts()] == [frozenset()] * 3
 
 
-def test_what_is_so_already_is_no_change(stage):
+def test_switching_off_twice_makes_no_change(stage):
     stage.builds("component/context whisper = off goals")
     told = stage.builds("component/context whisper = off goals")
     assert "nothing was changed" in told

@@ -34,7 +34,7 @@ def test_the_games_own_rules_may_not_name_who_speaks(stage):
 
 
 @pytest.mark.req("S0-28")
-def test_no_other_change_brings_such_a_text_before_the_history(stage):
+def test_move_and_volatile_refuse_request_texts_before_the_history(stage):
     stage.builds("component/create sky = 5200: {{speaker}} is here.")
     assert REFUSED in one_line(stage.builds("component/move sky = 1301"))
     stage.builds("component/off sky", "component/move sky = 1301")
@@ -46,7 +46,7 @@ def test_no_other_change_brings_such_a_text_before_the_history(stage):
 
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("text", ["{{random:fog,rain}}", "{{roll:6}}"])
-def test_dice_before_the_history_are_told_of(stage, text):
+def test_random_text_before_the_history_warns(stage, text):
     told = stage.builds(f"component/create sky = 1301: {text}")
     assert f"{TOLD}, so a provider can cache nothing after it. component/volatile sky = yes" in told
 
@@ -60,11 +60,11 @@ def test_dice_before_the_history_are_told_of(stage, text):
         "component/create sky = 1301: {{pick:fog,rain}}",
     ],
 )
-def test_a_text_that_stays_as_it_is_or_stands_behind_the_history_is_not_told(stage, typed):
+def test_constant_or_later_text_does_not_warn(stage, typed):
     assert TOLD not in stage.builds(typed)
 
 
-def test_moving_dice_before_the_history_is_told_as_well(stage):
+def test_moving_random_text_before_the_history_warns(stage):
     stage.builds("component/create sky = 5200: {{roll:6}}")
     assert TOLD in stage.builds("component/move sky = 1301")
     assert TOLD not in stage.builds("component/volatile sky = yes")
@@ -110,7 +110,7 @@ def test_volatile_says_what_it_changed(stage, mood):
         ("component/off mood", "State before: on; now: off."),
     ],
 )
-def test_a_change_says_what_was_and_what_is(stage, mood, typed, told):
+def test_change_shows_old_and_new_value(stage, mood, typed, told):
     assert told in one_line(stage.builds(typed))
 
 
@@ -123,7 +123,7 @@ def test_a_change_says_what_was_and_what_is(stage, mood, typed, told):
         ("component/create fog = 1200: x", "ID 1200 is already taken by component 'mood'"),
     ],
 )
-def test_err_a_field_is_called_as_its_switch_is(stage, mood, typed, told):
+def test_errors_name_fields_by_their_switches(stage, mood, typed, told):
     said = one_line(stage.builds(typed))
     assert said.startswith(told)
     assert "injection" not in said

@@ -41,7 +41,7 @@ def recorded_of(npc):
     ],
     ids=["create/drop", "create, drop", "picked up again"],
 )
-def test_an_npc_that_was_just_made_remembers_nothing(makes, lines):
+def test_new_npc_remembers_nothing(makes, lines):
     assert recorded_of(makes(*lines)) == []
 
 

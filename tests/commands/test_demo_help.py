@@ -20,7 +20,7 @@ def verbs(stage: Any) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("entry", HELP_ENTRY_DICTS, ids=lambda entry: entry["key"])
-def test_what_the_help_names_can_be_typed(
+def test_demo_help_names_existing_commands(
     entry: dict[str, Any], verbs: dict[str, set[str]]
 ) -> None:
     named = NAMED.findall(entry["text"])

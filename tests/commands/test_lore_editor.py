@@ -50,7 +50,7 @@ def test_decorators_are_edited_with_the_text(stage, harbour):
     assert "@@depth 3" in stage.builds("lore/edit harbour/0", ":q")
 
 
-def test_what_is_not_saved_is_not_stored(stage, harbour):
+def test_editor_stores_nothing_without_saving(stage, harbour):
     stage.builds("lore/edit harbour/0", "And more.", ":q!")
     assert content() == "It sails at dusk."
 
@@ -60,7 +60,7 @@ def test_create_without_a_text_opens_the_editor(stage, harbour):
     assert stored().entries[1].template.source.strip() == "It is thick."
 
 
-def test_saving_over_somebody_elses_change_is_refused_and_said(stage, harbour):
+def test_saving_over_another_builders_change_is_refused(stage, harbour):
     stage.builds("lore/edit harbour/0", "And mine.")
     by_tam()
     told = stage.builds(":w")
@@ -97,7 +97,7 @@ def test_saving_an_entry_of_a_book_that_was_removed_says_so(stage, harbour):
     assert store.LOREBOOKS.list_keys() == ()
 
 
-def test_a_lock_that_was_set_meanwhile_refuses_the_saving(stage, harbour):
+def test_save_is_refused_if_a_lock_was_set_meanwhile(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
     store.set_entry_locks("harbour", "0", "edit:perm(Admin)", by=trusted("Ada"))
     assert "may not change" in stage.builds(":w")
@@ -117,7 +117,7 @@ def test_colour_codes_in_the_editor_are_shown_as_text(stage, harbour):
 
 
 @pytest.mark.parametrize("leaving", [[":wq"], [":q", "y"]])
-def test_what_could_not_be_saved_is_shown_when_the_editor_is_left(stage, harbour, leaving):
+def test_unsaved_text_is_shown_when_the_editor_is_left(stage, harbour, leaving):
     stage.builds("lore/edit harbour/0", "My |rlong|n line.")
     by_tam()
     told = stage.builds(*leaving)

@@ -37,21 +37,21 @@ def last_turn(stage):
     return turns.last_turn(stage.npc.ai.ref)
 
 
-def test_an_npc_is_told_it_as_data_when_its_player_speaks(stage, written):
+def test_persona_is_in_the_prompt_as_data_when_its_player_speaks(stage, written):
     messages = spoken(stage)
     (shown,) = [m for m in messages if TEXT in m.content]
     assert shown.role == "user"
     assert "in the player's words: " + TEXT in shown.content
 
 
-def test_nobody_else_who_speaks_is_described_so(stage, written):
+def test_persona_is_not_used_for_other_speakers(stage, written):
     with stage.model("Mara.") as scripted:
         stage.builder.at_say("Oren, and I?")
         stage.waited()
     assert not any(TEXT in m.content for m in scripted.requests[-1].messages)
 
 
-def test_it_stands_where_its_player_wants_it(stage, written):
+def test_persona_is_placed_where_its_player_chose(stage, written):
     spoken(stage)
     spoken(stage)
     told = flat(stage.plays("persona/place = depth 2"))
@@ -64,12 +64,12 @@ def test_it_stands_where_its_player_wants_it(stage, written):
     assert len(messages) - at == 5
 
 
-def test_with_no_place_no_npc_is_told_of_it(stage, written):
+def test_persona_with_place_none_is_in_no_prompt(stage, written):
     stage.plays("persona/place = none")
     assert not any(TEXT in m.content for m in spoken(stage))
 
 
-def test_builders_see_it_in_the_trace_as_what_it_is(stage, written):
+def test_builders_see_the_persona_in_the_trace(stage, written):
     spoken(stage)
     told = flat(stage.builds("ai/context oren = full"))
     assert f"block:persona:#{stage.player.id}" in told
@@ -77,7 +77,7 @@ def test_builders_see_it_in_the_trace_as_what_it_is(stage, written):
 
 
 @pytest.mark.parametrize("place", ["prompt", "depth 1", "before note", "after note"])
-def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
+def test_turn_with_a_persona_can_be_replayed_and_composed_again(stage, written, place):
     stage.plays(f"persona/place = {place}")
     spoken(stage)
     turn = last_turn(stage)
@@ -88,14 +88,14 @@ def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
     assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
-def test_a_player_reads_and_changes_their_own_alone(stage, written):
+def test_persona_belongs_to_its_player_only(stage, written):
     assert "owes everybody" in stage.plays("persona")
     assert "You have no persona yet" in stage.builds("persona")
     assert "Usage: persona = <text>" in stage.builds("persona pim = Nobody.")
     assert persona_of(str(stage.player.id)).text == TEXT
 
 
-def test_markup_and_lines_become_plain_words_on_one_line(stage):
+def test_persona_markup_and_line_breaks_are_removed(stage):
     stage.plays("persona = |rTall|n |lcai/stopall|ltand|le\u202e  proud")
     assert persona_of(str(stage.player.id)) == Persona(text="Tall and proud")
 
@@ -130,7 +130,7 @@ def test_persona_states_no_fact_and_opens_no_frame_in_a_prompt(stage, claim, pla
     assert claim not in told[0]
 
 
-def test_a_new_text_keeps_its_place(stage, written):
+def test_new_persona_text_keeps_its_place(stage, written):
     stage.plays("persona/place = after note", "persona = Short.")
     assert persona_of(str(stage.player.id)) == Persona(text="Short.", place="after_note")
 
@@ -148,19 +148,19 @@ def test_a_new_text_keeps_its_place(stage, written):
         ("persona = " + "x" * 1001, "at most 1000 characters (EVENNIA_AI_PERSONA_CHARACTERS)"),
     ],
 )
-def test_what_is_not_understood_changes_nothing(stage, written, typed, problem):
+def test_persona_errors_change_nothing(stage, written, typed, problem):
     assert problem in flat(stage.plays(typed))
     assert persona_of(str(stage.player.id)) == Persona(text=TEXT)
 
 
-def test_where_a_game_has_none_nothing_is_written_and_nothing_told(stage, written):
+def test_persona_is_refused_if_the_game_has_none(stage, written):
     with override_settings(EVENNIA_AI_PERSONA_CHARACTERS=0):
         assert "Personas are switched off" in flat(stage.plays("persona = Short."))
         assert not any(TEXT in m.content for m in spoken(stage))
         assert "is removed" in stage.plays("persona/clear")
 
 
-def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(stage, written):
+def test_forget_erases_the_persona_also_in_prompts(stage, written):
     stage.builder.permissions.add("Admin")
     spoken(stage)
     number = last_turn(stage).number
@@ -176,12 +176,12 @@ def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(s
     assert verifying.verify(room) is None
 
 
-def test_forgetting_with_one_npc_leaves_what_is_told_to_all(stage, written):
+def test_forget_with_one_npc_keeps_the_persona(stage, written):
     stage.builder.permissions.add("Admin")
     stage.builds("ai/forget oren = pim", "yes")
     assert persona_of(str(stage.player.id)) == Persona(text=TEXT)
 
 
-def test_lore_may_scan_it_where_an_entry_asks_for_that(stage, written):
+def test_lore_scans_the_persona_if_an_entry_asks(stage, written):
     spoken(stage)
     assert last_turn(stage).manifest.inputs["sources"]["persona"] == TEXT

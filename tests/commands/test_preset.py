@@ -90,7 +90,7 @@ def test_bad_input_is_told_and_changes_nothing(stage, preset):
         assert everything() == before, typed
 
 
-def test_without_a_file_those_of_the_folder_are_listed(stage, folder):
+def test_import_without_file_lists_the_files(stage, folder):
     told = stage.builds("preset/import")
     assert f"Preset files in {folder.name}:" in told
     assert "Loom.json" in told
@@ -106,7 +106,7 @@ def test_an_import_reports_waits_and_changes_nothing(stage, folder):
     assert "waits for approval; preset/approve Loom/1" in stage.builds("preset Loom")
 
 
-def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
+def test_import_drops_secrets_and_reports_them(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "proxy_password" in told
     assert "hush-hush" not in told
@@ -116,14 +116,14 @@ def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
     assert json.loads(source) == json.loads(without_secrets(LOOM))
 
 
-def test_an_approved_preset_has_what_was_named_and_counts_nowhere_yet(stage, folder):
+def test_approval_gives_the_named_grants_and_uses_the_preset_nowhere(stage, folder):
     told = stage.builds("preset/import Loom = The Loom", "preset/approve The Loom = fields")
     assert "Preset The Loom is approved, revision 2: import 1 by Mara" in told
     assert "It is used nowhere yet: preset/assign The Loom = <place>." in told
     assert presets.get_preset("The Loom").grants == {"fields"}
 
 
-def test_nobody_approves_what_somebody_else_imported_meanwhile(stage, folder):
+def test_approval_refuses_an_unread_import_of_another_builder(stage, folder):
     ben = stage.person("Ben", permission="Builder")
     stage.sent(ben, "preset/import Loom")
     told = one_line(stage.builds("preset/approve Loom"))
@@ -132,7 +132,7 @@ def test_nobody_approves_what_somebody_else_imported_meanwhile(stage, folder):
     assert presets.PRESETS.list_keys() == ("Loom",)
 
 
-def test_another_file_waits_beside_and_what_is_not_carried_over_is_told(stage, preset):
+def test_second_import_waits_and_names_what_it_does_not_get(stage, preset):
     stage.builds("preset/switch Loom = Brief on")
     told = changed_elsewhere(preset, stage.builds)
     assert "and 1 switch, which the import does not get" in " ".join(told.split())
@@ -144,7 +144,7 @@ def test_another_file_waits_beside_and_what_is_not_carried_over_is_told(stage, p
     assert presets.get_preset("Loom").switches == ()
 
 
-def test_a_rejected_import_waits_no_longer(stage, preset):
+def test_reject_ends_the_waiting_import(stage, preset):
     changed_elsewhere(preset, stage.builds)
     told = one_line(stage.builds("preset/reject Loom"))
     assert "Rejected the waiting imports of preset Loom: number 3 by Mara" in told
@@ -170,7 +170,7 @@ def test_a_preset_lists_its_prompts_with_their_marks_order_as_sillytavern(stage,
         ("npc:oren", "npc"),
     ],
 )
-def test_a_preset_counts_where_it_is_assigned_and_is_taken_from_there(stage, preset, place, scope):
+def test_preset_is_used_where_assigned_until_unassigned(stage, preset, place, scope):
     refs = {"room": str(stage.room.id), "npc": stage.npc.ai.ref}
     wanted = scope if isinstance(scope, Scope) else Scope(kind=scope, ref=refs[scope])
     told = one_line(stage.builds(f"preset/assign loom = {place}"))
@@ -184,7 +184,7 @@ def test_a_preset_counts_where_it_is_assigned_and_is_taken_from_there(stage, pre
     assert presets.assignments() == {}
 
 
-def test_another_preset_takes_the_place_of_one_and_that_is_told(stage, preset):
+def test_assign_names_the_replaced_preset(stage, preset):
     stage.builds("preset/import Loom = Two", "preset/approve Two", "preset/assign Loom = game")
     assert "no longer Loom" in stage.builds("preset/assign Two = game")
 
@@ -205,7 +205,7 @@ def test_a_prompt_is_switched_by_name_number_or_identifier(stage, preset, typed,
     assert dict(presets.get_preset("Loom").switches) == switches
 
 
-def test_a_name_that_ends_like_a_word_of_ours_is_a_name(stage, folder):
+def test_prompt_name_ending_in_on_is_found(stage, folder):
     prompts = [*LOOM["prompts"], a_prompt("mode", "Mode.", name="Mode on")]
     (folder / "Loom.json").write_text(json.dumps(loom(prompts=prompts)))
     stage.builds("preset/import Loom", "preset/approve Loom", "preset/switch Loom = Mode on")
@@ -214,7 +214,7 @@ def test_a_name_that_ends_like_a_word_of_ours_is_a_name(stage, folder):
     assert dict(presets.get_preset("Loom").switches) == {"mode": False}
 
 
-def test_a_switch_reaches_the_prompt_of_whoever_has_the_preset(stage, preset):
+def test_switch_changes_prompts_that_use_the_preset(stage, preset):
     def prompt():
         preview = stage.npc.ai.preview("Oren, well?", stage.player)
         return "\n".join(message.content for message in preview.messages)
@@ -228,7 +228,7 @@ def test_a_switch_reaches_the_prompt_of_whoever_has_the_preset(stage, preset):
     assert "LOOM-TONE" not in prompt()
 
 
-def test_without_grants_the_report_of_grants_tells_what_it_would_have(stage, folder):
+def test_grant_without_value_shows_the_report(stage, folder):
     stage.builds("preset/import Loom", "preset/approve Loom")
     told = stage.builds("preset/grant Loom")
     assert "Grants of preset Loom, revision 2:" in told
@@ -262,7 +262,7 @@ def test_an_export_has_the_switches_and_the_builder_s_components_in_it(stage, pr
     assert order["brief"] is False
 
 
-def test_revisions_tell_what_each_did_and_what_one_changed(stage, preset):
+def test_revisions_list_changes_and_one_shows_its_own(stage, preset):
     stage.builds("preset/switch Loom = Brief on")
     changed_elsewhere(preset, stage.builds)
     stage.builds("preset/approve Loom")
@@ -288,7 +288,7 @@ def test_revert_asks_and_brings_back_file_grants_and_switches(stage, preset):
     assert dict(presets.get_preset("Loom").switches) == {"brief": True}
 
 
-def test_a_removed_preset_can_come_back(stage, preset):
+def test_removed_preset_can_be_reverted(stage, preset):
     told = one_line(stage.builds("preset/remove loom"))
     assert "preset/revert Loom = 2 brings it back" in told
     assert "was removed" in stage.builds("preset Loom")
@@ -331,7 +331,7 @@ def test_a_hostile_preset_without_grants_stays_in_the_history_as_a_users(stage, 
     assert {message.block for message in of_preset} == {"history"}
 
 
-def test_the_column_of_an_npc_tells_what_is_the_preset_s(stage, preset):
+def test_column_names_texts_of_the_preset(stage, preset):
     stage.builds("preset/assign Loom = oren")
     lines = [" ".join(line.split()) for line in stage.builds("component oren").splitlines()]
     told = "\n".join(lines)

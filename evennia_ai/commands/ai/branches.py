@@ -34,10 +34,10 @@ class BranchSwitches(StrictCommand):
             return
         npc, number = npc_and_number(self.caller, self.lhs, what="turn")
         if number is not None:
-            self.show(_opened_lines(self.caller, npc, number, by=self.actor))
+            self.show(_open_branch(self.caller, npc, number, by=self.actor))
         if self.rhs:
             waiting = f"{npc.key} thinks about it; please wait."
-            self.tell_of(_saying(self.caller, npc, self.rhs), by=self.show, waiting=waiting)
+            self.tell_of(_say_in_branch(self.caller, npc, self.rhs), by=self.show, waiting=waiting)
         elif self.rhs is not None:
             raise CommandError("Usage: ai/branch <npc> = <text>. Nothing was said.")
         elif number is None:
@@ -51,13 +51,15 @@ class BranchSwitches(StrictCommand):
     def branch_close(self) -> None:
         self.refuse_value()
         wanted = self.wanted("ai/branch/close <npc>")
-        gone = next((ref for ref in _of_the_gone(self.caller) if wanted == name_of(ref)), None)
+        gone = next((ref for ref in _deleted_npc_refs(self.caller) if wanted == name_of(ref)), None)
         if gone is not None:
             done = erase_branches(gone, str(self.caller.id), by=self.actor)
-            self.say(f"Your branch of {wanted}, who was deleted, is erased: {_told(done)}.")
+            self.say(
+                f"Your branch of {wanted}, who was deleted, is erased: {_counts_in_words(done)}."
+            )
             return
         npc = npc_named(self.caller, wanted)
-        self.say(_closed(self.caller, npc, by=self.actor))
+        self.say(_close_branch(self.caller, npc, by=self.actor))
 
 
 def _list_lines(caller: Any) -> list[str]:
@@ -65,23 +67,23 @@ def _list_lines(caller: Any) -> list[str]:
     found = branches.branches_by(str(caller.id))
     if not found:
         return ["You have no branch. ai/branch <npc>/<turn> opens one from a turn in ai/log <npc>."]
-    gone = _of_the_gone(caller)
+    gone = _deleted_npc_refs(caller)
     return [
         "Your branches:",
         *(
-            f"  {name_of(ref)}" + (" (deleted; ai/branch/close erases the branch)" if ref in gone else "")
+            f"  {name_of(ref)}" + (" (deleted; ai/branch/close erases it)" if ref in gone else "")
             for ref in found
         ),
     ]
 
 
-def _of_the_gone(caller: Any) -> tuple[str, ...]:
+def _deleted_npc_refs(caller: Any) -> tuple[str, ...]:
     """Return the IDs of deleted NPCs of which the caller still has branches."""
     known = branches.branches_by(str(caller.id))
     return tuple(ref for ref in known if object_of(ref) is None)
 
 
-def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
+def _open_branch(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
     """Open a branch from a turn. Return lines that say what it copies and what to type next."""
     turn = turn_of(npc, number)
     seer = seer_for(caller, npc.ai.ref)
@@ -95,16 +97,18 @@ def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]
     as_whom = escape_controls(part_in(npc, branch, typist=caller).name)
     lines = [
         f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
-        *_rounds_told(number, branch),
+        *_round_lines(number, branch),
         *([f"It replaces your branch from turn {before.turn}."] if before else []),
-        f"You speak as {as_whom}. Nobody in the game hears it, no tool is used, and nothing is"
-        " remembered.",
+        (
+            f"You speak as {as_whom}. Nobody in the game hears it, no tool is used, and nothing is"
+            " remembered."
+        ),
         f"Say something: ai/branch {npc.key} = <text>",
     ]
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def _rounds_told(number: int, branch: Branch) -> Iterator[str]:
+def _round_lines(number: int, branch: Branch) -> Iterator[str]:
     if number != branch.turn:
         yield f"Turn {number} was a part of the answer that ended with turn {branch.turn}."
 
@@ -113,7 +117,9 @@ def _branch_lines(caller: Any, npc: NPC) -> list[str]:
     """Return lines with what was said in the caller's newest branch."""
     branch = _branch_of(caller, npc)
     head = f"Branch of {npc.key} from turn {branch.turn}, {in_words(branch.conversation)}:"
-    said = list(_said_lines(seer_for(caller, npc.ai.ref), npc, branches.records_in_branch(branch)))
+    said = list(
+        _spoken_lines(seer_for(caller, npc.ai.ref), npc, branches.records_in_branch(branch))
+    )
     lines = [*wrap_hanging(head), *(said or ["  Nothing was said in it yet."])]
     return [
         *lines,
@@ -136,14 +142,14 @@ def _branch_of(caller: Any, npc: NPC) -> Branch:
     return branch
 
 
-def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
+def _say_in_branch(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
     """Say something in the branch. Fires with lines that show what came of it."""
     seer = seer_for(caller, npc.ai.ref)
 
     def told(done: Rehearsed) -> list[str]:
         failed = (f"  (no answer: {escape_controls(problem)})" for problem in done.problems)
         lines = [
-            *_said_lines(seer, npc, done.records),
+            *_spoken_lines(seer, npc, done.records),
             *(x for f in failed for x in wrap_hanging(f)),
         ]
         return [f"In your branch of {npc.key}:", *lines]
@@ -165,20 +171,19 @@ def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Itera
     yield from context_lines(caller, npc, turn, part, command="ai/branch/prompt")
 
 
-def _closed(caller: Any, npc: NPC, *, by: Actor) -> str:
+def _close_branch(caller: Any, npc: NPC, *, by: Actor) -> str:
     """Erase the caller's branches of an NPC. Return a line with how much was erased."""
     _branch_of(caller, npc)
     done = erase_branches(npc.ai.ref, str(caller.id), by=by)
-    return (
-        f"Your branch of {npc.key} is erased: {_told(done)}. The history of {npc.key} is unchanged."
-    )
+    counts = _counts_in_words(done)
+    return f"Your branch of {npc.key} is erased: {counts}. The history of {npc.key} is unchanged."
 
 
-def _told(done: Erased) -> str:
+def _counts_in_words(done: Erased) -> str:
     return f"{counted(done.records, 'record')} and {counted(done.turns, 'turn')}"
 
 
-def _said_lines(seer: Seer, npc: NPC, records: Iterable[Record]) -> Iterator[str]:
+def _spoken_lines(seer: Seer, npc: NPC, records: Iterable[Record]) -> Iterator[str]:
     """Yield lines with what was said, what tools would have done and how turns failed."""
     known = tuple(records)
     for record in known:

@@ -56,7 +56,7 @@ class FileSwitches(StrictCommand):
             return
         if not self.rhs:
             raise CommandError(f"Usage: {usage}. Nothing was written.")
-        self.say(_chat_exported(npc, exportable(self.caller, npc, number), self.rhs))
+        self.say(_export_chat(npc, exportable(self.caller, npc, number), self.rhs))
 
     def import_file(self) -> Run:
         refuse_all_but_admins(self.caller, "import")
@@ -81,8 +81,8 @@ class FileSwitches(StrictCommand):
     def _chat_imported(
         self, npc: NPC, path: Path, content: bytes, rest: str
     ) -> Generator[Any, Any, None]:
-        chat, source = _chat_read(self.caller, npc, path, content, rest, by=self._admin)
-        if not (yield from self.agreed(f"{_in_words(chat, source, npc)} Import it?")):
+        chat, source = _read_chat(self.caller, npc, path, content, rest, by=self._admin)
+        if not (yield from self.agreed(f"{_explain_import(chat, source, npc)} Import it?")):
             self.say("Nothing was imported.")
             return
         made = import_chat(chat, source, npc_ref=npc.ai.ref)
@@ -105,7 +105,7 @@ def _file_and_rest(text: str) -> tuple[str, str]:
     return f"{name}{suffix}", rest
 
 
-def _chat_read(
+def _read_chat(
     caller: Any, npc: NPC, path: Path, content: bytes, rest: str, *, by: Actor
 ) -> tuple[Chat, ChatSource]:
     """Return the chat of a file and where it comes from. `rest` was typed after the file's name."""
@@ -124,7 +124,7 @@ def _chat_read(
     return chat, source
 
 
-def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
+def _export_chat(npc: NPC, conversation: ConversationRef, name: str) -> str:
     """Write a conversation as a chat into a new file of the card folder. Return a line about it.
 
     The caller has already checked that nothing in the conversation is hidden from the builder.
@@ -141,7 +141,7 @@ def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
     )
 
 
-def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
+def _explain_import(chat: Chat, source: ChatSource, npc: NPC) -> str:
     """Return sentences that say what a chat contains and what it would become."""
     hidden = sum(message.is_hidden for message in chat.messages)
     swiped = sum(message.swipes > 1 for message in chat.messages)

@@ -17,26 +17,26 @@ from evennia_ai.commands.ai.history import (
 )
 from evennia_ai.commands.ai.memory import (
     FORGET_USAGE,
-    forgetting,
+    forget_player,
+    forget_room_after_yes,
     memory_lines,
-    memory_written,
     player_named,
-    room_forgetting,
+    write_memory,
 )
 from evennia_ai.commands.ai.operating import OperatingSwitches
-from evennia_ai.commands.ai.request import request_written
+from evennia_ai.commands.ai.request import write_request
 from evennia_ai.commands.ai.settings import (
+    change_setting,
+    choose_profile,
+    choose_tools_typed,
     mode_lines,
-    mode_set,
     profile_lines,
     profile_of,
-    profile_told,
     set_lines,
-    set_told,
-    tools_chosen,
+    set_mode,
     tools_lines,
 )
-from evennia_ai.commands.ai.status import compacting, overview_lines, status_lines
+from evennia_ai.commands.ai.status import compact_room, overview_lines, status_lines
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
     counted_number,
@@ -303,33 +303,33 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
     def compact(self) -> None:
         npc = self._npc("ai/compact <npc>")
         waiting = f"The conversation in the room of {npc.key} is being summarised; please wait."
-        self.tell_of(compacting(npc, by=self.actor), by=self.say, waiting=waiting)
+        self.tell_of(compact_room(npc, by=self.actor), by=self.say, waiting=waiting)
 
     def memory(self) -> None:
         wanted = self.wanted("ai/memory <npc>[/<page> | /#<id>] [= <text>]")
         if self.rhs is None:
             self.show(memory_lines(self.caller, wanted))
         else:
-            self.say(memory_written(self.caller, wanted, self.rhs, by=self.actor))
+            self.say(write_memory(self.caller, wanted, self.rhs, by=self.actor))
 
     def tools(self) -> None:
         npc = npc_named(self.caller, self.wanted("ai/tools <npc> [= <tools>]"))
         if self.rhs is None:
             self.show(tools_lines(npc))
         else:
-            self.say(tools_chosen(npc, self.rhs, by=self.actor))
+            self.say(choose_tools_typed(npc, self.rhs, by=self.actor))
 
     def mode(self) -> None:
-        self._looked_or_set("ai/mode <npc> [= <mode>]", partial(mode_lines, self.caller), mode_set)
+        self._looked_or_set("ai/mode <npc> [= <mode>]", partial(mode_lines, self.caller), set_mode)
 
     def set_one(self) -> None:
-        self._looked_or_set("ai/set <npc> [= <setting> [<value>]]", set_lines, set_told)
+        self._looked_or_set("ai/set <npc> [= <setting> [<value>]]", set_lines, change_setting)
 
     def profile(self) -> None:
         if not self.args:
             self.show(profile_lines())
             return
-        self._looked_or_set("ai/profile [<npc> [= <profile>]]", profile_of, profile_told)
+        self._looked_or_set("ai/profile [<npc> [= <profile>]]", profile_of, choose_profile)
 
     def check(self) -> None:
         refuse_all_but_admins(self.caller, "check")
@@ -357,7 +357,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         usage = "ai/request <npc>[/<turn>]"
         self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
-        self.say(request_written(self.caller, npc, turn_or_newest(npc, number)))
+        self.say(write_request(self.caller, npc, turn_or_newest(npc, number)))
 
     def forget(self) -> Run:
         refuse_all_but_admins(self.caller, "forget")
@@ -403,8 +403,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
 
     def _forgotten(self, player_ref: str, npc: NPC | None) -> Generator[Any, Any, None]:
         by = self.actor
-        self.say((yield from forgetting(player_ref, npc, by=by, agreed=self.agreed)))
+        self.say((yield from forget_player(player_ref, npc, by=by, agreed=self.agreed)))
 
     def _room_forgotten(self) -> Generator[Any, Any, None]:
         by, asked = self.actor, self.agreed
-        self.say((yield from room_forgetting(self.caller, self.lhs, by=by, agreed=asked)))
+        self.say((yield from forget_room_after_yes(self.caller, self.lhs, by=by, agreed=asked)))

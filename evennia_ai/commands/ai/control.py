@@ -42,9 +42,9 @@ _BUSY: Final = "{npc} is answering just now; try again in a moment. Nothing was 
 _RECORD: Final = re.compile(r"(.+)/\s*#([0-9]{1,18})(?:\.([0-9]{1,4}))?\s*")
 
 
-def begun_anew(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
+def commit_reset(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
     """Let the NPC start its conversation over. Fires with a line that says what stays."""
-    where = _where(npc, number)
+    where = _conversation_to_change(npc, number)
     npc.ai.attention.drop_waiting("a builder reset the conversation")
 
     def told(_: Record) -> str:
@@ -54,15 +54,15 @@ def begun_anew(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
             f" {npc.key}), and so do notes; lore that was active no longer is."
         )
 
-    return _written(partial(control.reset_conversation, where, by=by)).addCallback(told)
+    return _write_later(partial(control.reset_conversation, where, by=by)).addCallback(told)
 
 
-def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[str]":
+def commit_undo(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[str]":
     """Take back the newest exchanges.
 
     Fires with a line that says which, and what cannot be undone.
     """
-    where = _where(npc, number)
+    where = _conversation_to_change(npc, number)
     waiting = npc.ai.waiting_records()
 
     def told(taken: Sequence[Exchange]) -> str:
@@ -73,16 +73,16 @@ def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[
         return (
             f"{_exchanges(len(taken))} no longer count{'s' if len(taken) == 1 else ''}:"
             f" {len(records)} records, {which}, in {in_words(where)}.{fewer} ai/history {npc.key}"
-            f" still shows them.{_left_in_the_world(taken)}"
+            f" still shows them.{_lasting_effects(taken)}"
         )
 
     write = partial(control.undo_exchanges, where, count, by=by, waiting=waiting)
-    return _written(write).addCallback(told)
+    return _write_later(write).addCallback(told)
 
 
 def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[str]":
     """Let the NPC answer its last event again. Fires with a line that says what happens."""
-    where = _where(npc, number)
+    where = _conversation_to_change(npc, number)
     newest = next(control.list_exchanges(where, waiting=npc.ai.waiting_records()), None)
     if newest is None or newest.event is None:
         raise CommandError(
@@ -103,13 +103,13 @@ def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[
         npc.ai.attention.answer_again(again, why="a builder has it answer again")
         old = ", ".join(f"#{record.id}" for record in newest.answer)
         gone = f"; {old} no longer count{'' if ',' in old else 's'}" if old else ""
-        return f"{npc.key} answers #{event.id} again{gone}.{_left_in_the_world([newest])}"
+        return f"{npc.key} answers #{event.id} again{gone}.{_lasting_effects([newest])}"
 
     write = partial(control.take_back_answer, where, newest, by=by, hint=hint)
-    return _written(write).addCallback(told)
+    return _write_later(write).addCallback(told)
 
 
-def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[str]":
+def commit_correction(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[str]":
     """Replace what the NPC said in one record. Fires with a line that shows the new words."""
     found = _RECORD.fullmatch(wanted)
     if found is None:
@@ -127,7 +127,7 @@ def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[st
     if seer_for(caller, npc.ai.ref).hides_some([record]):
         raise CommandError(f"#{record.id} is not yours to see. Nothing was changed.")
     _refuse_busy(npc)
-    old = _old_words(npc, where, record)
+    old = _memories_hint(npc, where, record)
 
     def told(new: Record) -> str:
         is_summary = new.kind is RecordKind.SUMMARY
@@ -140,10 +140,10 @@ def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[st
 
     which = None if found[3] is None else int(found[3])
     write = partial(control.correct_utterance, where, record, text, by=by, which=which)
-    return _written(partial(write, tools=spoken_by(npc))).addCallback(told)
+    return _write_later(partial(write, tools=spoken_by(npc))).addCallback(told)
 
 
-def _where(npc: NPC, number: int | None) -> ConversationRef:
+def _conversation_to_change(npc: NPC, number: int | None) -> ConversationRef:
     """Return the conversation that a switch applies to.
 
     Raises:
@@ -209,7 +209,7 @@ def _record_of(npc: NPC, record_id: str) -> tuple[ConversationRef, Record]:
     )
 
 
-def _old_words(npc: NPC, where: ConversationRef, record: Record) -> str:
+def _memories_hint(npc: NPC, where: ConversationRef, record: Record) -> str:
     """Return a sentence if the NPC may have formed memories from the old words, else ""."""
     segment, _, seq = original_place(record).partition(".")
     if model_requests.consolidated(where.id).upto < (int(segment), int(seq)):
@@ -220,19 +220,21 @@ def _old_words(npc: NPC, where: ConversationRef, record: Record) -> str:
     )
 
 
-def _left_in_the_world(taken: Sequence[Exchange]) -> str:
+def _lasting_effects(taken: Sequence[Exchange]) -> str:
     """Return a sentence that names the tools whose effects in the world stay, or "" if none."""
     tools = dict.fromkeys(tool for one in taken for tool in one.tools if tool not in _TEXTUAL)
     if not tools:
         return ""
-    return f" What its tools did in the world is not undone: {escape_controls(', '.join(tools))}."
+    return (
+        f" What its tools did in the world is not commit_undo: {escape_controls(', '.join(tools))}."
+    )
 
 
 def _exchanges(count: int) -> str:
     return "1 exchange" if count == 1 else f"{count} exchanges"
 
 
-def _written(write: Callable[[], Any]) -> "Deferred[Any]":
+def _write_later(write: Callable[[], Any]) -> "Deferred[Any]":
     """Write in the recorder's thread, after everything that NPCs perceived before this."""
     return runtime().writer.write(write)
 
@@ -245,7 +247,7 @@ class ControlSwitches(StrictCommand):
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
-        self.tell_of(begun_anew(npc, number, by=self.actor), by=self.say)
+        self.tell_of(commit_reset(npc, number, by=self.actor), by=self.say)
 
     def undo(self) -> None:
         usage = "ai/undo <npc>[/<conversation>] [= <how many exchanges>]"
@@ -256,7 +258,7 @@ class ControlSwitches(StrictCommand):
                 f"At most {MOST_UNDONE} exchanges can be taken back at once; ai/reset {npc.key}"
                 " starts the conversation over. Nothing was changed."
             )
-        self.tell_of(undone(npc, number, count, by=self.actor), by=self.say)
+        self.tell_of(commit_undo(npc, number, count, by=self.actor), by=self.say)
 
     def retry(self) -> None:
         usage = "ai/retry <npc>[/<conversation>] [= <hint>]"
@@ -271,4 +273,4 @@ class ControlSwitches(StrictCommand):
 
     def correct(self) -> None:
         wanted, text = self.both("ai/correct <npc>/#<number> = <text>")
-        self.tell_of(corrected(self.caller, wanted, text, by=self.actor), by=self.say)
+        self.tell_of(commit_correction(self.caller, wanted, text, by=self.actor), by=self.say)

@@ -81,7 +81,7 @@ def history_lines(caller: Any, npc: NPC, number: int, *, is_full: bool) -> list[
     head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
     seer = seer_for(caller, npc.ai.ref)
     rows = _rows(page, seer, is_full=is_full)
-    return [*wrap_text(head, WIDTH), *rows, *_more(npc, page, is_full=is_full)]
+    return [*wrap_text(head, WIDTH), *rows, *_hint_lines(npc, page, is_full=is_full)]
 
 
 def _nothing(npc: NPC, number: int) -> str:
@@ -92,11 +92,11 @@ def _nothing(npc: NPC, number: int) -> str:
 
 def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]:
     """Yield the records, with a heading wherever the conversation changes."""
-    fate = _fates(page.records)
+    fate = _fate_by_record(page.records)
     shown = [record for record in page.records if not seer.leaves_out(record)]
     for where, members in groupby(shown, key=lambda record: record.conversation):
         yield (Span(clip_text(f"-- {in_words(page.conversations[where])}", WIDTH), "component"),)
-        for is_folded, run in groupby(members, key=lambda r: not is_full and _is_behind(r)):
+        for is_folded, run in groupby(members, key=lambda r: not is_full and _is_internal(r)):
             records = list(run)
             if is_folded:
                 yield _folded(records)
@@ -105,7 +105,7 @@ def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]
                 yield from _row(seer.record(record, page.records), fate.get(record.id, ""))
 
 
-def _fates(records: Sequence[Record]) -> dict[str, str]:
+def _fate_by_record(records: Sequence[Record]) -> dict[str, str]:
     """Return, by record ID, what a builder did to the records that no longer count."""
     found: dict[str, str] = {}
     for members in _by_conversation(records).values():
@@ -125,7 +125,7 @@ def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
     return found
 
 
-def _is_behind(record: Record) -> bool:
+def _is_internal(record: Record) -> bool:
     """True if the record is internal: no player or NPC said it, did it or asked for it."""
     return record.kind not in _SEEN and not record.is_erased and not is_chat_source(record)
 
@@ -143,28 +143,28 @@ def _row(record: Record, fate: str) -> Iterator[str | Row]:
     also = f"  ({fate})" if fate and record.kind in CONVERSATION else ""
     head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}{also}"
     yield (Span(clip_text(head, WIDTH), "head"),)
-    text = _ERASED if record.is_erased else _happened(record) or _told(record)
+    text = _ERASED if record.is_erased else _event_line(record) or _text_line(record)
     if text:
         yield clip_text(f"    {text}", WIDTH)
     if refused := record.meta.get("refused"):
         yield clip_text(f"    instead of a reply: {escape_controls(str(refused))}", WIDTH)
 
 
-def _told(record: Record) -> str:
+def _text_line(record: Record) -> str:
     """Return the first line of a record, or its tool calls if it has no text."""
     calls = record.meta.get("tool_calls") or ()
     called = "; ".join(f"{call['name']} {call['arguments']}" for call in calls)
     return first_line(record.body) or escape_controls(called)
 
 
-def _happened(record: Record) -> str:
+def _event_line(record: Record) -> str:
     """Return a line for a record of an import, an erasure or a control, else ""."""
     if is_chat_source(record):
         return escape_controls(describe_source(record))
-    return _asked(record) or _controlled(record)
+    return _erasure_line(record) or _control_line(record)
 
 
-def _asked(record: Record) -> str:
+def _erasure_line(record: Record) -> str:
     """Return a line that says who asked for an erasure, or "" for other records."""
     if record.kind != RecordKind.ERASURE:
         return ""
@@ -178,7 +178,7 @@ def _asked(record: Record) -> str:
     return f"everything before this was erased on request of {by}"
 
 
-def _controlled(record: Record) -> str:
+def _control_line(record: Record) -> str:
     """Return a line that says what a builder decided, or "" for other records."""
     if record.kind != RecordKind.CONTROL:
         return ""
@@ -187,11 +187,11 @@ def _controlled(record: Record) -> str:
     return f"{what}, by {escape_controls(str(record.meta.get('by', 'somebody')))}{hint}"
 
 
-def _more(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
+def _hint_lines(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
     full = " = full" if is_full else ""
     if page.has_older:
         yield f"Older records: ai/history {npc.key}/{page.number + 1}{full}"
-    if not is_full and any(map(_is_behind, page.records)):
+    if not is_full and any(map(_is_internal, page.records)):
         command = f"ai/history {npc.key}/{page.number} = full"
         yield f"To see what was made behind the scenes, too: {command}"
 
@@ -250,12 +250,12 @@ def cache_lines(caller: Any, npc: NPC) -> list[str]:
     lines = [f"The last {len(turns)} prompts of {npc.key}, each compared with the one before:"]
     lines += [_HEAD, "-" * WIDTH]
     for turn in turns:
-        lines += _cached(turn, seer)
+        lines += _cache_rows(turn, seer)
     return [*lines, *_breakpoints(turns[-1])]
 
 
-def _cached(turn: StoredTurn, seer: Seer) -> Iterator[str]:
-    shared, why = _shared(turn, seer)
+def _cache_rows(turn: StoredTurn, seer: Seer) -> Iterator[str]:
+    shared, why = _shared_tokens(turn, seer)
     tokens = turn.manifest.tokens
     share = "" if shared is None else f"{100 * shared // max(tokens, 1)} %"
     told = "" if shared is None else str(shared)
@@ -265,7 +265,7 @@ def _cached(turn: StoredTurn, seer: Seer) -> Iterator[str]:
     yield from (" " * len(lead) + line for line in more)
 
 
-def _shared(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
+def _shared_tokens(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
     """Return the tokens shared with the prompt before, and why no more were shared.
 
     The tokens are None for the first prompt of a conversation, and for an erased one.
@@ -318,7 +318,7 @@ def verify_lines(npc: NPC) -> list[str]:
     lengths = [count_records(one) for one in known]
     _refuse_too_many(sum(lengths), what="verify")
     head = f"The records of {npc.key}, each hashed with the one before it:"
-    lines = [head, *(_verdict(one, count) for one, count in zip(known, lengths, strict=True))]
+    lines = [head, *(_verify_line(one, count) for one, count in zip(known, lengths, strict=True))]
     return [part for line in lines for part in wrap_text(line, WIDTH)]
 
 
@@ -378,7 +378,7 @@ def imported(npc: NPC, path: Path, content: bytes, *, by: Actor) -> str:
     )
 
 
-def _verdict(conversation: ConversationRef, count: int) -> str:
+def _verify_line(conversation: ConversationRef, count: int) -> str:
     broken = verify(conversation)
     found = "the chain holds" if broken is None else f"BROKEN at {broken}"
     return f"{in_words(conversation)}: {count} records, {found}"

@@ -68,16 +68,16 @@ def memory_lines(caller: Any, text: str) -> list[str]:
     return _list_lines(caller, npc, page or 1)
 
 
-def memory_written(caller: Any, text: str, words: str, *, by: Actor) -> str:
+def write_memory(caller: Any, text: str, words: str, *, by: Actor) -> str:
     """Add or change a memory as typed to the right of "=". Return a line about it."""
     if not words:
         raise CommandError(f"There is no text after '='; nothing was changed. Usage: {USAGE}")
     one = _ONE.fullmatch(text)
     if one is None:
-        return _added(caller, npc_named(caller, text), words, by=by)
+        return _add_memory(caller, npc_named(caller, text), words, by=by)
     npc, number = npc_named(caller, one["npc"].strip()), int(one["id"])
     _refuse_hidden(caller, npc, number)
-    return _changed(npc, number, words, by=by)
+    return _change_memory(npc, number, words, by=by)
 
 
 def _refuse_hidden(caller: Any, npc: NPC, memory_id: int) -> None:
@@ -88,12 +88,12 @@ def _refuse_hidden(caller: Any, npc: NPC, memory_id: int) -> None:
         raise CommandError(f"Memory #{memory_id} of {npc.key}: {mark} Nothing was changed.")
 
 
-def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
+def _add_memory(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
     given = _ABOUT.fullmatch(words)
     about = ""
     if given is not None:
         about = place_named(caller, f"player:{given['who'].strip()}", known=()).ref
-    text, now = _checked(given["text"] if given else words), hours_now()
+    text, now = _checked_text(given["text"] if given else words), hours_now()
     new = Memory(
         id=store.NEW,
         text=text,
@@ -120,7 +120,7 @@ def _warning(npc: NPC, text: str, about: str) -> str:
     )
 
 
-def _changed(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
+def _change_memory(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
     if words.lower() in _REMOVE:
         gone = store.remove_memory(npc.ai.ref, memory_id, by=by)
         return f"{npc.key} no longer remembers {_title(gone)}: {gone.text}"
@@ -129,11 +129,11 @@ def _changed(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
         number = int(importance["number"])
         memory = store.change_memory(npc.ai.ref, memory_id, by=by, importance=number)
     else:
-        memory = store.change_memory(npc.ai.ref, memory_id, by=by, text=_checked(words))
+        memory = store.change_memory(npc.ai.ref, memory_id, by=by, text=_checked_text(words))
     return f"{npc.key}: {_title(memory)}, revision {memory.revision}: {memory.text}"
 
 
-def _checked(words: str) -> str:
+def _checked_text(words: str) -> str:
     text = plain_text(words)
     if not text:
         raise CommandError("Without its markup this text is empty; nothing was changed.")
@@ -153,7 +153,7 @@ def _title(memory: Memory) -> str:
 def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     """Return a page of memories, those that best fit what was said last in the NPC's room first."""
     seer = seer_for(caller, npc.ai.ref)
-    ranked = _ranked(npc, seer)
+    ranked = _ranked_memories(npc, seer)
     if not ranked:
         return wrap_text(
             f"{npc.key} remembers nothing yet; write something: ai/memory {npc.key} = <text>", WIDTH
@@ -174,7 +174,7 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     return lines
 
 
-def _seen(seer: Seer, memory: Memory) -> Memory:
+def _visible_memory(seer: Seer, memory: Memory) -> Memory:
     """Return the memory as the caller may see it.
 
     Hidden words are removed, so they cannot score.
@@ -183,12 +183,12 @@ def _seen(seer: Seer, memory: Memory) -> Memory:
     return replace(memory, text=mark, scene="", _memo=Memo()) if mark else memory
 
 
-def _ranked(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
+def _ranked_memories(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
     """Return the memories as the caller may see them, with their scores, the best first.
 
     A score reveals which words a memory has, so hidden words must not count.
     """
-    held = [_seen(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
+    held = [_visible_memory(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
     place = str(npc.location.id) if npc.location else "nowhere"
     where = heard.find_conversation(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
     history = windows(where.id).history if where is not None else History()
@@ -222,7 +222,7 @@ def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
     lines = [clip_text(f"{npc.key} no longer remembers #{memory_id}.", WIDTH)]
     if memory is not None:
         lines = [*wrap_text(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
-        text = escape_controls(_seen(seer, memory).text)
+        text = escape_controls(_visible_memory(seer, memory).text)
         lines += [f"    {line}" for line in wrap_text(text, WIDTH - 4)]
     return [*lines, "Changes:", *_change_lines(changes, seer)]
 
@@ -248,7 +248,7 @@ def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
     for change in changes:
         yield clip_text(escape_controls(revision_in_words(change)), WIDTH)
         if change.value is not None:
-            then = _seen(seer, Memory(id=change.memory_id, **change.value))
+            then = _visible_memory(seer, Memory(id=change.memory_id, **change.value))
             text = f"importance {then.importance}: {then.text}"
             yield clip_text(escape_controls(f"         {text}"), WIDTH)
 
@@ -259,7 +259,7 @@ def player_named(caller: Any, name: str) -> str:
     return place_named(caller, f"player:{name}", known=known).ref
 
 
-def forgetting(
+def forget_player(
     player_ref: str, npc: NPC | None, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
     """Ask, then erase what one NPC, or every NPC, has of a player. Return a line about it."""
@@ -274,15 +274,15 @@ def forgetting(
     done = forget_person(player_ref, by=by, npc_ref=npc_ref)
     return (
         f"Erased {what}: {_counted(done)}. What was said aloud in rooms stays, as do exported"
-        f" files and backups.{_calls_told(done)}"
+        f" files and backups.{_calls_in_words(done)}"
     )
 
 
-def room_forgetting(
+def forget_room_after_yes(
     caller: Any, text: str, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
     """Ask, then erase what all NPCs heard and learnt in a room. Return a line about it."""
-    place_ref = _room_named(caller, text)
+    place_ref = _room_ref(caller, text)
     what = f"what was said in {name_of(place_ref)} and what NPCs learnt from it"
     found = erasable_room(place_ref)
     if not (found.said.conversations or found.memories):
@@ -299,7 +299,7 @@ def room_forgetting(
     )
 
 
-def _room_named(caller: Any, text: str) -> str:
+def _room_ref(caller: Any, text: str) -> str:
     """Return the ID of the room that `here` or `room:<room>` names."""
     if text.strip().lower() in ("here", "room"):
         if caller.location is None:
@@ -311,7 +311,7 @@ def _room_named(caller: Any, text: str) -> str:
     return place_named(caller, text, known=known).ref
 
 
-def _calls_told(done: Forgotten) -> str:
+def _calls_in_words(done: Forgotten) -> str:
     """Return a sentence if model calls lost the note that they answered this player, else ""."""
     if not done.calls:
         return ""

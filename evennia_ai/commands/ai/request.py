@@ -23,7 +23,7 @@ from evennia_ai.store.history.turns import StoredTurn
 SUFFIX: Final = ".request"
 
 
-def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
+def write_request(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     """Write the request of a turn into a new file of the card folder. Return a line about it.
 
     Raises:

@@ -67,13 +67,15 @@ def set_lines(npc: NPC) -> list[str]:
     origins = _origins(npc)
     profile_from = "this NPC" if "profile" in given else "the game"
     rows = [("profile", origins.profile.name, profile_from)]
-    rows += [(row.name, _shown(row, origins), _from(row, origins, given)) for row in ROWS]
+    rows += [
+        (row.name, _value_in_words(row, origins), _origin_of(row, origins, given)) for row in ROWS
+    ]
     problems = [f"  problem: {problem}" for problem in npc.ai.settings_problems]
     lines = [f"Settings of {npc.key}:", *_table(rows), *problems]
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
+def change_setting(npc: NPC, typed: str, *, by: Actor) -> str:
     """Change one setting as typed, `<name> <value>`, or reset it, `<name>`.
 
     Return a line about it.
@@ -82,7 +84,7 @@ def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
     row = _row(name.strip().lower())
     if not text.strip():
         return _reset(npc, row, by=by)
-    before = _shown(row, _origins(npc))
+    before = _value_in_words(row, _origins(npc))
     try:
         change_settings(npc, by=by, **{row.field: row.read(text.strip())})
     # The error names the field; builders know the setting by another name.
@@ -91,8 +93,8 @@ def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
         raise CommandError(told) from error
     # The new value may start or stop the NPC's ticks.
     runtime().ticker.stirs(npc)
-    after = _shown(row, _origins(npc))
-    return f"{npc.key}: {row.name} is {_marked(after)} now; it was {_marked(before)}."
+    after = _value_in_words(row, _origins(npc))
+    return f"{npc.key}: {row.name} is {_quoted(after)} now; it was {_quoted(before)}."
 
 
 def profile_lines() -> list[str]:
@@ -135,7 +137,7 @@ def profile_of(npc: NPC) -> list[str]:
     return [f"{npc.key} speaks with {first}, {whose}{instead}."]
 
 
-def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
+def choose_profile(npc: NPC, name: str, *, by: Actor) -> str:
     """Let an NPC speak with the profile of this name. Return a line about it."""
     models = runtime().models
     usual = models.of_role("speaker")[0].profile.name
@@ -148,14 +150,14 @@ def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
 
 def _reset(npc: NPC, row: Row, *, by: Actor) -> str:
     """Reset a setting to the value of the profile or the game. Return a line about it."""
-    before = _shown(row, _origins(npc))
+    before = _value_in_words(row, _origins(npc))
     was_set = row.field in given_to(npc)
     change_settings(npc, by=by, **{row.field: None})
     origins = _origins(npc)
-    now = f"{_marked(_shown(row, origins))} ({_from(row, origins, frozenset())})"
+    now = f"{_quoted(_value_in_words(row, origins))} ({_origin_of(row, origins, frozenset())})"
     if not was_set:
         return f"{npc.key}: {row.name} was not set; it is {now}."
-    return f"{npc.key}: {row.name} is {now} again; it was {_marked(before)}."
+    return f"{npc.key}: {row.name} is {now} again; it was {_quoted(before)}."
 
 
 def change_in_words(change: SettingChange) -> str:
@@ -197,13 +199,13 @@ def _origins(npc: NPC) -> Origins:
     return Origins(settings=settings, profile=profile, conf=live.conf)
 
 
-def _from(row: Row, origins: Origins, given: frozenset[str]) -> str:
+def _origin_of(row: Row, origins: Origins, given: frozenset[str]) -> str:
     if row.field in given:
         return "this NPC"
     return f"profile {origins.profile.name}" if row.of_profile else "the game"
 
 
-def _shown(row: Row, origins: Origins) -> str:
+def _value_in_words(row: Row, origins: Origins) -> str:
     """Return the value that counts, in words."""
     own = getattr(origins.settings, row.field)
     value = row.usual(origins) if own is None or own == "" else own
@@ -212,7 +214,7 @@ def _shown(row: Row, origins: Origins) -> str:
     return _plain(value, empty=row.empty)
 
 
-def _marked(value: str) -> str:
+def _quoted(value: str) -> str:
     # A value that is a sentence, such as the thinking line, is put in quotes.
     return f"'{value}'" if value.endswith(".") else value
 
@@ -306,7 +308,7 @@ SHOWN: Final = 8
 """How many of the last things that the NPC heard are shown."""
 
 MEANINGS: Final[dict[Mode, str]] = {
-    "name_match": "answers people who name it, talk or whisper to it, or continue a conversation with it",
+    "name_match": "answers people who name it, talk or whisper to it, or go on talking with it",
     "always": "answers whatever people say, if no other NPC does",
     "whisper_only": "answers whispers, and nothing that is said aloud",
     "decide": "answers as with name_match, and a cheap model decides about the rest",
@@ -337,7 +339,7 @@ def mode_lines(caller: Any, npc: NPC) -> list[str]:
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
+def set_mode(npc: NPC, typed: str, *, by: Actor) -> str:
     """Set how an NPC listens, as typed. Return a line about it."""
     mode = typed.strip().lower()
     if mode not in MODES:
@@ -364,15 +366,15 @@ def tools_lines(npc: NPC) -> list[str]:
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:
+def choose_tools_typed(npc: NPC, text: str, *, by: Actor) -> str:
     """Give an NPC the tools that `text` names. Return a line with the tools it has then."""
     words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
-    names = _wanted(_names(choice_of(npc)), words)
+    names = _wanted_names(_names(choice_of(npc)), words)
     has = ", ".join(_names(choose_tools(npc, names, by=by)))
     return f"{npc.key} may {has or 'do nothing'} besides answering."
 
 
-def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
+def _wanted_names(has: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return the tool names that words such as `say, give` or `+give, -say` mean.
 
     `has` are the names that the NPC has before the change.
@@ -387,16 +389,16 @@ def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
             "Name all tools that it should have, or only changes with + and -. Nothing was changed."
         )
     if not changes:
-        return [] if words == ["none"] else [_known(word) for word in words]
+        return [] if words == ["none"] else [_known_tool(word) for word in words]
     gone = [word[1:].strip() for word in changes if word[0] == "-"]
     for name in gone:
         if name not in has:
             raise CommandError(f"It has no tool '{name}'. Nothing was changed.")
-    added = [_known(word[1:].strip()) for word in changes if word[0] == "+"]
+    added = [_known_tool(word[1:].strip()) for word in changes if word[0] == "+"]
     return [name for name in has if name not in gone] + added
 
 
-def _known(name: str) -> str:
+def _known_tool(name: str) -> str:
     """Return `name`. CommandError if the game has no tool of this name."""
     tools = registry().tools
     if name in tools:

@@ -301,7 +301,7 @@ def _times(times: int) -> str:
     return "once" if times == 1 else f"{times} times"
 
 
-def compacting(npc: NPC, *, by: Actor) -> "Deferred[str]":
+def compact_room(npc: NPC, *, by: Actor) -> "Deferred[str]":
     """Compact what the NPC remembers of its room. Fires with a line about the result."""
 
     def told(outcome: Outcome) -> str:

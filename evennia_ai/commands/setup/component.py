@@ -148,7 +148,7 @@ class CmdComponent(ComponentFields):
                 return
             changes = store.COMPONENTS.revisions(found.key, scope=found.scope)
             off_in = component_shown.off_in(found.key)
-            self.show(component_shown.shown(found, changes, off_in=off_in))
+            self.show(component_shown.component_lines(found, changes, off_in=off_in))
             return
         components = list(registry)
         if self.lhs:
@@ -159,7 +159,7 @@ class CmdComponent(ComponentFields):
                     f"No component has the scope {self.lhs}; 'component' without a scope lists all."
                 )
                 return
-        self.show(component_shown.listed(components))
+        self.show(component_shown.list_lines(components))
 
     def _look_at_column(self, unknown: UnknownComponentError) -> None:
         """Show what an NPC's next prompt is made of. Raise `unknown` if no NPC has this name."""
@@ -188,7 +188,7 @@ class CmdComponent(ComponentFields):
             ),
             by=self.actor,
         )
-        remarks = component_shown.remarks(made)
+        remarks = component_shown.author_warnings(made)
         chosen = "; component/move gives it another ID" if component_id is None else ""
         self.say(f"Created {labelled(made)} ({made.id}), role {made.role}{chosen}.{remarks}")
         if not made.content:
@@ -212,7 +212,7 @@ class CmdComponent(ComponentFields):
             number = whole_number(self.rhs, what="revision")
             then = store.COMPONENTS.revision(key, number, scope=scope)
             before = store.COMPONENTS.revision_before(key, number, scope=scope)
-            self.show(diffed(component_shown.revision_shown(before, then)))
+            self.show(diffed(component_shown.revision_lines(before, then)))
             return
         changes = store.COMPONENTS.revisions(key, scope=scope)
         if not changes:
@@ -260,15 +260,13 @@ class CmdComponent(ComponentFields):
         if not self.lhs:
             if self.rhs is not None:
                 raise CommandError(f"Usage: {component_shown.CONTEXT_USAGE}. Nothing was changed.")
-            self.show(component_shown.contexts_listed())
+            self.show(component_shown.list_contexts())
         elif self.rhs is None:
-            self.show(component_shown.context_shown(self.lhs))
+            self.show(component_shown.context_lines(self.lhs))
         else:
             registry = store.registry()
             self.say(
-                component_shown.context_changed(
-                    self.lhs, self.rhs, registry=registry, by=self.actor
-                )
+                component_shown.change_context(self.lhs, self.rhs, registry=registry, by=self.actor)
             )
 
     def _remove_after_yes(
@@ -358,7 +356,8 @@ def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, s
     saved = store.update(
         edited["key"], by=by, scope=_scope_of(edited), seen_revision=seen, content=text
     )
-    told = f"Saved {labelled(saved)} as revision {saved.revision}.{component_shown.remarks(saved)}"
+    warnings = component_shown.author_warnings(saved)
+    told = f"Saved {labelled(saved)} as revision {saved.revision}.{warnings}"
     return _edited(saved), told
 
 

@@ -6,9 +6,9 @@ from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import any_whole_number, component_named, depth_typed, whole_number
 from evennia_ai.commands.setup.component_shown import (
     changes_in_words,
+    changing_text_warning,
     labelled,
     place_in_words,
-    unsettled_in_words,
 )
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.messages import DepthCounts
@@ -109,7 +109,7 @@ class ComponentFields(StrictCommand):
             f"{labelled(changed)} ({changed.id}, {changed.role}, {state})"
             f" {place_in_words(changed)}. {changes_in_words(component, changed)}"
             f" Revision {changed.revision}."
-            f"{unsettled_in_words(changed)}"
+            f"{changing_text_warning(changed)}"
         )
 
     def _component(self, switch: str, value: str = "") -> PromptComponent:

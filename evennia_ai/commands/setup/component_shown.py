@@ -63,7 +63,7 @@ _SAID_APART: Final = ("injection_depth", "placement", "enabled", "is_static")
 HEAD: Final = f"{'ID':>5}  {pad_text('key', _KEY_COLUMNS)} {_HEADINGS}"
 
 
-def listed(components: Iterable[PromptComponent]) -> list[str]:
+def list_lines(components: Iterable[PromptComponent]) -> list[str]:
     """Return the components in the order of the prompt; those with a depth inside the history."""
     in_order = sorted(components, key=lambda c: (c.id, c.key, str(c.scope)))
     ordered = [c for c in in_order if c.placement == "ordered"]
@@ -77,7 +77,7 @@ def listed(components: Iterable[PromptComponent]) -> list[str]:
     return lines + [_row(c) for c in ordered if c.id > HISTORY_ID]
 
 
-def shown(
+def component_lines(
     component: PromptComponent,
     revisions: Sequence[Revision[PromptComponent]],
     *,
@@ -106,12 +106,12 @@ def shown(
     ]
 
 
-def remarks(component: PromptComponent) -> str:
+def author_warnings(component: PromptComponent) -> str:
     """Return sentences that warn the author about the text of a component, or ""."""
-    return names_in_words(component) + unsettled_in_words(component)
+    return unknown_names_warning(component) + changing_text_warning(component)
 
 
-def unsettled_in_words(component: PromptComponent) -> str:
+def changing_text_warning(component: PromptComponent) -> str:
     """Return a warning if the text is before the history and differs from turn to turn, else ""."""
     if not CompiledComponent(component).rolls_before_history("cache"):
         return ""
@@ -122,7 +122,7 @@ def unsettled_in_words(component: PromptComponent) -> str:
     )
 
 
-def names_in_words(component: PromptComponent) -> str:
+def unknown_names_warning(component: PromptComponent) -> str:
     """Return a warning about names in the text that nothing ever fills, or ""."""
     template = compile_template(component.content, trust=component.trust)
     names = {*NAMES, *_NAMES_OF_PLACES.get(component.key, ())}
@@ -172,7 +172,7 @@ def history_of(component_key: str, revisions: Sequence[Revision[PromptComponent]
     return lines
 
 
-def revision_shown(
+def revision_lines(
     before: Revision[PromptComponent] | None, revision: Revision[PromptComponent]
 ) -> list[str]:
     """Return what a revision changed in a component, with texts in full."""
@@ -183,7 +183,7 @@ def revision_shown(
 
 def differences_of(before: PromptComponent | None, after: PromptComponent | None) -> list[str]:
     """Return the fields that differ. None means that there was or is no component."""
-    return list(diff_members(_said(before), _said(after)))
+    return list(diff_members(_values_in_words(before), _values_in_words(after)))
 
 
 def labelled(component: PromptComponent) -> str:
@@ -230,7 +230,7 @@ def _last_change(revisions: Sequence[Revision[PromptComponent]]) -> str:
 
 def _differences(before: PromptComponent | None, after: PromptComponent | None) -> Iterator[str]:
     """Return what a revision changed, field by field, with the beginnings of texts only."""
-    was, now = _said(before), _said(after)
+    was, now = _values_in_words(before), _values_in_words(after)
     if before is None:
         yield from (f"{field}: {_short(now[field])}" for field in ("ID", "content") if now)
         return
@@ -239,7 +239,7 @@ def _differences(before: PromptComponent | None, after: PromptComponent | None) 
             yield f"{field}: {_short(was[field])} -> {_short(said)}"
 
 
-def _said(component: PromptComponent | None) -> dict[str, str]:
+def _values_in_words(component: PromptComponent | None) -> dict[str, str]:
     """Return the values of a component in the words of the switches, or no values for None."""
     if component is None:
         return {}
@@ -274,7 +274,7 @@ _NOT_STORED: Final = frozenset(
 _MOST_CHANGES: Final = 10
 
 
-def contexts_listed() -> list[str]:
+def list_contexts() -> list[str]:
     """Return the contexts and the components that are off in each."""
     lines = ["Contexts, and the components that are off in them:"]
     for context in store_contexts.contexts():
@@ -282,7 +282,7 @@ def contexts_listed() -> list[str]:
     return [*lines, f"To change one: {CONTEXT_USAGE}"]
 
 
-def context_shown(name: str) -> list[str]:
+def context_lines(name: str) -> list[str]:
     """Return one context and who changed it."""
     context = store_contexts.context(name.lower())
     lines = [f"{context.name}: {context.description}", f"  {off_in_words(context)}"]
@@ -296,10 +296,10 @@ def context_shown(name: str) -> list[str]:
     return lines
 
 
-def context_changed(name: str, wish: str, *, registry: ComponentRegistry, by: Actor) -> str:
+def change_context(name: str, wish: str, *, registry: ComponentRegistry, by: Actor) -> str:
     """Change a context as typed. Return a line that says what is off in it now."""
     before = store_contexts.context(name.lower())
-    now = store_contexts.switch_off(before.name, _off(before, wish, registry=registry), by=by)
+    now = store_contexts.switch_off(before.name, _off_after(before, wish, registry=registry), by=by)
     same = "nothing was changed" if now.off == before.off else off_in_words(now)
     return f"Context {now.name}: {same}."
 
@@ -314,7 +314,7 @@ def off_in_words(context: PromptContext) -> str:
     return f"off: {', '.join(sorted(context.off))}" if context.off else "every component is on"
 
 
-def _off(context: PromptContext, wish: str, *, registry: ComponentRegistry) -> frozenset[str]:
+def _off_after(context: PromptContext, wish: str, *, registry: ComponentRegistry) -> frozenset[str]:
     """Return the keys that are off after the change that was typed."""
     word, _, key = wish.strip().lower().partition(" ")
     key = key.strip()
@@ -322,11 +322,11 @@ def _off(context: PromptContext, wish: str, *, registry: ComponentRegistry) -> f
         return frozenset()
     if word not in ("off", "on") or not key:
         raise CommandError(f"Usage: {CONTEXT_USAGE}. Nothing was changed.")
-    key = _known(key, context, registry=registry)
+    key = _known_key(key, context, registry=registry)
     return context.off | {key} if word == "off" else context.off - {key}
 
 
-def _known(key: str, context: PromptContext, *, registry: ComponentRegistry) -> str:
+def _known_key(key: str, context: PromptContext, *, registry: ComponentRegistry) -> str:
     """Return the key of a component of any scope, of a card, or of the engine."""
     if any(component.key == key for component in registry) or key in _NOT_STORED | context.off:
         return key

@@ -14,7 +14,7 @@ from evennia_ai.commands.base import (
 from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_key, whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
-from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
+from evennia_ai.commands.setup.note_shown import in_words, labelled, list_notes
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.prompt.components import (
@@ -202,7 +202,7 @@ class CmdNote(StrictCommand):
         number = whole_number(self.rhs, what="revision")
         then = NOTES.revision(key, number, scope=of_npc(npc.ai.ref))
         before = NOTES.revision_before(key, number, scope=of_npc(npc.ai.ref))
-        told = _between(_value(before), _value(then)) or ["Nothing is different."]
+        told = _differences(_value(before), _value(then)) or ["Nothing is different."]
         head = f"Note {labelled(npc, key)}, revision {revision_in_words(then).strip()}:"
         self.show([clip_text(escape_controls(head), WIDTH), *diffed(told)])
 
@@ -216,7 +216,7 @@ class CmdNote(StrictCommand):
 
     def _revert_after_yes(self, npc: NPC, then: StoredNote) -> Generator[str, Any, None]:
         label, number = labelled(npc, then.key), then.revision
-        changes = _between(_said(_note(npc, then.key)), _said(then))
+        changes = _differences(_fields_of(_note(npc, then.key)), _fields_of(then))
         seen = NOTES.revisions(then.key, scope=of_npc(npc.ai.ref))[-1].number
         if not (yield from self.goes_back(f"note {label}", number, changes=changes)):
             return
@@ -240,14 +240,14 @@ class CmdNote(StrictCommand):
         self.wanted(f"note/{'on' if enabled else 'off'} {_NAMED}")
         self._rewrite(enabled=enabled)
 
-    def _look(self, npc: NPC, key: str) -> None:
+    def _show_notes(self, npc: NPC, key: str) -> None:
         """Show the note of this key in full, or list all notes. A single note is shown in full."""
         notes = store.notes_for(npc.ai.ref)
         if not notes:
             self.say(f"{npc.key} has no note; write one with: note {npc.key} = <text>")
             return
         if not key and len(notes) > 1:
-            self.show(listed(npc, notes))
+            self.show(list_notes(npc, notes))
             return
         note = _note(npc, key) if key else notes[0]
         if note is None:
@@ -276,7 +276,7 @@ class CmdNote(StrictCommand):
             return
         lines = wrap_text(f"{labelled(npc, key)}: {in_words(after)}{_remark(after)}", WIDTH)
         if before is not None:
-            lines += _between(_said(before), _said(after))
+            lines += _differences(_fields_of(before), _fields_of(after))
         self.show(diffed(lines))
 
     def _changes(self, usage: str) -> tuple[NPC, str, tuple[Revision[StoredNote], ...]]:
@@ -335,17 +335,17 @@ def _history(label: str, changes: Sequence[Revision[StoredNote]]) -> Iterator[st
         yield f"       and {len(changes) - _MOST_SHOWN} older ones"
     for before, change in [*with_values_before(changes)][-_MOST_SHOWN:]:
         yield clip_text(escape_controls(revision_in_words(change)), WIDTH)
-        was, now = _typed(_value(before)), _typed(_value(change))
+        was, now = _typed_fields(_value(before)), _typed_fields(_value(change))
         told = ", ".join(name for name in now if now[name] != was.get(name))
         yield from [clip_text(f"         {told}", WIDTH)] if was and told else ()
 
 
-def _between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return the fields of a note that differ, in the words that builders type."""
-    return list(diff_members(_typed(before), _typed(after)))
+    return list(diff_members(_typed_fields(before), _typed_fields(after)))
 
 
-def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
+def _typed_fields(said: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a note in the words of the switches that set them."""
     if not said:
         return {}
@@ -356,10 +356,10 @@ def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _value(change: Revision[StoredNote] | None) -> Mapping[str, Any]:
-    return _said(change.after if change else None)
+    return _fields_of(change.after if change else None)
 
 
-def _said(note: StoredNote | None) -> Mapping[str, Any]:
+def _fields_of(note: StoredNote | None) -> Mapping[str, Any]:
     return {} if note is None else NOTES.to_json(note)
 
 

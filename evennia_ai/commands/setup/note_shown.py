@@ -28,7 +28,7 @@ def in_words(note: StoredNote) -> str:
     )
 
 
-def listed(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
+def list_notes(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
     """Yield all notes of an NPC, one line each, in the order of the prompt."""
     yield f"Notes of {npc.key}; note {npc.key}/<key> shows one:"
     columns = f"{'depth':>6} {'every':>5} {'role':9} {'mode':8} tokens text"

@@ -190,8 +190,7 @@ def _what_now(source: Any, address: str) -> list[str]:
         "The game is moved. In server/conf/secret_settings.py write",
         "    from evennia_ai.services.settings.database import database",
         f"    {line}",
-        f"then `evennia start`. The old database, {old}, is unchanged; keep it until you have"
-        " tried the game.",
+        f"then `evennia start`. The old database, {old}, is unchanged; keep it for a while.",
     ]
 
 

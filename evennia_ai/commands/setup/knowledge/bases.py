@@ -156,9 +156,7 @@ class KnowledgeBases(StrictCommand):
         after = knowledge_bases.save_base(
             replace(info, **given), by=self.actor, seen_revision=info.revision
         )
-        out = (
-            "" if lock_allows(self.caller, after.locks, "view") else " You can no longer see it."
-        )
+        out = "" if lock_allows(self.caller, after.locks, "view") else " You can no longer see it."
         before, now = field.told(info) or "none", field.told(after) or "none"
         if "locks" in given:
             look_at_all(after)

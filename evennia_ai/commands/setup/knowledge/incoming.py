@@ -69,10 +69,10 @@ class KnowledgeDrafts(CardWork):
         now = yield from self._now(found, info)
         lines = [*_head(found), *_difference(now, found.draft.page)]
         if found.state == "waiting":
+            number = found.number
             lines += [
                 "",
-                f"kb/approve {found.number} writes the page; kb/refuse {found.number} refuses the"
-                " draft.",
+                f"kb/approve {number} writes the page; kb/refuse {number} drops the draft.",
             ]
         self.show(lines)
 

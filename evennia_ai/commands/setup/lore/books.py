@@ -20,7 +20,7 @@ from evennia_ai.commands.folder import new_file, offered, path_in, shown_path, s
 from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
-from evennia_ai.commands.setup.lore.changes import saved, written_down
+from evennia_ai.commands.setup.lore.changes import save_book_edit, store_book
 from evennia_ai.commands.setup.lore.named import written
 from evennia_ai.commands.setup.lore.revisions import history_of, text_of
 from evennia_ai.engine.lorebook.book import Lorebook
@@ -98,7 +98,7 @@ class LoreBooks(CardWork):
         revision = known.revision if known else 0
         name = known.name if known else name
         write = partial(store.save_book, name, text, by=self.actor, seen_revision=revision)
-        stored = yield written_down(write, len(text.source))
+        stored = yield store_book(write, len(text.source))
         # Under another name its entries get other labels, so `book` could not be reused.
         if book.label == stored.name:
             know_read(stored, book)
@@ -117,7 +117,9 @@ class LoreBooks(CardWork):
     def _imported_into_card(self, name: str, text: str, book: Lorebook) -> Steps:
         """Replace the book inside a card by the book of a file."""
         made = unwrap_book(as_v3(json.loads(text), name=book.label))
-        stored = yield saved(self, named.stored_book(name) or name, lambda _: made, by=self.actor)
+        stored = yield save_book_edit(
+            self, named.stored_book(name) or name, lambda _: made, by=self.actor
+        )
         count = counted(len(book.entries), "entry", "entries")
         self.say(f"The book inside {stored.name} has {count} now. Revision {stored.revision}.")
 
@@ -211,7 +213,7 @@ class LoreBooks(CardWork):
             back = LOREBOOKS.revert(name, number, by=by, seen_revision=was.number)
             return back, named.entry_count(back)
 
-        back, entries = yield written_down(go, len(then.source))
+        back, entries = yield store_book(go, len(then.source))
         count = counted(entries, "entry", "entries")
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision"

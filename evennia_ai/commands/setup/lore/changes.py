@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 @inlineCallbacks
-def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: Actor) -> Work:
+def add_entry_to_book(work: CardWork, book: str, fields: Mapping[str, Any], *, by: Actor) -> Work:
     """Add an entry to the book of this name, which is created if needed. Fires with the entry."""
     stored = stored_book(book)
     # A removed entry keeps its lock and its uid, in case a revert brings it back.
@@ -68,17 +68,19 @@ def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: Actor) ->
         uids.append(uid)
         return after
 
-    after = yield saved(work, stored or book, edit, by=by)
+    after = yield save_book_edit(work, stored or book, edit, by=by)
     return _entry(after, uids[0])
 
 
 @inlineCallbacks
-def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: Actor) -> Work:
+def change_entry_of_book(
+    work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: Actor
+) -> Work:
     """Change fields of an entry.
 
     Fires with the entry, or with `found` itself if nothing differs.
     """
-    if _says(found.entry, fields):
+    if _has_values(found.entry, fields):
         return found
     stored, uid = found.of.stored, found.entry.uid
 
@@ -86,16 +88,16 @@ def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: 
         with in_words_of(found.label):
             return change_entry(data, uid, fields)
 
-    after = yield saved(work, stored, edit, by=by)
+    after = yield save_book_edit(work, stored, edit, by=by)
     return found if after is stored else _entry(after, uid)
 
 
-def removed(work: CardWork, found: OpenEntry, *, by: Actor) -> Any:
+def remove_entry_of_book(work: CardWork, found: OpenEntry, *, by: Actor) -> Any:
     """Remove an entry. Fires with the book.
 
     The lock of the entry is kept, in case a revert brings the entry back.
     """
-    return saved(work, found.of.stored, partial(remove_entry, uid=found.entry.uid), by=by)
+    return save_book_edit(work, found.of.stored, partial(remove_entry, uid=found.entry.uid), by=by)
 
 
 def content_of(found: OpenEntry) -> str:
@@ -107,7 +109,7 @@ def _new_label(book: str, fields: Mapping[str, Any]) -> str:
     return clip_text(f"{book}/{fields.get('name') or 'the new entry'}", 60)
 
 
-def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
+def _has_values(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
     """True if an entry has these values already.
 
     Always False for `content`, which may hold decorators that the entry does not show.
@@ -119,7 +121,7 @@ def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
 
 
 @inlineCallbacks
-def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Work:
+def save_book_edit(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Work:
     """Store an edit of a book. Fires with the stored book, the same object if nothing differs.
 
     `of` is the name of a book that does not exist yet, or the stored book. Fires with None if a
@@ -132,7 +134,7 @@ def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Wor
         seen = replace(card, sha256=stored.sha256, revision=stored.revision) if stored else card
         after, _ = yield work.edited(seen, partial(_with_book, edit=edit), by=by)
         return stored if stored and after is seen else stored_book(OF_CARD + after.name)
-    make = partial(_edited, name, stored.source if stored else "", edit, conf())
+    make = partial(_edited_book, name, stored.source if stored else "", edit, conf())
     if stored and len(stored.source) >= LONG:
         made = yield work.worked(f"Writing lorebook {name}", lambda _: make())
     else:
@@ -142,12 +144,14 @@ def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Wor
     text, book = made
     revision = stored.revision if stored else 0
     write = partial(store.save_book, name, text, by=by, seen_revision=revision)
-    after = yield written_down(write, len(text.source))
+    after = yield store_book(write, len(text.source))
     know_read(after, book)
     return after
 
 
-def _edited(name: str, source: str, edit: Edit, given: Conf) -> tuple[CheckedText, Lorebook] | None:
+def _edited_book(
+    name: str, source: str, edit: Edit, given: Conf
+) -> tuple[CheckedText, Lorebook] | None:
     """Return the edited text and book, or None if the edit changes nothing.
 
     A long book is also indexed for the turns to come. Any thread may call this.
@@ -163,7 +167,7 @@ def _edited(name: str, source: str, edit: Edit, given: Conf) -> tuple[CheckedTex
     return store.checked_text(name, text, most=given.max_source_characters), book
 
 
-def written_down(write: Callable[[], T], length: int) -> "T | Deferred[T]":
+def store_book(write: Callable[[], T], length: int) -> "T | Deferred[T]":
     """Call `write`, in another thread if it stores a text of at least `LONG` characters."""
     return runtime().writer.write(write) if length >= LONG else write()
 

@@ -16,11 +16,11 @@ from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_ty
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import (
-    added,
-    changed,
+    add_entry_to_book,
+    change_entry_of_book,
     content_of,
-    removed,
-    saved,
+    remove_entry_of_book,
+    save_book_edit,
 )
 from evennia_ai.commands.setup.lore.named import (
     OpenEntry,
@@ -85,7 +85,7 @@ class LoreEdits(CardWork):
             self._refuse_twin(named.book_to_change(self.caller, book), entry_name)
         elif named.card_called(book) is None:
             named.refuse_card(book, "there is no approved card {card}. Nothing was created.")
-        found = yield added(self, book, fields, by=self.actor)
+        found = yield add_entry_to_book(self, book, fields, by=self.actor)
         new = "in the card's new book" if named.card_called(book) else f"in the new lorebook {book}"
         where = "" if named.card_called(book) else ", which is attached to nothing yet"
         of_book = f" {new}{where}" if is_first else ""
@@ -175,7 +175,7 @@ class LoreEdits(CardWork):
         if opened(book).book.mode == mode:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
-        after = yield saved(self, book, partial(set_mode, mode=mode), by=self.actor)
+        after = yield save_book_edit(self, book, partial(set_mode, mode=mode), by=self.actor)
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
@@ -189,13 +189,13 @@ class LoreEdits(CardWork):
 
     @waits
     def _remove_entry(self, found: OpenEntry) -> Steps:
-        stored = yield removed(self, found, by=self.actor)
+        stored = yield remove_entry_of_book(self, found, by=self.actor)
         back = f"{named.revert_of(stored.name)} = {found.of.stored.revision} brings it back"
         self.say(f"Removed {found.label}; {back}. Revision {stored.revision}.")
 
     @waits
     def _remove_own_book(self, book: StoredBook) -> Steps:
-        yield saved(self, book, lambda _: None, by=self.actor)
+        yield save_book_edit(self, book, lambda _: None, by=self.actor)
         back = f"{named.revert_of(book.name)} = {book.revision} brings it back"
         self.say(f"Removed the book inside {book.name}; {back}.")
 
@@ -247,7 +247,7 @@ class LoreEdits(CardWork):
         before = value_in_words(tell(found.entry))
         after = found
         if fields:
-            after = yield changed(self, found, fields, by=self.actor)
+            after = yield change_entry_of_book(self, found, fields, by=self.actor)
         if after is found:
             self.say(f"{found.label}: {what} already: {before}; nothing was changed.")
             return
@@ -345,7 +345,7 @@ def _save(
         label = f"lorebook '{stored.name}'"
         last = named.last_changed_by(stored.name)
         raise EditConflictError(label, edited["revision"], stored.revision, last)
-    after = yield changed(CardWork.of(caller), found, {"content": text}, by=by)
+    after = yield change_entry_of_book(CardWork.of(caller), found, {"content": text}, by=by)
     told = f"Saved {after.label} as revision {after.of.stored.revision}.{_remark(after.entry)}"
     return _edited(after), told
 
