@@ -92,7 +92,7 @@ def read_reported(
 ) -> tuple[Preset, PresetReport]:
     """Return the preset of a file and the report on it. FormatError names the file as `shown`.
 
-    A preset that could not be put in force is refused here already.
+    A preset that could not be approved is refused here already.
     """
     content = read_bytes(path, kind=KIND)
     with said_of(shown or path):

@@ -113,7 +113,7 @@ class CardWork(BackgroundWork):
     def edited(
         self, card: StoredCard, change: Callable[[Card], Card], *, by: Actor
     ) -> Generator[Any, Any, tuple[StoredCard, Card]]:
-        """Change the card in force. Fires with the stored card and the card as it was before.
+        """Change the current card. Fires with the stored card and the card as it was before.
 
         `change` runs in the other thread. If it changes nothing, the same stored card is returned.
         Errors are those of `change` and of `store.authored.cards.edit_card`.

@@ -170,7 +170,7 @@ def _head(caller: Any, npc: NPC, turn: StoredTurn, records: Mapping[str, Record]
     event = records.get(turn.event_record or "")
     if event is not None:
         event = seer_for(caller, npc.ai.ref).record(event, records.values())
-        who = escape_controls(event.name) or "somebody"
+        who = escape_controls(event.name) or "a player"
         yield clip_text(f"  answers record #{event.id}, {who}: {first_line(event.body)}", WIDTH)
 
 

@@ -223,7 +223,8 @@ def test_a_card_is_written_field_by_field(builder: Connection, evil: Played) -> 
 
 def test_the_book_inside_a_card_and_notes_are_written(builder: Connection, evil: Played) -> None:
     shown(builder, "card/create Ida = Ida mends nets.")
-    made = shown(builder, "lore/create card:Ida/nets = net: A net a day.", until="Created card:Ida#0")
+    typed = "lore/create card:Ida/nets = net: A net a day."
+    made = shown(builder, typed, until="Created card:Ida#0")
     assert "in the card's new book" in made
     shown(builder, "lore/keys card:Ida/nets = twine", until="Revision 3")
     assert "+ twine" in shown(builder, "card/revisions Ida = 3")

@@ -83,7 +83,7 @@ def test_npc_is_found_by_its_present_name_or_number(played: Played) -> None:
 def test_a_diff_shows_what_the_edits_since_would_change(played: Played) -> None:
     told = played.replay("--turn", "1", "--diff")
     assert told.status == 1
-    assert "-- with what is in force today:" in told.out
+    assert "-- with the texts of today:" in told.out
     assert "+Somebody else." in told.out
 
 

@@ -133,7 +133,7 @@ def test_import_report_names_fields_that_differ(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow = fields")
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind", nickname="Ory")))
     told = stage.builds("card/import oren")
-    assert "Differs from revision 2, which is in force, in: personality, nickname." in told
+    assert "Differs from revision 2, the approved one, in: personality, nickname." in told
     assert "Revision 2 has grants that the import does not get by itself: fields." in told
 
 

@@ -39,7 +39,7 @@ def import_card(
     grants: Grants | None,
     as_json: bool,
 ) -> int:
-    """Store the card as a waiting import, or put it in force if `grants` is not None.
+    """Store the card as a waiting import, or approve it if `grants` is not None.
 
     `shown` is the path as it was typed.
     """
@@ -74,7 +74,7 @@ def export_card(
     force: bool,
     number: int | None,
 ) -> int:
-    """Write a card, by default the one in force. A file is overwritten only with `force`."""
+    """Write a card, by default the current one. A file is overwritten only with `force`."""
     name = CARDS.known_name(name)
     wanted = store.get_card(name).revision if number is None else number
     file = CARDS.revision_file(name, wanted)
@@ -89,7 +89,7 @@ def export_card(
 
 
 def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | None) -> Taken:
-    """Store a card's file: as a waiting import, or in force if `grants` is not None."""
+    """Store a card's file: as a waiting import, or as approved if `grants` is not None."""
     name, file = _name_for(name), card_file(content, found)
     if grants is not None:
         return _approved(store.save_card(name, file, grants=grants, by=machine_owner()))

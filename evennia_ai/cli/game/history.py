@@ -242,7 +242,7 @@ def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None)
         yield from (escape_controls(line) for line in message.content.splitlines())
     if today is not None:
         yield ""
-        yield "-- with what is in force today:"
+        yield "-- with the texts of today:"
         yield from _comparison(today)
 
 
@@ -295,7 +295,7 @@ def _replayed_object(turn: StoredTurn, rebuilt: Replay, today: Comparison | None
 
 
 def _ref_among(wanted: str, known: Collection[str], *, did: str) -> str:
-    """Return the ID in `known` that `wanted` names. `did` completes "nobody called X ...".
+    """Return the ID in `known` that `wanted` names. `did` says what the NPC did.
 
     A deleted NPC can be named by number.
 

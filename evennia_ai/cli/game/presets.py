@@ -41,7 +41,7 @@ def import_preset(
     grants: Grants | None,
     as_json: bool,
 ) -> int:
-    """Store the preset as a waiting import, or put it in force if `grants` is not None.
+    """Store the preset as a waiting import, or approve it if `grants` is not None.
 
     `shown` is the path as it was typed.
     """
@@ -65,9 +65,9 @@ def import_preset(
 
 
 def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: int | None) -> int:
-    """Write a preset, by default the one in force. A file is overwritten only with `force`.
+    """Write a preset, by default the current one. A file is overwritten only with `force`.
 
-    The one in force is written with the game's components that replace its prompts.
+    The current one is written with the game's components that replace its prompts.
     """
     name = PRESETS.known_name(name)
     stored = store.get_preset(name) if number is None else PRESETS.then(name, number)
@@ -85,7 +85,7 @@ def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: in
 
 
 def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
-    """Store a preset's JSON: as a waiting import, or in force if `grants` is not None."""
+    """Store a preset's JSON: as a waiting import, or as approved if `grants` is not None."""
     number = store.import_preset(name, source, by=machine_owner())
     if number is None:
         known = store.get_preset(name)
@@ -103,7 +103,7 @@ def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
 
 
 def _regranted(known: StoredPreset, grants: Grants) -> _Taken:
-    """Give the preset in force exactly these grants."""
+    """Give the current preset exactly these grants."""
     after = known
     if grants - known.grants:
         after = PRESETS.grant(known.name, grants, by=machine_owner())

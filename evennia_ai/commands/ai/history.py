@@ -168,7 +168,7 @@ def _erasure_line(record: Record) -> str:
     """Return a line that says who asked for an erasure, or "" for other records."""
     if record.kind != RecordKind.ERASURE:
         return ""
-    by = escape_controls(str(record.meta.get("by", "somebody")))
+    by = escape_controls(str(record.meta.get("by", "a builder")))
     if record.meta.get("of") == OF_MEMORIES:
         return f"memories of a person were erased from earlier prompts on request of {by}"
     if record.meta.get("of") == OF_ROOMS:
@@ -184,7 +184,7 @@ def _control_line(record: Record) -> str:
         return ""
     what = _CONTROLLED[record.meta["what"]]
     hint = f"; the hint: {first_line(record.body)}" if record.body else ""
-    return f"{what}, by {escape_controls(str(record.meta.get('by', 'somebody')))}{hint}"
+    return f"{what}, by {escape_controls(str(record.meta.get('by', 'a builder')))}{hint}"
 
 
 def _hint_lines(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:

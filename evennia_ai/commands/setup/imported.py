@@ -91,7 +91,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @abstractmethod
     def change_in_words(self, before: Revision[G] | None, change: Revision[G]) -> str:
-        """Return what a revision did to the file in force before it, in a few words."""
+        """Return what a revision did to the current file, in a few words."""
 
     @abstractmethod
     def counts_in(self, name: str) -> str:
@@ -102,7 +102,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         """Yield lines that say where the thing is used after its approval."""
 
     def compared_with_in_force(self, old: G, read: Any) -> Sequence[str]:
-        """Return lines about how a file differs from the thing in force. Any thread may do this."""
+        """Return lines about how a file differs from the current thing. Any thread may do this."""
         return ()
 
     def before_change(self, name: str) -> Any:
@@ -114,7 +114,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return []
 
     def not_carried_over(self, thing: G) -> list[str]:
-        """Return lines that say what the thing in force has and an import would not get."""
+        """Return lines that say what the current thing has and an import would not get."""
         if not thing.grants:
             return []
         had = f"Revision {thing.revision} has grants that the import does not get by itself:"
@@ -123,7 +123,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     # Naming things.
 
     def thing_named(self, wanted: str) -> Any:
-        """Return the thing in force with this name.
+        """Return the current thing with this name.
 
         CommandError if it is only waiting, or removed.
         """
@@ -145,7 +145,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return self.kind.existing(name)
 
     def typed_thing(self, usage: str) -> Any:
-        """Return the thing in force that is named left of "="."""
+        """Return the current thing that is named left of "="."""
         return self.thing_named(self.plain_name(self.wanted(usage), usage))
 
     def plain_name(self, text: str, usage: str) -> str:
@@ -195,7 +195,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return [*lines, *more[_MOST_LISTED:]]
 
     def state(self, thing: Any, *, facts: Sequence[str], source: str = "") -> list[str]:
-        """Return one thing in force: who put it there, who gave each grant, and waiting imports.
+        """Return one current thing: who approved it, who gave each grant, and waiting imports.
 
         `source` says what the file was, such as ", from a png file".
         """
@@ -231,7 +231,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show_report(change, lines)
 
     def approve(self) -> None:
-        """Put an import in force, with the typed grants and no others."""
+        """Approve an import, with the typed grants and no others."""
         usage = f"{self.key}/approve <name>[/<number>] [= <grant>, <grant>...]"
         text = self.wanted(usage)
         if self.rhs is not None and not self.rhs:
@@ -322,13 +322,13 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show(diffed([head, *told]))
 
     def revert(self) -> Run:
-        """Put an earlier revision in force again, after a question."""
+        """Go back to an earlier revision, after a question."""
         text, value = self.both(f"{self.key}/revert <name> = <number>")
         name, number = self.kind.known_name(text), whole_number(value, what="revision")
         return self._revert_after_yes(self.kind.then(name, number))
 
     def remove(self) -> None:
-        """Take a thing out of force. Its revisions stay."""
+        """Remove a thing. Its revisions stay."""
         what, usage = self.kind.name, f"{self.key}/remove <name>"
         thing = self.typed_thing(usage)
         if self.rhs is not None:
@@ -353,7 +353,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     # What the switches share.
 
     def compared_lines(self, name: str, read: ReadFile) -> Generator[Any, Any, Sequence[str]]:
-        """Return lines about how a file differs from the thing in force with this name, if any."""
+        """Return lines about how a file differs from the current thing with this name, if any."""
         old = self.kind.current(name)
         if old is None:
             return ()
@@ -383,7 +383,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.saw_file(name, change.value.sha256)
 
     def saw_file(self, name: str, sha256: str) -> None:
-        """Remember that this builder has seen the file in force."""
+        """Remember that this builder has seen the current file."""
         seen = {**self._files_seen(), name: sha256}
         setattr(self.caller.ndb, f"{self.kind.name}_files_seen", seen)
 
@@ -536,7 +536,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             yield f"and {len(imports) - _MOST_WAITING} older imports wait"
 
     def _refuse_unseen(self, thing: Any) -> None:
-        """Raise CommandError if this builder was last shown another file than the one in force."""
+        """Raise CommandError if this builder was last shown another file than the current one."""
         what, name = self.kind.name, thing.name
         if self._files_seen().get(name, thing.sha256) != thing.sha256:
             raise CommandError(
@@ -553,7 +553,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
 
 def _made_so(change: Revision[G], thing: G) -> bool:
-    """True if a revision wrote the value in force, or first put its file in force."""
+    """True if a revision wrote the current value, or first approved its file."""
     return change.number == thing.revision or (
         change.action in ("created", "updated", "approved") and change.value.sha256 == thing.sha256
     )

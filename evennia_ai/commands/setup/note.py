@@ -116,7 +116,7 @@ class CmdNote(StrictCommand):
     def look_or_write(self) -> None:
         npc, key = npc_and_key(self.caller, self.wanted(f"note {_NAMED} [= <text>]"))
         if self.rhs is None:
-            self._look(npc, key)
+            self._show_notes(npc, key)
             return
         if not self.rhs:
             raise CommandError(

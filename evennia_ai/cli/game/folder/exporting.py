@@ -99,7 +99,7 @@ class _Export:
         yield from self._personas()
 
     def _cards(self) -> Iterator[Judged]:
-        """Write each card in force, or else the waiting one: SillyTavern has one per character."""
+        """Write each current card, or else the waiting one: SillyTavern has one per character."""
         names = cards.CARDS.names_ever()
         for done, name in enumerate(names):
             self.progress("cards", done, len(names))
@@ -133,7 +133,7 @@ class _Export:
             yield self._done("world", path, name)
 
     def _presets(self) -> Iterator[Judged]:
-        """Write each preset in force with its switches, else the one that waits."""
+        """Write each current preset with its switches, else the waiting one."""
         names = presets.PRESETS.names_ever()
         for done, name in enumerate(names):
             self.progress("presets", done, len(names))
@@ -209,7 +209,7 @@ class _Export:
 
 
 def _number_of(name: str) -> int | None:
-    """Return the revision of a card to write: the one in force, else the newest that waits."""
+    """Return the revision of a card to write: the current one, else the newest that waits."""
     card = cards.card_or_none(name)
     if card is not None:
         return card.revision

@@ -40,7 +40,7 @@ def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
 
 
 def preset_text(name: str) -> str | None:
-    """Return the file of a preset: the one in force, else the one that waits, else None.
+    """Return the file of a preset: the current one, else the waiting one, else None.
 
     Builders' components that replace its prompts are not included.
     """

@@ -166,7 +166,7 @@ class CmdCard(CardWriting):
 
     @waits
     def assign(self) -> Steps:
-        """Let an NPC play a card in force.
+        """Let an NPC play an approved card.
 
         The card is read first, so an unreadable one is refused.
         """

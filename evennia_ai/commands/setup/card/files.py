@@ -82,13 +82,13 @@ def _reported(
 
 
 def differing_fields(old: StoredCard, read: ReadCard) -> str:
-    """Return a sentence that names the fields in which a file differs from the card in force."""
+    """Return a sentence that names the fields in which a file differs from the current card."""
     changed = [name for name, _, _ in changed_fields(json.loads(old.source), read.found.raw)]
     if not changed:
-        return f"No field differs from revision {old.revision}, which is in force."
+        return f"No field differs from revision {old.revision}, the approved one."
     more = f" and {len(changed) - _MOST_FIELDS} more" if len(changed) > _MOST_FIELDS else ""
     listed = ", ".join(clip_text(escape_controls(name), 40) for name in changed[:_MOST_FIELDS])
-    return f"Differs from revision {old.revision}, which is in force, in: {listed}{more}."
+    return f"Differs from revision {old.revision}, the approved one, in: {listed}{more}."
 
 
 def written(

@@ -195,7 +195,7 @@ class CardWriting(CardImports):
             raise CommandError(f"The lock of {label} does not let you delete it.")
 
     def _field_typed(self, usage: str) -> tuple[StoredCard, CardField | None]:
-        """Return the card in force and the field that `<name>[/<field>]` names.
+        """Return the current card and the field that `<name>[/<field>]` names.
 
         The name of a card may have a slash in it.
         """

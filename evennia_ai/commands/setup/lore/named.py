@@ -94,14 +94,14 @@ def stored_book(name: str) -> StoredBook | None:
 
 
 def card_called(name: str) -> StoredCard | None:
-    """Return the card in force whose own book has this name, or None."""
+    """Return the current card whose own book has this name, or None."""
     if not name.startswith(OF_CARD):
         return None
     return card_or_none(CARDS.known_name(name.removeprefix(OF_CARD).strip()))
 
 
 def books_of_cards() -> list[str]:
-    """Return the names of the books inside cards in force. The cards are not parsed for it."""
+    """Return the names of the books inside current cards. The cards are not parsed for it."""
     cards = ((name, card_or_none(name)) for name in CARDS.list_keys())
     return [OF_CARD + name for name, card in cards if card and _BOOK.search(card.source)]
 
