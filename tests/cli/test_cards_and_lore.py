@@ -138,7 +138,7 @@ def test_a_bad_file_is_one_line_and_status_2(call, write, group, command, conten
 
 
 @pytest.mark.parametrize("group", ["card", "lore"])
-def test_a_group_alone_prints_its_help(call, group) -> None:
+def test_group_without_command_prints_its_help(call, group) -> None:
     called = call(group)
     assert (called.status, called.err) == (0, "")
     assert "lint" in called.out

@@ -112,7 +112,7 @@ def test_target_has_the_rows_and_numbers_of_the_source(moved):
     assert source == target
 
 
-def test_a_character_that_postgresql_cannot_store_is_replaced_and_told(moved):
+def test_nul_character_is_replaced_and_reported(moved):
     ((found,),) = moved.cluster.rows(
         "moved", "SELECT db_strvalue FROM typeclasses_attribute WHERE db_key = 'odd'"
     )

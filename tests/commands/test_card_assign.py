@@ -126,7 +126,7 @@ def test_a_greeting_is_set_and_switched_off(stage, card):
     assert played(stage).greeting is None
 
 
-def test_group_greeting_is_named_as_such(stage, card):
+def test_greeting_for_groups_says_so(stage, card):
     told = stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 3")
     assert "where several may speak with greeting 3: All aboard." in told
 

@@ -83,7 +83,7 @@ def test_an_archive_keeps_its_files(stage, card):
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "a b|c", "...", "|r"])
-def test_a_card_with_an_odd_name_is_written_into_the_folder_alone(stage, card, name):
+def test_card_with_an_odd_name_is_written_inside_the_folder(stage, card, name):
     store.save_card(name, as_json(OREN).decode(), by=trusted("world"))
     before = files(card)
     stage.builds(f"card/export {name}")

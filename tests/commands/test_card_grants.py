@@ -88,7 +88,7 @@ def test_grants_table_of_a_hostile_card_fits_the_screen(stage, card):
     assert max(map(len, told.splitlines())) <= 78
 
 
-def test_an_unknown_grant_is_told_with_those_there_are_and_changes_nothing(stage, card):
+def test_unknown_grant_lists_grants_and_changes_nothing(stage, card):
     told = stage.builds("card/grant oren = roles, everything")
     assert "'everything' is no grant" in told
     assert "lore_budget    its lore has the budget that it asks" in told

@@ -112,7 +112,7 @@ class Leaving:
     logged_in = True
 
 
-def test_progress_ends_when_the_builder_leaves_and_the_work_goes_on(stage, thread):
+def test_progress_ends_when_the_builder_leaves_and_the_import_continues(stage, thread):
     session = Leaving()
     with hearing(stage.builder) as heard:
         command = background_work.CardWork()
@@ -126,7 +126,7 @@ def test_progress_ends_when_the_builder_leaves_and_the_work_goes_on(stage, threa
     assert done.result == "read"
 
 
-def test_while_a_file_is_read_the_builder_is_told_to_wait(stage, thread):
+def test_second_import_is_refused_while_a_file_is_read(stage, thread):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren")
         stage.builder.execute_cmd("card/import oren = other")

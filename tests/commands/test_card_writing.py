@@ -203,7 +203,7 @@ def test_the_editor_writes_a_field(stage, mira):
     assert card_of().description == "Mira sells herbs. She is kind.\nAnd old."
 
 
-def test_saving_over_somebody_elses_edit_is_refused_and_said(stage, mira):
+def test_saving_over_another_builders_edit_is_refused(stage, mira):
     stage.builds("card/edit mira/description", "And old.")
     stage.sent(stage.person("Tam", permission="Builder"), "card/set mira/nickname = M")
     told = one_line(stage.builds(":w"))

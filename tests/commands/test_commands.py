@@ -90,7 +90,7 @@ def test_no_command_of_evennia_is_replaced(taken_by):
 
 
 @pytest.mark.parametrize("typed", ["component", "card", "kb", "note oren", "ai oren"])
-def test_a_player_who_types_it_is_told_there_is_no_such_command(stage, typed):
+def test_builder_command_is_unknown_to_players(stage, typed):
     stage.player.cmdset.add(CharacterCmdSet)
     stage.player.cmdset.add(AICmdSet)
     assert "is not available" in stage.plays(typed)

@@ -487,7 +487,7 @@ def test_what_a_builder_mistyped_is_repeated_harmlessly(stage):
     assert "|lc" not in on_screen(sent)
 
 
-def test_a_player_has_no_such_command(stage, mood):
+def test_component_is_unknown_to_players(stage, mood):
     before = everything()
     for typed in ("component", "component/depth mood = 2", "comp/order mood = 1", "comp/off mood"):
         with hearing(stage.player) as heard:
@@ -496,7 +496,7 @@ def test_a_player_has_no_such_command(stage, mood):
     assert everything() == before
 
 
-def test_two_npcs_of_one_name_are_told_apart_by_number(stage, mood):
+def test_two_npcs_of_one_name_are_distinguished_by_number(stage, mood):
     other = Stage()
     other.npc.move_to(stage.room, quiet=True)
     told = stage.builds("component/preview/full oren")

@@ -62,7 +62,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, mood):
     assert component("mood").content == "The air is heavy.\nBefore the reload.\nAfter it."
 
 
-def test_a_conflict_is_told_after_a_reload_too(stage, mood):
+def test_conflict_is_reported_after_a_reload_too(stage, mood):
     stage.builds("component/edit mood", "Mine.")
     after_reload(stage)
     store.update("mood", by=trusted("Tam"), content="Tam's words.")
@@ -77,7 +77,7 @@ def test_saving_a_component_that_was_removed_meanwhile_says_so(stage, mood):
     assert not [c for c in everything() if c.key == "mood"]
 
 
-def test_leaving_the_editor_leaves_nothing_behind(stage, mood):
+def test_leaving_the_editor_removes_its_attribute(stage, mood):
     stage.builds("component/edit mood", ":q")
     names = {attribute.key for attribute in stage.builder.attributes.all()}
     assert not {"edited_text", "_eveditor_saved", "_eveditor_buffer_temp"} & names

@@ -95,7 +95,7 @@ def test_whispered_memory_is_marked(stage):
     assert "WHISPERED" in read(stage, "ai/memory oren")
 
 
-def test_score_of_a_hidden_memory_depends_on_no_word_of_it(stage):
+def test_score_of_a_hidden_memory_ignores_its_words(stage):
     about = str(stage.player.id)
     learn(stage, "Pim hid the gold under the mill.", about=about, learnt="private", scene="mill")
     learn(stage, "Pim broke an oar.", about=about)
@@ -144,7 +144,7 @@ def test_a_removed_memory_is_gone_and_its_changes_are_shown(stage):
 
 
 @pytest.mark.parametrize("line", BAD_INPUT)
-def test_bad_input_is_told_in_one_line_and_changes_nothing(stage, line):
+def test_bad_input_is_one_line_and_changes_nothing(stage, line):
     made = learn(stage, "The ferry is lost.")
     told = one_line(stage.builds(line.format(id=made.id)))
 

@@ -298,7 +298,7 @@ def test_restricting_a_base_asks_for_a_hint(stage, harbour):
     assert not bases.base_or_none("harbour").restricted
 
 
-def test_a_restricted_base_is_shown_with_what_npcs_are_told_of_it(stage, harbour):
+def test_restricted_base_shows_what_npcs_read(stage, harbour):
     stage.builds("kb/set harbour/hint = The 12 boats.", "kb/restricted harbour = on")
     told = stage.builds("kb harbour")
     assert "hint          The 12 boats." in told

@@ -77,7 +77,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, harbour):
     assert page("Oren").body.endswith("Before the reload.\nAfter it.")
 
 
-def test_metadata_that_cannot_be_read_is_told_with_its_line_and_shown_again(stage, harbour):
+def test_unreadable_metadata_is_refused_with_its_line(stage, harbour):
     told = stage.builds(
         "kb/edit harbour/Oren", ":DD", "---", "requires: [1]", "---", "Mine.", ":wq"
     )

@@ -82,7 +82,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, harbour):
     assert content() == "It sails at dusk.\nBefore the reload.\nAfter it."
 
 
-def test_a_conflict_is_told_after_a_reload_too(stage, harbour):
+def test_conflict_is_reported_after_a_reload_too(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
     after_reload(stage)
     by_tam()
@@ -104,7 +104,7 @@ def test_save_is_refused_if_a_lock_was_set_meanwhile(stage, harbour):
     assert content() == "It sails at dusk."
 
 
-def test_leaving_the_editor_leaves_nothing_behind(stage, harbour):
+def test_leaving_the_editor_removes_its_attribute(stage, harbour):
     stage.builds("lore/edit harbour/0", ":q")
     names = {attribute.key for attribute in stage.builder.attributes.all()}
     assert not {"edited_text", "_eveditor_saved", "_eveditor_buffer_temp"} & names

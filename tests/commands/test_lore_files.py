@@ -81,7 +81,7 @@ def test_import_again_changes_nothing(stage, folder):
     assert store.get_book("world").revision == 1
 
 
-def test_import_over_a_book_is_a_revision_of_it(stage, folder):
+def test_import_over_a_book_makes_a_revision(stage, folder):
     stage.builds("lore/create World")
     assert "revision 2 (revision 1 before)" in stage.builds("lore/import world")
     assert store.LOREBOOKS.list_keys() == ("World",)
@@ -137,7 +137,7 @@ def test_export_writes_the_same_bytes_and_overwrites_no_file(stage, folder):
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "a b|c", "...", "|r"])
-def test_a_book_with_an_odd_name_is_exported_into_the_folder_alone(stage, folder, name):
+def test_book_with_an_odd_name_is_exported_inside_the_folder(stage, folder, name):
     store.save_book(name, '{"entries": []}', by=trusted("Mara"))
     before = {path.name for path in folder.parent.rglob("*")}
     stage.builds(f"lore/export {name}")

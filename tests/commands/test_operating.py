@@ -76,7 +76,7 @@ def row_of(told: str, name: str) -> str:
 
 
 @pytest.mark.parametrize(("typed", "told"), BAD_INPUT.items())
-def test_bad_input_is_told_in_one_line(stage: Any, typed: str, told: str) -> None:
+def test_bad_input_is_one_line(stage: Any, typed: str, told: str) -> None:
     assert told in one_line(stage.builds(typed))
     assert is_stopped() == ""
     assert why_halted(stage.npc.ai.ref) == ""

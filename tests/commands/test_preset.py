@@ -83,7 +83,7 @@ def everything():
     return presets.get_preset("Loom"), presets.assignments(), len(presets.PRESETS.revisions("Loom"))
 
 
-def test_bad_input_is_told_and_changes_nothing(stage, preset):
+def test_bad_input_changes_nothing(stage, preset):
     before = everything()
     for typed, words in BAD_INPUT.items():
         assert words in " ".join(stage.builds(typed).split()), typed
@@ -296,7 +296,7 @@ def test_removed_preset_can_be_reverted(stage, preset):
     assert presets.PRESETS.list_keys() == ("Loom",)
 
 
-def test_a_player_has_no_such_command(stage, preset):
+def test_preset_is_unknown_to_players(stage, preset):
     assert "preset Loom" in stage.plays("preset Loom")
     stage.plays("preset/switch Loom = Brief on", "preset/remove Loom")
     assert presets.get_preset("Loom").revision == 2

@@ -58,7 +58,7 @@ def test_request_of_an_older_turn_has_its_own_inputs(stage, talked, card_folder)
     assert "when does it run" in second.read_text()
 
 
-def test_the_request_of_a_whisper_is_written_for_an_admin_alone(stage, card_folder):
+def test_request_of_a_whisper_is_for_admins(stage, card_folder):
     with stage.model("Psst."):
         stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
         stage.waited()
@@ -72,9 +72,7 @@ def test_the_request_of_a_whisper_is_written_for_an_admin_alone(stage, card_fold
     assert "The tunnel is open." in file.read_text()
 
 
-def test_the_request_of_a_turn_with_a_hidden_memory_is_written_for_an_admin_alone(
-    stage, card_folder
-):
+def test_request_with_a_hidden_memory_is_for_admins(stage, card_folder):
     secret = a_memory("Pim dug a tunnel.", learnt="private")
     memories.add_memory(stage.npc.ai.ref, secret, by=trusted("npc"), most=50)
     with stage.model("Aye.", "Psst."):

@@ -210,7 +210,7 @@ def test_text_stays_in_the_editor_after_a_refused_save(stage: Any, account: Any)
         ("kb/set", lambda: knowledge_bases.set_restricted("port", True, by=ADMIN)),
     ],
 )
-def test_second_builder_is_told_who_changed_it_and_nothing_is_overwritten(
+def test_second_save_names_the_first_builder_and_overwrites_nothing(
     stage: Any, account: Any, opened: str, change: Callable[[], object]
 ) -> None:
     *before, last = OPENED[opened]
@@ -241,9 +241,7 @@ def test_persona_is_written_by_its_own_player_only(stage: Any, account: Any) -> 
     assert persona_of(other) is None
 
 
-def test_pages_locked_from_somebody_are_not_removed_with_their_base(
-    stage: Any, account: Any
-) -> None:
+def test_remove_of_a_base_is_refused_if_pages_are_hidden(stage: Any, account: Any) -> None:
     write("Quay", "---\nlocks: view:perm(Admin)\n---\nUnder it.", base="port")
     actor = actor_of(stage.builder, "cmd:perm(Builder)")
     with pytest.raises(NotPermittedError):

@@ -34,7 +34,7 @@ _MOST_FILE: Final = 44
 
 
 class CardImports(ImportedCommand[StoredCard], CardWork):
-    """The switches from the file of a card to its approval, grants and revisions."""
+    """The switches that import, approve, grant and revert cards."""
 
     kind = CARDS
     first = "played by"

@@ -214,7 +214,7 @@ def _told(card: StoredCard, field: CardField, *, before: Card) -> str:
 
 
 def _remark(card: Card, *, before: Card | None = None) -> str:
-    """Return a sentence on each new text that cannot stay before the history, or ""."""
+    """Return a warning on each text that may not be placed before the history, or ""."""
     known = set(describe_changing_texts(before)) if before else set()
     return "".join(f" {one}." for one in describe_changing_texts(card) if one not in known)
 

@@ -62,7 +62,7 @@ class _Lockable(NamedTuple):
 
 
 def _remark(entry: LoreEntry) -> str:
-    """Return a sentence about a text that cannot stay before the history, or ""."""
+    """Return a warning about a text that may not be placed before the history, or ""."""
     sentence = describe_changing_entry(entry)
     return f" Its text {sentence}." if sentence else ""
 

@@ -27,7 +27,7 @@ _MOST_PLACES: Final = 10
 
 
 class PresetImports(ImportedCommand[StoredPreset]):
-    """The switches from the file of a preset to its approval, grants and revisions."""
+    """The switches that import, approve, grant and revert presets."""
 
     kind = PRESETS
     first = "used in"
