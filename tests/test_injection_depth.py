@@ -76,7 +76,7 @@ def test_component_is_followed_by_exactly_depth_messages(stage, depth, layout):
 
 @pytest.mark.req("S3-22")
 def test_depth_command_without_value_shows_the_depth(stage):
-    assert "stands at ID 1200" in stage.builds("component/depth mood")
+    assert "is placed at ID 1200" in stage.builds("component/depth mood")
     stage.builds("component/depth mood = 3")
     assert "depth 3: 3 messages follow it" in stage.builds("component/depth mood")
 

@@ -1,9 +1,10 @@
-"""`evennia-ai`: the same engine without the game, from files; and a game's folder, from outside.
+"""`evennia-ai`, the command line: the engine on files without a game, and work on a game's folder.
 
-Exit status: 0 well, 1 a finding, 2 bad input. Bad input is one line on standard error, never a
-traceback, and nothing on standard output. The commands and their options stand here; each only
-translates, and imports its room when it is called: what works on files starts without Django, and
-what works on a game is imported once that is opened (`evennia_ai.cli.game`).
+Exit status: 0 if all is well, 1 if a check found something, 2 for bad input. Bad input is reported
+in one line on standard error, without a traceback, and nothing is written to standard output. The
+commands and their options are declared here. Each command imports its own module only when it is
+called. So commands on files start without Django, and modules for a game are imported after the
+game is opened (`evennia_ai.cli.game`).
 """
 
 import sys
@@ -32,9 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit status of the command line for `arguments`, those of the process by default."""
+    """Run the command line for `arguments`, by default those of the process.
+
+    Return the exit status.
+    """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # player text in a terminal of another encoding
+        # The terminal's encoding may lack characters that players typed.
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
         status = evennia_ai.main(arguments, prog_name="evennia-ai", standalone_mode=False)
@@ -44,7 +49,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return refuse(error.format_message())
     except (EvenniaAIError, RecursionError) as error:
         return refuse(error)
-    except SystemExit:  # click's way to say that the reader of our output is gone
+    except SystemExit:
+        # Click raises this when the program that reads our output has ended.
         return 0
     return status if isinstance(status, int) else 0
 
@@ -59,20 +65,20 @@ def evennia_ai(context: click.Context) -> None:
 
 @evennia_ai.command()
 @click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
-@click.option("--json", "as_json", is_flag=True, help="Print the result object.")
-@click.option("--explain", "item", metavar="ITEM", help="Tell everything about one item.")
-@click.option("--jsonl", is_flag=True, help="One scenario a line from standard input.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--explain", "item", metavar="ITEM", help="Explain one item of the prompt.")
+@click.option("--jsonl", is_flag=True, help="Read scenarios from standard input, one per line.")
 @click.option("--request", is_flag=True, help="FILE is a request that ai/request wrote in a game.")
 def compose(
     files: tuple[Path, ...], as_json: bool, item: str | None, jsonl: bool, request: bool
 ) -> int:
-    """Compose the prompts that scenario files describe, and explain every piece.
+    """Compose the prompts that scenario files describe, and explain each part of them.
 
-    With --request, compose the prompt of a turn again from the file that ai/request wrote: the
-    same bytes, whose hash is printed.
+    With --request, compose the prompt of a turn again from the file that ai/request wrote. The
+    result has the same bytes as the prompt that was sent, and its hash is printed.
 
-    ITEM is an origin such as component:mood or lore:harbour#7, its key alone, the name of an entry,
-    or the number of a message.
+    ITEM is an origin such as component:mood or lore:harbour#7, its key without the kind, the name
+    of an entry, or the number of a message.
     """
     from evennia_ai.cli import composing
 
@@ -92,7 +98,7 @@ def compose(
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def card(context: click.Context) -> None:
-    """Character cards: what they hold, their forms, and their way into a game and out of it."""
+    """Character cards: show, check and convert them, and move them into and out of a game."""
     help_alone(context)
 
 
@@ -100,7 +106,7 @@ def card(context: click.Context) -> None:
 @click.argument("file", type=FILE)
 @JSON
 @click.option("--language", default="en", help="Language of the creator's notes.")
-@click.option("--group", is_flag=True, help="With the greetings that are for groups only.")
+@click.option("--group", is_flag=True, help="Include the greetings for groups.")
 def card_show(file: Path, as_json: bool, language: str, group: bool) -> int:
     """Show what a card holds. Nothing is written."""
     from evennia_ai.cli import cards
@@ -111,7 +117,7 @@ def card_show(file: Path, as_json: bool, language: str, group: bool) -> int:
 @card.command("lint")
 @click.argument("file", type=FILE)
 def card_lint(file: Path) -> int:
-    """Check a card: the findings, and status 1 if one of them is an error."""
+    """Check a card and print the findings. The status is 1 if one of them is an error."""
     from evennia_ai.cli import cards
 
     return cards.lint(file)
@@ -135,9 +141,9 @@ def card_convert(
 @card.command("import")
 @click.argument("file", type=FILE)
 @JSON
-@click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
-@click.option("--name", help="The card's name in the game, by default its own.")
-@click.option("--approve", is_flag=True, help="Put it in force at once.")
+@click.option("--game", type=FILE, metavar="DIR", help="Import into the game in this folder.")
+@click.option("--name", help="The card's name in the game; default: its own.")
+@click.option("--approve", is_flag=True, help="Approve the import at once.")
 @GRANT
 def card_import(
     file: Path,
@@ -150,7 +156,7 @@ def card_import(
 ) -> int:
     """Report what a card would do in a game; with --game also store it there.
 
-    Without --game nothing is stored, and the report is that of a card with the grants named.
+    Without --game nothing is stored, and the report assumes the grants that you name with --grant.
     """
     if game is None:
         from evennia_ai.cli import cards
@@ -171,10 +177,12 @@ def card_import(
 @click.argument("name")
 @click.argument("target", type=FILE, metavar="OUT")
 @GAME
-@click.option("--to", "form", type=click.Choice(["json", "png", "charx"]), help="Default: as OUT.")
+@click.option(
+    "--to", "form", type=click.Choice(["json", "png", "charx"]), help="Default: the suffix of OUT."
+)
 @V2
 @FORCE
-@click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
+@click.option("--revision", type=click.IntRange(min=1), help="Default: the approved one.")
 def card_export(
     name: str,
     target: Path,
@@ -198,12 +206,20 @@ def card_export(
 
 
 @evennia_ai.command()
-@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose turn.")
-@click.option("--turn", "number", type=click.IntRange(min=1), help="Its number.")
-@click.option("--diff", "with_diff", is_flag=True, help="With what today's edits would change.")
-@click.option("--against", type=FILE, metavar="FILE", help="What this edit would change.")
-@click.option("--last", "newest", type=click.IntRange(min=1), help="So many turns; default: all.")
-@click.option("--json", "as_json", is_flag=True, help="Print an object; with --against, lines.")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="The NPC of the turn.")
+@click.option("--turn", "number", type=click.IntRange(min=1), help="The number of the turn.")
+@click.option(
+    "--diff", "with_diff", is_flag=True, help="Show what the edits since then would change."
+)
+@click.option(
+    "--against", type=FILE, metavar="FILE", help="Show what the edit in this file would change."
+)
+@click.option(
+    "--last", "newest", type=click.IntRange(min=1), help="Only the newest turns; default: all."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON; with --against, one object per line."
+)
 @GAME
 def replay(
     npc: str,
@@ -215,10 +231,10 @@ def replay(
     as_json: bool,
     game: Path,
 ) -> int:
-    """Show the prompt of a past turn to the letter, from its records alone.
+    """Show the exact prompt of a past turn, rebuilt from its records.
 
     With --against: compose past turns again with the edit in FILE (components, card, lorebooks,
-    notes, settings, as in a scenario) and show what would be otherwise. Nothing is stored.
+    notes, settings, as in a scenario) and show what would be different. Nothing is stored.
     """
     if against is None and (number is None or newest is not None):
         raise click.UsageError("name one turn with --turn N; --last goes with --against")
@@ -237,16 +253,16 @@ def replay(
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def history(context: click.Context) -> None:
-    """What is recorded of the NPCs of a game: check it, take it out and in."""
+    """The recorded conversations of a game's NPCs: check, export and import them."""
     help_alone(context)
 
 
 @history.command("verify")
-@click.option("--npc", metavar="NAME|#REF", help="Whose records; default: all of the game.")
+@click.option("--npc", metavar="NAME|#REF", help="Only this NPC; default: all.")
 @JSON
 @GAME
 def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
-    """Check by their hashes whether the records are what was written: status 1 where not."""
+    """Check by their hashes that no record was changed. The status is 1 if one was."""
     opened_game(game)
     from evennia_ai.cli.game import history as records
 
@@ -255,12 +271,12 @@ def history_verify(*, npc: str | None, as_json: bool, game: Path) -> int:
 
 @history.command("export")
 @click.argument("target", type=FILE, metavar="OUT")
-@click.option("--npc", required=True, metavar="NAME|#REF", help="Whose conversation.")
-@click.option("--conversation", "number", type=click.IntRange(min=1), help="Its number.")
+@click.option("--npc", required=True, metavar="NAME|#REF", help="The NPC of the conversation.")
+@click.option("--conversation", "number", type=click.IntRange(min=1), help="Which one.")
 @FORCE
 @GAME
 def history_export(target: Path, *, npc: str, number: int | None, force: bool, game: Path) -> int:
-    """Write a conversation as lines of JSON, with all that was said in it."""
+    """Write a conversation as lines of JSON, with everything that was said in it."""
     path = target.absolute()
     opened_game(game)
     from evennia_ai.cli.game import history as records
@@ -270,14 +286,19 @@ def history_export(target: Path, *, npc: str, number: int | None, force: bool, g
 
 @history.command("import")
 @click.argument("source", type=FILE, metavar="FILE")
-@click.option("--npc", required=True, metavar="NAME|#REF", help="Who remembers it from now on.")
-@click.option("--player", metavar="NAME", help="Of a chat: whose it was.")
-@click.option("--as", "played", metavar="NAME", help="Of a chat: whom the NPC is in it.")
+@click.option(
+    "--npc", required=True, metavar="NAME|#REF", help="The NPC that gets the conversation."
+)
+@click.option("--player", metavar="NAME", help="For a chat: the player in it.")
+@click.option("--as", "played", metavar="NAME", help="For a chat: the NPC's name in it.")
 @GAME
 def history_import(
     source: Path, *, npc: str, player: str | None, played: str | None, game: Path
 ) -> int:
-    """Take over an exported conversation, or a chat of SillyTavern; all of it or nothing."""
+    """Import an exported conversation, or a chat of SillyTavern.
+
+    It is imported whole or not at all.
+    """
     path = source.absolute()
     opened_game(game)
     from evennia_ai.cli.game import history as records
@@ -288,7 +309,7 @@ def history_import(
 @evennia_ai.group("lore", invoke_without_command=True)
 @click.pass_context
 def lorebooks(context: click.Context) -> None:
-    """Look at lorebooks."""
+    """Lorebooks: show, check and convert them."""
     help_alone(context)
 
 
@@ -306,7 +327,7 @@ def lore_show(file: Path, as_json: bool) -> int:
 @click.argument("file", type=FILE)
 @JSON
 def lore_lint(file: Path, as_json: bool) -> int:
-    """Check a lorebook: the findings, and status 1 if one of them is an error."""
+    """Check a lorebook and print the findings. The status is 1 if one of them is an error."""
     from evennia_ai.cli import lore
 
     return lore.lint(file, as_json=as_json)
@@ -327,21 +348,21 @@ def lore_convert(source: Path, target: Path, form: Literal["v3", "world"], force
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def knowledge(context: click.Context) -> None:
-    """Knowledge bases of a game: take folders of pages in, search, write folders."""
+    """Knowledge bases of a game: import folders of pages, search them, export them."""
     help_alone(context)
 
 
 @knowledge.command("import")
 @click.argument("source", type=FILE, metavar="FOLDER")
-@click.option("--base", "key", metavar="KEY", help="Its key; default: the folder's name.")
-@click.option("--dry-run", is_flag=True, help="Tell what would change; write nothing.")
+@click.option("--base", "key", metavar="KEY", help="The base's key; default: the folder's name.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @click.option("--remove", is_flag=True, help="Remove pages that the folder does not have.")
 @JSON
 @GAME
 def knowledge_import(
     source: Path, *, key: str | None, dry_run: bool, remove: bool, as_json: bool, game: Path
 ) -> int:
-    """Store the pages of a folder in a game: all of them, or nothing."""
+    """Store the pages of a folder in a game: all of them, or none."""
     path = source.absolute()
     opened_game(game)
     from evennia_ai.cli.game import knowledge as pages
@@ -352,13 +373,13 @@ def knowledge_import(
 @knowledge.command("search")
 @click.argument("base")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--most", type=click.IntRange(1, 100), default=10, help="So many pages.")
+@click.option("--most", type=click.IntRange(1, 100), default=10, help="The most pages to show.")
 @JSON
 @GAME
 def knowledge_search(
     base: str, words: tuple[str, ...], *, most: int, as_json: bool, game: Path
 ) -> int:
-    """Show the pages of a base that have these words, best first."""
+    """Show the pages of a base that contain these words, the best first."""
     opened_game(game)
     from evennia_ai.cli.game import knowledge as pages
 
@@ -370,7 +391,7 @@ def knowledge_search(
 @click.argument("target", type=FILE, metavar="FOLDER")
 @GAME
 def knowledge_export(base: str, target: Path, *, game: Path) -> int:
-    """Write the pages of a base into a new folder, which an import reads back."""
+    """Write the pages of a base into a new folder, which can be imported again."""
     path = target.absolute()
     opened_game(game)
     from evennia_ai.cli.game import knowledge as pages

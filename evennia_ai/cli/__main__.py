@@ -1,4 +1,4 @@
-"""`python -m evennia_ai.cli`."""
+"""Run the command line with `python -m evennia_ai.cli`."""
 
 from evennia_ai.cli import main
 

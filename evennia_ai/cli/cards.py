@@ -1,4 +1,4 @@
-"""`evennia-ai card`: what a card holds, what is doubtful about it, other forms, and its report."""
+"""`evennia-ai card`: show, check and convert the file of a card, and report on it."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _TEXTS = (
 
 
 def show(path: Path, *, as_json: bool, language: str, group: bool) -> int:
-    """Print the card."""
+    """Print the contents of a card."""
     found = read(path)
     if as_json:
         write_json(described(found, language=language, group=group), indent=2)
@@ -44,7 +44,7 @@ def show(path: Path, *, as_json: bool, language: str, group: bool) -> int:
 
 
 def lint(path: Path) -> int:
-    """Print what the author should know of the card and its book; status 1 if there is an error.
+    """Print the problems of a card and its book. Return 1 if one of them is an error.
 
     An error is an entry that can never be active, or something that could not be read.
     """
@@ -57,7 +57,8 @@ def lint(path: Path) -> int:
         *(
             Finding(f"lorebook: {each}", each.is_error)
             for each in of_book
-            if each.kind != "extension"  # told of the whole card
+            # `list_card_extensions` reports them for the whole card.
+            if each.kind != "extension"
         ),
         *map(Finding, list_card_macros(found.card)),
         *map(Finding, describe_changing_texts(found.card)),
@@ -78,7 +79,7 @@ def _list_fixable(path: Path, found: CardImport) -> Iterator[str]:
 
 
 def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: bool) -> int:
-    """Write the card as a V3 file of another form; a file that is there stays unless `force`."""
+    """Write the card as a V3 file of another form. A file is overwritten only with `force`."""
     found = read(source)
     with said_of(source):
         made = dump_card(found, form, with_v2=with_v2, modified_at=int(time.time()))
@@ -92,18 +93,18 @@ def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: boo
 
 
 def written_in_words(target: Path, name: str, form: Form, *, with_v2: bool) -> str:
-    """What was written, for a line."""
+    """Describe in a line what was written."""
     return f"{target}: {name} as {form}{' with a V2 copy' if with_v2 else ''}"
 
 
 def read(path: Path) -> CardImport:
-    """The card in a file of whatever form; FormatError names the file."""
+    """Return the card in a file of any form. FormatError names the file."""
     with said_of(path):
         return load_card(path)
 
 
 def described(found: CardImport, *, language: str, group: bool) -> dict[str, Any]:
-    """The card as the object that `card show --json` prints."""
+    """Return the card as the object that `card show --json` prints."""
     card = found.card
     return {
         "name": card.name,
@@ -130,7 +131,7 @@ def _asset(stored: StoredAsset) -> dict[str, Any]:
 
 
 def notices_of(card: Card) -> tuple[str, ...]:
-    """What is doubtful about the card and about its book."""
+    """Return the problems of the card and of its book."""
     book = character_book(card, grants=NO_GRANTS)
     return (*card.notices, *(f"lorebook: {notice}" for notice in (book.notices if book else ())))
 
@@ -166,21 +167,23 @@ _FORM_OF: Final[dict[str, Form]] = {f".{form}": form for form in FORMS}
 
 
 def form_of(target: Path) -> Form:
-    """The form that a file's name asks for; FormatError where it asks for none."""
+    """Return the form for the suffix of a file's name. FormatError for other suffixes."""
     form = _FORM_OF.get(target.suffix.lower())
     if form is None:
         known = ", ".join(_FORM_OF)
-        raise FormatError("card", f"{target}: its name says no form ({known}); name one with --to")
+        raise FormatError(
+            "card", f"{target}: its suffix is none of {known}; name the form with --to"
+        )
     return form
 
 
-# What a prompt has room for where no game says so: the defaults of the settings.
+# The size of a prompt if no game gives one: the defaults of the settings.
 USUAL_LIMIT_TOKENS: Final = 8192 - 512
 _USUAL_RULES: Final = ActivationRules()
 
 
 def report_on(path: Path, *, grants: Grants, as_json: bool) -> int:
-    """Print what the card would be in a game; nothing is stored."""
+    """Print what the card would be in a game. Nothing is stored."""
     _, _, report = read_reported(path, grants=grants)
     end = "Nothing was stored: name a game with --game DIR, and the import waits there."
     write_report(report, stored=None, end=end, as_json=as_json)
@@ -197,7 +200,10 @@ def read_reported(
     post_history_depth: int = DEFAULT_DEPTH,
     limit_tokens: int = USUAL_LIMIT_TOKENS,
 ) -> tuple[bytes, CardImport, ImportReport]:
-    """The file, the card in it and the report; FormatError names the file as `shown`."""
+    """Return the bytes of a file, its card and the report.
+
+    FormatError names the file as `shown`.
+    """
     with said_of(shown or path), shown_progress() as progress:
         content = file_bytes(path, limits)
         found = load_card(content, limits=limits, progress=progress)

@@ -1,4 +1,4 @@
-"""`evennia-ai compose`: prompts from scenario files, or from lines of standard input."""
+"""`evennia-ai compose`: prompts from scenario files, from requests, or from lines of input."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,17 +30,17 @@ from evennia_ai.formats.scenario import (
 
 STANDARD_INPUT: Final = "line"
 MAX_REQUEST_BYTES: Final = 256 * 1024 * 1024
-"""A request holds whole lorebooks, with every field of their entries that is set."""
+"""The most bytes of a request, which holds whole lorebooks with all fields of their entries."""
 
 
 class _Composed(NamedTuple):
-    """What a file was composed to."""
+    """The composed turns of a file."""
 
     turns: Sequence[ComposedTurn]
     several: bool = False
-    """True if the file says itself that it has turns."""
+    """True if the file is a scenario with a list of turns, even of one turn."""
     sha256: str = ""
-    """The hash of what is sent, for the file of a request."""
+    """The hash of the messages to send, only for the file of a request."""
 
 
 def read_scenario(path: Path) -> _Composed:
@@ -71,7 +71,7 @@ def compose_files(
     item: str | None,
     read: Callable[[Path], _Composed] = read_scenario,
 ) -> int:
-    """Compose each file and print it; a refused one says so and the others still print."""
+    """Compose and print each file. A file with an error is reported, and the others are printed."""
     status = 0
     for path in paths:
         try:
@@ -87,14 +87,14 @@ def compose_files(
 
 
 def compose_lines(source: BinaryIO) -> int:
-    """One scenario a line in, one result a line out; a refused line is answered too."""
+    """Read one scenario from each line and print one result for each, which may be an error."""
     for number, line in enumerate(_lines(source), start=1):
         write_json(_answer(line, number))
     return 0
 
 
 def _answer(line: bytes | None, number: int) -> Any:
-    """The result for one line, or what is wrong with it. None is a line that is too long."""
+    """Return the result or the error for one line. `line` is None if it was too long."""
     where = f"{STANDARD_INPUT} {number}"
     try:
         if line is None:
@@ -106,7 +106,7 @@ def _answer(line: bytes | None, number: int) -> Any:
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes | None]:
-    """The lines of `source` without their ends; None for one that is too long to be read."""
+    """Yield the lines of `source` without their ends, or None for a line that is too long."""
     while line := source.readline(MAX_BYTES + 2):
         if len(line) > MAX_BYTES and not line.endswith(b"\n"):
             while line and not line.endswith(b"\n"):
@@ -117,13 +117,13 @@ def _lines(source: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _placed(error: EvenniaAIError | RecursionError, path: Path) -> EvenniaAIError | str:
-    """The error with the file it is about, where it does not say so itself."""
+    """Return the error with the path of its file, unless its text begins with the path."""
     text = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
     return text if text.startswith(str(path)) else f"{path}: {text}"
 
 
 def _explained(turns: Sequence[ComposedTurn], item: str | None) -> list[list[str]]:
-    """What each turn says about `item`; FormatError where none of them knows it."""
+    """Return what each turn says about `item`. FormatError if no turn knows it."""
     if item is None:
         return []
     names = names_of(book for turn in turns[:1] for book in turn.inputs.books)
@@ -176,5 +176,5 @@ def _print_text(
 
 
 def standard_input() -> BinaryIO:
-    """Standard input as bytes."""
+    """Return standard input as a stream of bytes."""
     return sys.stdin.buffer

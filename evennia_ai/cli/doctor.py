@@ -1,4 +1,4 @@
-"""`evennia-ai doctor`: try the model server of a profile, with a game's settings or without."""
+"""`evennia-ai doctor`: try the model server of a profile, with or without a game."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evennia_ai.services.settings.game import Conf
 
 GIVEN: Final = "given"
-"""The name of the profile that options or a file describe."""
+"""The name of the profile that is described by options or by a file."""
 RESTART: Final = "then type this again; a running game reads it after `evennia reboot` there"
 
 
@@ -29,16 +29,16 @@ RESTART: Final = "then type this again; a running game reads it after `evennia r
 @click.argument("name", default="", metavar="[PROFILE]")
 @click.option("--game", type=FILE, metavar="DIR", default=".", help="The game's folder.")
 @click.option("--profile", "file", type=FILE, metavar="FILE", help="The profile's fields as JSON.")
-@click.option("--base-url", metavar="URL", help="Where the model is.")
-@click.option("--model", help="Its name there.")
+@click.option("--base-url", metavar="URL", help="The address of the server.")
+@click.option("--model", help="The model's name on the server.")
 @click.option("--client", type=click.Choice(["openai", "anthropic"]), help="Default: openai.")
 @click.option("--api-key-env", metavar="NAME", help="The environment variable with the key.")
 @JSON
 def doctor(name: str, *, game: Path, file: Path | None, as_json: bool, **fields: str | None) -> int:
-    """Try the server of a profile in at most ten seconds: status 1 if something does not work.
+    """Try the server of a profile for at most ten seconds. The status is 1 if something fails.
 
-    PROFILE is one of the game's, by default the one NPCs speak with. Without a game, --profile
-    FILE or options such as --base-url and --model describe it.
+    PROFILE is a profile of the game, by default the one with which NPCs speak. Without a game,
+    describe a profile with --profile FILE or with options such as --base-url and --model.
     """
     need("django", "twisted", "httpx2")
     given = {field: value for field, value in fields.items() if value is not None}
@@ -75,7 +75,7 @@ def _fields_in(file: Path) -> dict[str, Any]:
 
 
 def _conf(game: Path, given: dict[str, Any]) -> "Conf":
-    """The settings of a game, or none but the profile that is given."""
+    """Return the settings of a game, or settings that have only the given profile."""
     if given:
         settings_without_game(EVENNIA_AI_PROFILES={GIVEN: given})
     elif is_game(game):
@@ -113,7 +113,7 @@ async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ..
             ask=unasked,
             now=time.monotonic,
         )
-    # The bridge only closes what is opened here: all of it runs in this loop.
+    # The bridge is only needed for closing: every request runs in this event loop.
     kind = AnthropicChat if profile.client == "anthropic" else OpenAIChat
     chat = kind(endpoint_of(profile, conf), AsyncBridge())
     access = Access(

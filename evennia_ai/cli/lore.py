@@ -1,4 +1,4 @@
-"""`evennia-ai lore`: the entries of a lorebook, what is doubtful about them, other formats."""
+"""`evennia-ai lore`: show, check and convert the file of a lorebook."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -37,7 +37,7 @@ def show(path: Path, *, as_json: bool) -> int:
 
 
 def lint(path: Path, *, as_json: bool) -> int:
-    """Print what the author should know; status 1 if the book has an error.
+    """Print the problems of a book. Return 1 if one of them is an error.
 
     An error is an entry that can never be active, or something that could not be read.
     """
@@ -52,7 +52,7 @@ def lint(path: Path, *, as_json: bool) -> int:
 
 
 def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
-    """Write the book in another format; a file that is there stays unless `force`."""
+    """Write the book in another format. A file is overwritten only with `force`."""
     data, twice = book_file(source)
     with said_of(source):
         made = as_world(data) if form == "world" else as_v3(data, name=source.stem)
@@ -65,7 +65,7 @@ def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
 
 
 def read(path: Path) -> Lorebook:
-    """The book in a file; FormatError names the file."""
+    """Return the book in a file. FormatError names the file."""
     data, twice = book_file(path)
     with said_of(path):
         book = read_book(data)
@@ -73,7 +73,7 @@ def read(path: Path) -> Lorebook:
 
 
 def described(book: Lorebook) -> dict[str, Any]:
-    """The book as the object that `lore show --json` prints."""
+    """Return the book as the object that `lore show --json` prints."""
     return {
         "name": book.label,
         "scan_depth": book.scan_depth,

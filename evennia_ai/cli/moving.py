@@ -1,4 +1,4 @@
-"""What moves: a folder of SillyTavern into a game and out, and a game to another database."""
+"""The commands that move a folder of SillyTavern or a whole game: options and calls."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from evennia_ai.services.settings.database import database
 
 @click.command("import-folder")
 @click.argument("source", type=FILE, metavar="PATH")
-@click.option("--plan", is_flag=True, help="Tell what would be; as without --yes.")
-@click.option("--yes", "is_meant", is_flag=True, help="Take it in.")
+@click.option("--plan", is_flag=True, help="Only print the plan, as without --yes.")
+@click.option("--yes", "is_meant", is_flag=True, help="Import the folder.")
 @JSON
 @GAME
 def import_folder(source: Path, *, plan: bool, is_meant: bool, as_json: bool, game: Path) -> int:
-    """Take a data folder of SillyTavern into a game: cards, lorebooks, chats, personas, presets.
+    """Import a data folder of SillyTavern into a game: cards, lorebooks, chats, personas, presets.
 
     Without --yes nothing is written, and the plan is printed.
     """
@@ -53,11 +53,11 @@ def export_folder(target: Path, *, as_json: bool, game: Path) -> int:
     help="postgres://user:password@host:5432/name, or sqlite:////path/of/a/new/file.db3.",
 )
 def move(game: Path, *, address: str) -> int:
-    """Copy all that a game's database has into an empty one, and check that it is the same.
+    """Copy everything in a game's database into an empty one, and check that it is the same.
 
-    Killed, it goes on where it was when it is called again. The game must not run; its database
-    stays as it is. EVENNIA_AI_MOVE_TO may hold the address, which others on this machine then do
-    not see.
+    If the command is killed, call it again: it continues where it was. The game must not run. Its
+    database stays as it is. You can put the address of the new database into the environment
+    variable EVENNIA_AI_MOVE_TO; other users of this machine do not see it then.
     """
     need("evennia")
     to = database(address)

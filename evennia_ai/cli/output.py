@@ -1,7 +1,7 @@
-"""What the command line writes: JSON as UTF-8 bytes, plain text to a pipe, coloured to a terminal.
+"""What the command line writes: JSON as UTF-8, plain text to a pipe, colours to a terminal.
 
-Of bad input one line is said, short, without anything a terminal would obey. A file is never made
-over one that is there, unless that is wanted.
+Bad input is reported in one short line, without control characters. A file is overwritten only with
+`force`.
 """
 
 import json
@@ -24,19 +24,20 @@ from evennia_ai.engine.errors import (
 from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.services.private_files import open_private
 
-# What JSON may hold as it is, but a terminal obeys or a reader of lines takes for a line's end.
+# Characters that JSON allows as they are, but that control a terminal or end a line for some
+# readers.
 _NOT_PLAIN: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 def write_json(value: object, *, indent: int | None = None) -> None:
-    """One JSON value and a line feed, flushed."""
+    """Write one JSON value and a line feed, and flush."""
     sys.stdout.flush()
     sys.stdout.buffer.write(json_bytes(value, indent=indent) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def json_bytes(value: Any, *, indent: int | None = None) -> bytes:
-    """Strict JSON in UTF-8; where a text cannot be encoded, all of it with ASCII escapes."""
+    """Return strict JSON in UTF-8. If a text cannot be encoded, all of it is escaped as ASCII."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     try:
         return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
@@ -45,7 +46,7 @@ def json_bytes(value: Any, *, indent: int | None = None) -> bytes:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Lines of plain text, flushed."""
+    """Write lines of plain text, and flush."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
 
@@ -69,37 +70,37 @@ _KINDS: Final[Mapping[type[Exception], str]] = {
 
 
 def refuse(error: Exception | str) -> int:
-    """Say on standard error what is wrong; the exit status for it."""
+    """Write on standard error what is wrong. Return the exit status for it."""
     sys.stderr.write(f"{one_line(f'evennia-ai: {message_of(error)}')}\n")
     return BAD_INPUT
 
 
 def refusal(error: EvenniaAIError | RecursionError) -> Mapping[str, Mapping[str, str]]:
-    """The error as the object that `--jsonl` answers with."""
+    """Return the error as the object that `--jsonl` prints."""
     return {"error": {"kind": kind_of(error), "message": one_line(message_of(error))}}
 
 
 def kind_of(error: Exception) -> str:
-    """One word for what is wrong."""
+    """Return one word for the kind of error."""
     if isinstance(error, FormatError):
         return error.kind
     return _KINDS.get(type(error), "input")
 
 
 def message_of(error: Exception | str) -> str:
-    """What is wrong, in words."""
+    """Return what is wrong, in words."""
     return "is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def one_line(text: str) -> str:
-    """`text` on one line of at most `MAX_LINE` characters, control characters made visible."""
+    """Return `text` on one line, cut to `MAX_LINE` characters, with control characters escaped."""
     line = escape_controls(" ".join(text[: 4 * MAX_LINE].split()))
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "..."
 
 
 @contextmanager
 def said_of(path: Path) -> Iterator[None]:
-    """Have what is wrong with a format told of this file."""
+    """Let format errors raised inside name this file."""
     try:
         yield
     except FormatError as error:
@@ -107,20 +108,21 @@ def said_of(path: Path) -> Iterator[None]:
 
 
 def write_file(path: Path, content: bytes, *, kind: str, force: bool) -> None:
-    """Write the file; FormatError where it is there already without `force`, or cannot be written.
+    """Write a file. `kind` is what it holds: "card", "book".
 
-    `kind` is what it holds: "card", "book".
+    Raises:
+        FormatError: It exists already and `force` is False, or it cannot be written.
     """
     write_pieces(path, [content], kind=kind, force=force)
 
 
 def write_pieces(path: Path, pieces: Iterable[bytes], *, kind: str, force: bool) -> None:
-    """Write a file piece by piece, as `write_file`; one that is not finished is taken away."""
+    """Write a file from pieces, as `write_file`. An unfinished file is removed."""
     try:
         with open(path, "wb" if force else "xb", opener=open_private) as file:
             _write(file, path, pieces)
     except FileExistsError as error:
-        raise FormatError(kind, f"{path}: is there already; --force writes over it") from error
+        raise FormatError(kind, f"{path}: exists already; --force overwrites it") from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise FormatError(kind, f"{path}: cannot be written: {reason}") from error

@@ -1,4 +1,4 @@
-"""The commands of `evennia-ai preset`: their options, and nothing else."""
+"""The commands of `evennia-ai preset`: their options and calls."""
 
 from pathlib import Path
 from typing import Literal
@@ -13,14 +13,14 @@ from evennia_ai.engine.prompt.components import Grant
 @click.group(invoke_without_command=True)
 @click.pass_context
 def preset(context: click.Context) -> None:
-    """SillyTavern's presets for chat completion: what they hold, and what becomes of them here."""
+    """SillyTavern's presets for chat completion: show, check and convert them, and import them."""
     help_alone(context)
 
 
 @preset.command("show")
 @click.argument("file", type=FILE)
 @JSON
-@click.option("--prompt", metavar="NAME", help="The text of one prompt, by name or identifier.")
+@click.option("--prompt", metavar="NAME", help="Show one prompt, by name or identifier.")
 def preset_show(file: Path, as_json: bool, prompt: str | None) -> int:
     """Show the list of a preset's prompts and their switches. Nothing is written."""
     from evennia_ai.cli import presets
@@ -31,7 +31,7 @@ def preset_show(file: Path, as_json: bool, prompt: str | None) -> int:
 @preset.command("lint")
 @click.argument("file", type=FILE)
 def preset_lint(file: Path) -> int:
-    """Check a preset: the findings, and status 1 if one of them is an error."""
+    """Check a preset and print the findings. The status is 1 if one of them is an error."""
     from evennia_ai.cli import presets
 
     return presets.lint(file)
@@ -41,8 +41,8 @@ def preset_lint(file: Path) -> int:
 @click.argument("source", type=FILE, metavar="IN")
 @click.argument("target", type=FILE, metavar="OUT")
 @click.option("--to", "form", type=click.Choice(["preset", "prompts"]), default="preset")
-@click.option("--on", multiple=True, metavar="NAME", help="Switch a prompt on; once for each.")
-@click.option("--off", multiple=True, metavar="NAME", help="Switch a prompt off; once for each.")
+@click.option("--on", multiple=True, metavar="NAME", help="Switch a prompt on; may be repeated.")
+@click.option("--off", multiple=True, metavar="NAME", help="Switch a prompt off; may be repeated.")
 @FORCE
 def preset_convert(
     source: Path,
@@ -53,7 +53,7 @@ def preset_convert(
     off: tuple[str, ...],
     force: bool,
 ) -> int:
-    """Write a preset as one of today, or as an export of the prompt manager; without secrets."""
+    """Write a preset in today's form, or as an export of the prompt manager, without secrets."""
     from evennia_ai.cli import presets
 
     return presets.convert(source, target, form=form, on=on, off=off, force=force)
@@ -62,9 +62,9 @@ def preset_convert(
 @preset.command("import")
 @click.argument("file", type=FILE)
 @JSON
-@click.option("--game", type=FILE, metavar="DIR", help="The game's folder; the import waits there.")
-@click.option("--name", help="The preset's name in the game, by default the file's.")
-@click.option("--approve", is_flag=True, help="Put it in force at once.")
+@click.option("--game", type=FILE, metavar="DIR", help="Import into the game in this folder.")
+@click.option("--name", help="The preset's name in the game; default: the file's.")
+@click.option("--approve", is_flag=True, help="Approve the import at once.")
 @GRANT
 def preset_import(
     file: Path,
@@ -77,7 +77,7 @@ def preset_import(
 ) -> int:
     """Report what a preset would do in a game; with --game also store it there.
 
-    Without --game nothing is stored, and the report is that of a preset with the grants named.
+    Without --game nothing is stored, and the report assumes the grants that you name with --grant.
     """
     if game is None:
         from evennia_ai.cli import presets
@@ -99,9 +99,9 @@ def preset_import(
 @click.argument("target", type=FILE, metavar="OUT")
 @GAME
 @FORCE
-@click.option("--revision", type=click.IntRange(min=1), help="Default: the one in force.")
+@click.option("--revision", type=click.IntRange(min=1), help="Default: the approved one.")
 def preset_export(name: str, target: Path, *, game: Path, force: bool, revision: int | None) -> int:
-    """Write a preset of a game as a file, as it came but for secrets and what was changed."""
+    """Write a preset of a game as a file, with all changes since its import, without secrets."""
     path = target.absolute()
     opened_game(game)
     from evennia_ai.cli.game import presets

@@ -1,4 +1,4 @@
-"""`evennia-ai preset`: what a preset holds, what is doubtful about it, other forms, its report."""
+"""`evennia-ai preset`: show, check and convert the file of a preset, and report on it."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -37,7 +37,7 @@ def show(path: Path, *, prompt: str | None, as_json: bool) -> int:
 
 
 def lint(path: Path) -> int:
-    """Print what the author should know of the preset; status 1 if there is an error."""
+    """Print the problems of a preset. Return 1 if one of them is an error."""
     findings = list(lint_preset(read(path)))
     write_lines(escape_controls(f"{path}: {finding}") for finding in findings)
     return FINDING if any(finding.is_error for finding in findings) else 0
@@ -52,7 +52,10 @@ def convert(
     off: Iterable[str],
     force: bool,
 ) -> int:
-    """Write the preset in a form, with prompts switched; a file that is there stays."""
+    """Write the preset in a form, with prompts switched.
+
+    A file is overwritten only with `force`.
+    """
     preset = read(source)
     with said_of(source):
         for wanted, is_on in [*((one, True) for one in on), *((one, False) for one in off)]:
@@ -65,7 +68,7 @@ def convert(
 
 
 def report_on(path: Path, *, grants: Grants, as_json: bool) -> int:
-    """Print what the preset would be in a game; nothing is stored."""
+    """Print what the preset would be in a game. Nothing is stored."""
     _, report = read_reported(path, grants=grants)
     end = "Nothing was stored: name a game with --game DIR, and the import waits there."
     write_report(report, stored=None, end=end, as_json=as_json)
@@ -73,7 +76,7 @@ def report_on(path: Path, *, grants: Grants, as_json: bool) -> int:
 
 
 def read(path: Path) -> Preset:
-    """The preset in a file, by the file's name; FormatError names the file."""
+    """Return the preset in a file, named after the file. FormatError names the file."""
     content = read_bytes(path, kind=KIND)
     with said_of(path):
         return read_preset(content, name=path.stem)
@@ -87,9 +90,9 @@ def read_reported(
     shown: Path | None = None,
     after_depth: int = DEFAULT_DEPTH,
 ) -> tuple[Preset, PresetReport]:
-    """The preset in a file and the report on it; FormatError names the file as `shown`.
+    """Return the preset of a file and the report on it. FormatError names the file as `shown`.
 
-    What could not be put in force is refused here already.
+    A preset that could not be approved is refused here already.
     """
     content = read_bytes(path, kind=KIND)
     with said_of(shown or path):
@@ -110,7 +113,7 @@ def write_report(
 
 
 def described(preset: Preset) -> dict[str, Any]:
-    """The preset as the object that `preset show --json` prints."""
+    """Return the preset as the object that `preset show --json` prints."""
     return {
         "name": preset.name,
         "prompts": [

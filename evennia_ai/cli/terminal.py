@@ -1,6 +1,7 @@
-"""A terminal's own: the trace coloured by origin, with the same facts as the plain text, and a bar.
+"""Output for a terminal: the trace coloured by origin, and a progress bar.
 
-The bar is for what takes its time; a pipe and quick work get nothing.
+The coloured trace has the same facts as the plain text. The bar is shown only on a terminal and
+only if the work takes a while.
 """
 
 import sys
@@ -37,7 +38,8 @@ STYLES: Final[Mapping[str, str]] = {
     "tools": "bright_magenta",
     "framing": "white",
 }
-_SIDES: Final = 6  # columns of a panel's frame and padding
+# The columns of a panel's frame and padding.
+_SIDES: Final = 6
 
 
 def show_trace(report: Report, *, heads: Sequence[str]) -> None:
@@ -88,7 +90,7 @@ def _messages(report: Report) -> Table:
 
 
 def _said(message: ReportMessage) -> Text:
-    """Who or what speaks, and the first line of each stretch."""
+    """Yield the speaker of a message and the first line of each of its parts."""
     text = Text(overflow="ellipsis", no_wrap=True)
     for number, part in enumerate(message.parts):
         kind = part.origin.partition(":")[0]
@@ -125,7 +127,7 @@ PATIENCE_SECONDS: Final = 0.3
 
 
 class PatientBar:
-    """A bar that appears when the work has taken a while, and leaves nothing behind."""
+    """A progress bar that appears only after a while and is erased at the end."""
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -149,14 +151,14 @@ class PatientBar:
         self._bar.update(self._task, description=what, completed=done, total=total)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Erase the bar."""
         if self._task is not None:
             self._bar.stop()
 
 
 @contextmanager
 def shown_progress() -> Iterator[Progress]:
-    """Where progress is told to while the body runs: a bar on standard error, or nowhere."""
+    """Yield a function that shows progress: as a bar on standard error, or not at all."""
     if not sys.stderr.isatty():
         yield ignore_progress
         return

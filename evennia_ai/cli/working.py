@@ -1,4 +1,4 @@
-"""`evennia-ai worker` and `worker-file`: background work of a game, here or on another machine."""
+"""`evennia-ai worker` and `worker-file`: do the background work of a game, on any machine."""
 
 import asyncio
 import logging
@@ -22,16 +22,20 @@ _LOG_LINE: Final = "%(asctime)s %(levelname)s %(message)s"
 
 @click.command("worker")
 @click.argument("place", type=FILE, default=Path(), metavar="[PLACE]")
-@click.option("--name", help="By which the game shows it; default: machine and process.")
-@click.option("--kinds", multiple=True, metavar="KIND", help="Only these; default: all there are.")
-@click.option("--at-once", type=click.IntRange(1, 64), default=4, help="So many jobs at one time.")
-@click.option("--until-idle", is_flag=True, help="End when nothing waits any more.")
+@click.option("--name", help="The worker's name in the game; default: machine and process.")
+@click.option(
+    "--kinds", multiple=True, metavar="KIND", help="Do only these kinds of jobs; default: all."
+)
+@click.option(
+    "--at-once", type=click.IntRange(1, 64), default=4, help="The most jobs at the same time."
+)
+@click.option("--until-idle", is_flag=True, help="End when no job is waiting.")
 def worker(
     place: Path, *, name: str | None, kinds: tuple[str, ...], at_once: int, until_idle: bool
 ) -> int:
-    """Do background work of a game until it is ended (SIGTERM), after the jobs under way.
+    """Do background work of a game until SIGTERM. Jobs that are under way are finished first.
 
-    PLACE is the game's folder, or a file that `evennia-ai worker-file` wrote there; a worker with
+    PLACE is the game's folder, or a file that `evennia-ai worker-file` wrote there. A worker with
     such a file needs no Evennia.
     """
     need("django", "twisted", "httpx2", "procrastinate", "psycopg", extra="workers")
@@ -46,7 +50,11 @@ def worker(
     own_name = name or f"{socket.gethostname()}:{os.getpid()}"
     for kind in () if kinds else KINDS:
         if packages := missing_for(kind):
-            logging.warning("%s is left to other workers: %s is missing", kind, ", ".join(packages))
+            logging.warning(
+                "jobs of the kind %s are left to other workers: %s is missing",
+                kind,
+                ", ".join(packages),
+            )
     options = WorkerOptions(name=own_name, at_once=at_once, ends_when_idle=until_idle)
     asyncio.run(run_worker(kinds_of(kinds), options))
     return 0
@@ -57,10 +65,10 @@ def worker(
 @FORCE
 @GAME
 def worker_file(target: Path, *, force: bool, game: Path) -> int:
-    """Write what a worker has to know of a game: its database and its settings of ours.
+    """Write what a worker needs to know of a game: its database, and its settings of evennia_ai.
 
-    The file may hold the database's password and is its owner's alone; OUT may be - for standard
-    output.
+    The file may contain the database's password, so only its owner can read it. OUT may be - for
+    standard output.
     """
     from evennia_ai.cli.output import write_file
 
@@ -75,12 +83,12 @@ def worker_file(target: Path, *, force: bool, game: Path) -> int:
         click.echo(text, nl=False)
         return 0
     write_file(path, text.encode(), kind="worker's file", force=force)
-    click.echo(f"{target}: what a worker of {game} has to know; keep it as you keep a password")
+    click.echo(f"{target}: what a worker of {game} needs to know; keep it secret like a password")
     return 0
 
 
 def _settings_at(place: Path) -> "WorkerFile":
-    """The settings in a file, or those of a game's folder, which a process of its own reads."""
+    """Return the settings in a file, or those of a game's folder, which another process reads."""
     from evennia_ai.npc.jobs.worker.configured import WorkerSettingsError, read_file
 
     if not place.is_dir():

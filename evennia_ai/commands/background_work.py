@@ -1,8 +1,8 @@
-"""Work on files of cards and presets: beside the game, and told of while it lasts.
+"""Reading and writing card and preset files in another thread, with progress for the builder.
 
-The reactor's thread never waits for a file. What runs in the other thread gets values and gives
-values: no object of the game, no database. A switch goes on in the reactor's thread when the work
-is done and writes there, in one transaction: what a reload cuts off has written nothing.
+The reactor's thread never waits for a file. The other thread gets and returns plain values: no
+objects of the game, no database. When the work is done, the switch continues in the reactor's
+thread and writes in one transaction. A server reload before that loses only unwritten work.
 """
 
 import time
@@ -35,9 +35,10 @@ REPEAT_SECONDS: Final = 2.0
 """How often a builder is told how far the work is."""
 
 in_thread: Callable[..., Deferred[Any]] = deferToThread
-"""What has a function called in another thread; tests put another one here."""
+"""Calls a function in another thread. Tests replace it."""
 
-# Files are big and reading them takes processor time: one at a time, and one for each builder.
+# Files are big and reading them takes processor time. So only one file is read at a time, and each
+# builder may have only one file waiting.
 _one_file: Final = DeferredLock()
 _at_work: Final[dict[int, str]] = {}
 
@@ -46,10 +47,13 @@ class BackgroundWork(StrictCommand):
     """A command whose switches may wait for work in another thread."""
 
     def worked(self, doing: str, work: Callable[[Progress], T]) -> "Deferred[T]":
-        """What `work` gives back; until then the builder reads every two seconds how far it is.
+        """Run `work` in another thread. Fires with its result.
 
-        `doing` says what is done, as in "Reading oren.png". CommandError: something of this
-        builder's is still being done.
+        Until then the builder reads every two seconds how far the work is. `doing` says what is
+        done, such as "Reading oren.png".
+
+        Raises:
+            CommandError: Earlier work of this builder is not done yet.
         """
         who = self.caller.id
         if who in _at_work:
@@ -71,12 +75,13 @@ class BackgroundWork(StrictCommand):
         return done.addBoth(ended)
 
     def ahead(self, work: Callable[[S], Any], stored: S) -> "Deferred[Any]":
-        """Have something that changed read beside the game, before an NPC needs it."""
+        """Read something that changed in another thread, before an NPC needs it."""
         done = _one_file.run(in_thread, work, stored)
-        return done.addErrback(lambda failure: failure.trap(FormatError))  # its turns tell of it
+        # An unreadable file is reported by the turns that use it.
+        return done.addErrback(lambda failure: failure.trap(FormatError))
 
     def _telling(self, doing: str, stage: "Stage") -> LoopingCall:
-        """Tells how far the work is, until it is stopped or the builder has left."""
+        """Return a loop that reports progress until it is stopped or the builder has left."""
 
         def tell() -> None:
             if self.session is not None and not self.session.logged_in:
@@ -91,27 +96,27 @@ class BackgroundWork(StrictCommand):
 
 
 class CardWork(BackgroundWork):
-    """The same for what changes cards."""
+    """A command that reads and writes cards in another thread."""
 
     @classmethod
     def of(cls, caller: Any) -> "CardWork":
-        """Work for `caller` that no command is being done for any more, as what an editor saves."""
+        """Return work for `caller` outside of a command, for example when the line editor saves."""
         work = cls()
         work.caller = caller
         return work
 
     def read_ahead(self, card: StoredCard) -> "Deferred[Any]":
-        """Have a card that changed parsed beside the game, before an NPC needs it."""
+        """Parse a card that changed in another thread, before an NPC needs it."""
         return self.ahead(read_ahead, card)
 
     @inlineCallbacks
     def edited(
         self, card: StoredCard, change: Callable[[Card], Card], *, by: Actor
     ) -> Generator[Any, Any, tuple[StoredCard, Card]]:
-        """The card in force after a change of it, and what it said before; fires once it is read.
+        """Change the current card. Fires with the stored card and the card as it was before.
 
-        `change` runs in the other thread. The same object where it says so already. Errors are
-        those of `change` and of `store.authored.cards.edit_card`.
+        `change` runs in the other thread. If it changes nothing, the same stored card is returned.
+        Errors are those of `change` and of `store.authored.cards.edit_card`.
         """
         file = CARDS.revision_file(card.name, card.revision)
         limits, now = conf().card_limits, int(time.time())
@@ -127,17 +132,17 @@ class CardWork(BackgroundWork):
 
 
 class Stage:
-    """How far work in another thread is: written there, read in the reactor's."""
+    """Progress of work in another thread: that thread writes it, the reactor's thread reads it."""
 
     def __init__(self) -> None:
         self._reached: tuple[str, int, int] | None = None
 
     def reached(self, what: str, done: int, total: int) -> None:
-        """Note what is being done now; one assignment, which threads may share."""
+        """Note what is being done now. A single assignment is safe between threads."""
         self._reached = (what, done, total)
 
     def words(self) -> str:
-        """How far it is, for a line."""
+        """Return the progress in words."""
         if self._reached is None:
             return "waiting for its turn"
         what, done, total = self._reached
@@ -145,9 +150,9 @@ class Stage:
 
 
 def waits(switch: Callable[..., Steps]) -> Callable[..., None]:
-    """A switch that waits for work, as one that StrictCommand can call.
+    """Turn a generator that waits for work into a switch that StrictCommand can call.
 
-    What it raises becomes a line, as what any switch raises.
+    An error that it raises is shown as one line, as for any switch.
     """
     run = inlineCallbacks(switch)
 

@@ -1,9 +1,8 @@
-"""StrictCommand: a MuxCommand that does nothing where its switch is not understood.
+"""StrictCommand: a MuxCommand that changes nothing if its switch is not understood.
 
-Evennia runs a command without its switch where the switch is misspelt or ambiguous. Here a switch
-that is not in the command's own table stops it: one line is said and nothing is changed. Errors of
-evennia_ai become that one line too. Text that others wrote is shown as it is: nothing of it is
-interpreted.
+Evennia runs a command without its switch if the switch is misspelt or ambiguous. A StrictCommand
+refuses such a switch with one line and changes nothing. Errors of evennia_ai become one line too.
+Text that other people wrote is shown literally: markup in it has no effect.
 """
 
 import re
@@ -43,32 +42,32 @@ _MOST_SWITCHES: Final = 16
 _MOST_TYPED: Final = 60
 _MOST_WHY: Final = 200
 MOST_ASKED: Final = 60
-"""Lines that may stand over a question, which must still be seen."""
+"""The most lines above a question. With more, the question would scroll out of sight."""
 
 
 def shown_line(text: str) -> str:
-    """`text` as one line of bounded length, for `msg`."""
+    """Return `text` for `msg`, as one line of bounded length."""
     line = " ".join(text.split())
     return shown_block(line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "...")
 
 
 def day_and_time(seconds: float) -> str:
-    """A moment as builders read it."""
+    """Return a time as builders read it, in UTC."""
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def in_words(conversation: ConversationRef) -> str:
-    """Which conversation it is; what was whispered is marked so."""
+    """Describe a conversation in words. Whispered and imported ones are marked."""
     if is_of_name_alone(conversation):
-        return f"conversation {conversation.id}: a chat that was IMPORTED, with nobody of the game"
+        return f"conversation {conversation.id}: an IMPORTED chat, with no player of the game"
     if conversation.kind == "private":
         who = name_of(conversation.partner_ref)
-        return f"conversation {conversation.id}: WHISPERED, with {who} alone"
+        return f"conversation {conversation.id}: WHISPERED, with {who}"
     return f"conversation {conversation.id}: in the room {name_of(conversation.place_ref)}"
 
 
 def name_of(ref: str) -> str:
-    """What somebody or something is called now, its number where it is gone."""
+    """Return the present name and number of an object, or only its number if it was deleted."""
     person, guise = wearer_of(ref), guise_in(ref)
     found = search_object(f"#{person}") if person.isdecimal() else ()
     named = f"{plain_name(found[0].key)} (#{person})" if found else f"#{person}"
@@ -76,24 +75,24 @@ def name_of(ref: str) -> str:
 
 
 def revision_in_words(change: Any) -> str:
-    """A revision of something, for a line: its number, when, what, by whom."""
+    """Describe a revision in one line: its number, when, what and by whom."""
     when = day_and_time(change.changed_at)
     return f"{change.number:5}  {when}  {change.action} by {change.changed_by}"
 
 
 def and_more(lines: Sequence[str], *, most: int, more: str = "  and {} more") -> list[str]:
-    """At most so many of the lines, and how many more there are."""
+    """Return at most `most` lines, and one line that says how many more there are."""
     rest = len(lines) - most
     return [*lines[:most], *([more.format(rest)] if rest > 0 else [])]
 
 
 def counted(number: int, what: str, plural: str = "") -> str:
-    """So many things: "1 page", "2 pages"."""
+    """Return a number with its noun, such as "1 page" or "2 pages"."""
     return f"{number} {what if number == 1 else plural or f'{what}s'}"
 
 
 def titled(title: str, text: str) -> list[str]:
-    """A text beside its title, in lines."""
+    """Return lines with a title in the left column and a text next to it."""
     first, *others = wrap_text(text, WIDTH - 16)
     return [
         f"  {pad_text(escape_controls(title), 13)} {first}",
@@ -102,50 +101,53 @@ def titled(title: str, text: str) -> list[str]:
 
 
 def alike(switches: str) -> dict[str, str]:
-    """A part of a table of verbs: switches whose methods are called as they are."""
+    """Return verbs whose methods have the same names as the switches."""
     return {switch: switch for switch in switches.split()}
 
 
 _GAMES_OWN: Any = class_from_module(settings.COMMAND_DEFAULT_CLASS)
-# The game's own class, with its hooks, where it splits switches and "=" as Evennia's does.
+# Use the game's own command class, with its hooks, if it parses switches and "=" as Evennia's
+# MuxCommand does.
 COMMAND_CLASS: Any = _GAMES_OWN if issubclass(_GAMES_OWN, MuxCommand) else MuxCommand
 BUILDER_LOCK: Final = "cmd:perm({key}) or perm(Builder)"
 
-# Fields of components by the words of their switches.
+# Fields of components that are called otherwise where builders type them.
 FIELD_WORDS: Final = {"id": "ID", "injection_depth": "depth", "injection_order": "order"}
 _WORD: Final = re.compile(r"[a-z]+ ")
 
-# What `func` may give back to Evennia: nothing, or a generator that asks questions.
+# What `func` returns to Evennia: nothing, or a generator that asks questions.
 Run = Generator[Any, Any, None] | None
 
 
 class CommandError(EvenniaAIError):
-    """What somebody typed cannot be done; the text says why and what would do."""
+    """A typed command cannot be done. The message says why and what to type instead."""
 
 
 class StrictCommand(COMMAND_CLASS):
-    """
-    Base of the commands here.
+    """The base class of all commands here.
 
-    `verbs` names the method of each switch; "" is the bare command.
+    `verbs` maps each switch to the name of its method; "" is the command without a switch.
     """
 
     auto_help = False
-    session: Any = None  # where it was typed; Evennia's handler of commands sets it
+    # The session in which the command was typed. Evennia's command handler sets it.
+    session: Any = None
     verbs: ClassVar[Mapping[str, str]] = {}
     other_words: ClassVar[Mapping[str, str]] = {}
-    """Switches by other words: what was short for one before others began so, as others call it."""
+    """Other words for switches: the words of other commands, and abbreviations that became
+    ambiguous when more switches were added."""
     whole_words: ClassVar[frozenset[str]] = frozenset()
-    """Switches that no shorter word stands for: what they do is not taken back by another one."""
+    """Switches that must be typed in full, because what they do cannot be undone by a switch."""
 
     def parse(self) -> None:
-        """Keep the switches as they were typed; `func` judges them."""
+        """Keep the switches as they were typed; `func` resolves them."""
         self.switch_options = None
-        self.args: str = make_storable(self.args)  # a client may send what no database takes
+        # A client may send characters that no database can store.
+        self.args: str = make_storable(self.args)
         super().parse()
 
     def func(self) -> Run:
-        """Do what the switch says, or say in one line why not."""
+        """Run the switch, or say in one line why not."""
         try:
             done = getattr(self, self.verbs[self._verb()])()
         except EvenniaAIError as error:
@@ -154,42 +156,42 @@ class StrictCommand(COMMAND_CLASS):
         return self._asked(done) if isinstance(done, GeneratorType) else None
 
     def get_help(self, caller: Any, cmdset: Any) -> str:
-        """Evennia's hook: the help text, whose braces the screen shows as they are."""
+        """Return the help text with its braces escaped. A hook of Evennia."""
         return str(self.__doc__).replace("{", "{{")
 
     def wanted(self, usage: str) -> str:
-        """What stands left of "=", which must be something; `usage` is what is said if not."""
+        """Return what was typed left of "=". Without it, raise CommandError with `usage`."""
         if not self.lhs:
             raise CommandError(f"Usage: {usage}")
         return self.lhs
 
     def both(self, usage: str) -> tuple[str, str]:
-        """What stands left and right of "=", neither of which may be missing."""
+        """Return what was typed left and right of "=". CommandError if either is missing."""
         if not self.lhs or not self.rhs:
             raise CommandError(f"Usage: {usage}")
         return self.lhs, self.rhs
 
     def refuse_value(self) -> None:
-        """The switches without a value, and looking, change nothing by a stray "="."""
+        """Raise CommandError if "=" was typed: a switch that takes no value must not ignore one."""
         if self.rhs is not None:
             raise CommandError("This takes no '='. Nothing was changed.")
 
     def agreed(self, question: str) -> Generator[str, Any, bool]:
-        """Ask the caller; whether the answer is yes."""
+        """Ask the caller a question. Return True if the answer is yes."""
         answer = yield shown_line(f"{question} yes/[no]")
         return str(answer).strip().lower() in ("y", "yes")
 
     def goes_back(
         self, what: str, number: int, *, changes: Sequence[str]
     ) -> Generator[str, Any, bool]:
-        """Show what making `what` as it was at a revision changes, and ask; whether to do it.
+        """Show what going back to a revision would change, and ask. True if the answer is yes.
 
-        The caller gives the store the revision that was newest before the question, and the store
-        refuses if there is a newer one. The lines are not shown in pages, for the answer would
-        turn them. In a script the next line that is typed is the answer.
+        The caller passes the store the number of the revision that was newest before the question,
+        and the store refuses if there is a newer one. The lines are not paged: the answer would
+        turn the pages. In a script the next line is the answer.
         """
         if not changes:
-            self.say(f"Nothing was changed: {what} is so already.")
+            self.say(f"Nothing was changed: {what} is the same as at revision {number}.")
             return False
         more = f"and {{}} more lines; {self.key}/revisions tells what each revision changed"
         told = [f"What going back to revision {number} of {what} would change:", *changes]
@@ -201,15 +203,18 @@ class StrictCommand(COMMAND_CLASS):
 
     @property
     def actor(self) -> Actor:
-        """Return who typed this, with the right to use this command at the time of each change."""
+        """Return the actor who typed this.
+
+        The right to use this command is checked at each change.
+        """
         return self.acting_under(self.locks)
 
     def acting_under(self, locks: str) -> Actor:
-        """Return who typed this, with the right that the access type `cmd` of `locks` asks for."""
+        """Return the actor who typed this, with the right that `cmd` in `locks` asks for."""
         return actor_of(self.caller, locks, addresses=addresses_of(self.session))
 
     def say(self, text: str) -> None:
-        """Tell the caller one line; nothing in it is interpreted."""
+        """Tell the caller one line. Markup in it has no effect."""
         self.msg(shown_line(text))
 
     def say_error(self, error: EvenniaAIError) -> None:
@@ -219,43 +224,44 @@ class StrictCommand(COMMAND_CLASS):
     def tell_of(
         self, done: "Deferred[Any]", *, by: Callable[[Any], None], waiting: str = ""
     ) -> None:
-        """Tell the caller what comes of `done` by `by`, or why nothing does.
+        """Pass the result of `done` to `by`, or tell the caller why there is none.
 
-        `waiting` is said where it is not there yet.
+        `waiting` is shown first if there is no result yet.
         """
         if waiting and not done.called:
             self.say(waiting)
         done.addCallback(by).addErrback(self.failed)
 
     def failed(self, failure: Failure) -> None:
-        """Tell the caller what a switch that waited for something could not do, and why."""
+        """Tell the caller why a switch that waited for something failed."""
         if isinstance(failure.value, EvenniaAIError):
             self.say_error(failure.value)
             return
         typed = clip_text(escape_controls(getattr(self, "raw_string", "") or self.key), _MOST_TYPED)
         self.say(
-            f"'{typed}' went wrong: {unexpected(failure)}. Look whether it was done before you type"
-            " it again; the server's log says more."
+            f"'{typed}' went wrong: {unexpected(failure)}. Check whether it was done before you"
+            " type it again; the server's log has the details."
         )
 
     def show(self, lines: Iterable[str | Row]) -> None:
-        """Show the caller several lines, in pages; nothing in their texts is interpreted."""
+        """Show the caller several lines, in pages. Markup in their texts has no effect."""
         text = shown_rows(lines)
         if not in_pages(self.caller, text, session=self.session):
             self.msg(text)
 
     def _verb(self) -> str:
-        """The switch that was meant: exact, or the only one that begins so."""
+        """Return the switch that was typed: exactly, or the only one with this beginning."""
         if not self.switches:
             if self.args.startswith("/") and self.args.strip(" /"):
                 raise CommandError(
-                    f"Write the switch right behind the command: {self.key}{self.args}"
+                    f"Write the switch directly after the command: {self.key}{self.args}"
                 )
             if not self.args.startswith("/"):
                 return ""
         both = "/".join(self.switches).lower()
         if both and both in self.verbs:
-            return both  # a verb may be two words, such as import/run
+            # A verb may have two words, such as import/run.
+            return both
         if len(self.switches) > 1:
             raise CommandError(
                 f"{self.key} takes one switch at a time, not /{'/'.join(self.switches)};"
@@ -283,21 +289,21 @@ class StrictCommand(COMMAND_CLASS):
 
 
 def unexpected(failure: Failure) -> str:
-    """What nobody foresaw, in a few words; the server's log gets all of it."""
+    """Describe an unexpected error in a few words, and write its traceback to the server's log."""
     logger.log_err(f"evennia_ai: a command failed\n{failure.getTraceback()}")
     why = clip_text(on_one_line(failure.value), _MOST_WHY)
     return f"{type(failure.value).__name__}{f': {why}' if why else ''}"
 
 
 def _told(error: EvenniaAIError) -> str:
-    """What an error says, a component's field in it by the word that was typed."""
+    """Return an error's text. Fields of components are named as builders type them."""
     if isinstance(error, ComponentValueError | DuplicateComponentError):
         return error.in_words(FIELD_WORDS.get(error.field, error.field))
     return str(error)
 
 
 def _sentence(text: str) -> str:
-    """An error's text as a sentence; what it begins with may be a name, so only words change."""
+    """Return an error's text as a sentence. A first word that may be a name keeps its case."""
     begin = text[:1].upper() + text[1:] if _WORD.match(text) else text
     return begin if begin.endswith((".", "!", "?", ":")) else f"{begin}."
 
@@ -314,8 +320,8 @@ def _matching(typed: str, known: list[str]) -> str:
         )
     if not found and len(known) > _MOST_SWITCHES:
         raise CommandError(
-            f"/{typed} is no switch of this command; its help tells which there are."
-            " Nothing was changed."
+            f"/{typed} is no switch of this command; its help lists the switches. Nothing was"
+            " changed."
         )
     switches = ", ".join(f"/{verb}" for verb in (typed and found) or known)
     problem = "could be several switches" if typed and found else "is no switch of this command"

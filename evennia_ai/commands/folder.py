@@ -1,6 +1,6 @@
-"""The folders that builders' files come from and go to: cards and lorebooks, and presets.
+"""The folders for files of builders: the card folder (also for lorebooks) and the preset folder.
 
-A name is only ever that of a file in such a folder, and no file is written over.
+A name that a builder types can only mean a file in its folder. No file is overwritten.
 """
 
 import re
@@ -18,7 +18,7 @@ JSON: Final = (".json",)
 
 
 class FolderKind(NamedTuple):
-    """What a folder is for, in the words of its messages."""
+    """A folder for files of builders, in the words of its messages."""
 
     holds: str
     setting: str
@@ -33,7 +33,10 @@ _UNSAFE: Final = re.compile(r"[^a-z0-9_-]+")
 
 
 def text_file(path: Path, name: str, *, most_characters: int) -> bytes:
-    """The bytes of a file with a text, which was called `name`; in whatever thread."""
+    """Return the bytes of a text file; `name` is what the builder typed.
+
+    Any thread may call this.
+    """
     limit = most_characters * _BYTES_PER_CHARACTER
     if (size := size_of(path)) > limit:
         raise CommandError(
@@ -42,7 +45,8 @@ def text_file(path: Path, name: str, *, most_characters: int) -> bytes:
         )
     content = bytes_of(path, most=limit)
     characters = len(content.decode("utf-8", "replace"))
-    if characters > most_characters:  # told before the work of reading it
+    # Refuse a long file before the expensive work of parsing it.
+    if characters > most_characters:
         raise CommandError(
             f"{name} has {characters} characters and the limit is {most_characters}"
             " (EVENNIA_AI_MAX_SOURCE_CHARACTERS); nothing was imported."
@@ -58,9 +62,9 @@ def path_in(
     suffixes: Sequence[str] = JSON,
     kind: FolderKind = CARDS,
 ) -> Path:
-    """The path of the file `name` in `folder`; without its suffix it is found by any of these.
+    """Return the path of the file `name` in `folder`, with or without its suffix.
 
-    `command` is what lists the files, for whoever names one that is not there.
+    `command` is what lists the files. A message names it if the file does not exist.
     """
     file_name = _with_suffix(folder, name, suffixes)
     plain = Path(file_name).name == file_name and file_name.isprintable()
@@ -68,13 +72,13 @@ def path_in(
     if plain and not _is_file(path) and _is_file(folder / name):
         kinds = ", ".join(suffixes)
         raise CommandError(
-            f"'{name}' is there, but only files that end in {kinds} are read: give it a name of"
-            " that kind. Nothing was imported."
+            f"'{name}' exists, but only files that end in {kinds} are read; rename it. Nothing was"
+            " imported."
         )
     if not plain or "\\" in file_name or not _is_file(path):
         raise CommandError(
             f"There is no {kind.holds} file '{name}' in the {kind.holds} folder; {command} lists"
-            " those there are."
+            " them."
         )
     if path.resolve().parent != folder.resolve():
         raise CommandError(f"'{name}' leads out of the {kind.holds} folder; nothing was imported.")
@@ -82,7 +86,7 @@ def path_in(
 
 
 def bytes_of(path: Path, *, most: int) -> bytes:
-    """What a file holds, and of a longer one as much as shows that it is."""
+    """Return the first `most` bytes of a file, and one byte more if the file is longer."""
     try:
         with path.open("rb") as file:
             return file.read(most + 1)
@@ -91,7 +95,7 @@ def bytes_of(path: Path, *, most: int) -> bytes:
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a file has."""
+    """Return the size of a file in bytes."""
     try:
         return path.stat().st_size
     except OSError as error:
@@ -99,8 +103,9 @@ def size_of(path: Path) -> int:
 
 
 def offered(folder: Path, *, suffixes: Sequence[str] = JSON, kind: FolderKind = CARDS) -> list[str]:
-    """The files of the folder, of these kinds."""
-    there = folder.glob("*")  # of a folder that is not there, or not ours to read: nothing
+    """Return lines that list the files of these kinds in the folder."""
+    # A folder that does not exist or cannot be read has no files.
+    there = folder.glob("*")
     found = sorted(escape_controls(path.name) for path in there if path.suffix.lower() in suffixes)
     if not found:
         kinds = ", ".join(suffixes)
@@ -115,9 +120,9 @@ def offered(folder: Path, *, suffixes: Sequence[str] = JSON, kind: FolderKind = 
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as it is told to builders: from the game's folder on, without the machine's.
+    """Return a path for builders: relative to the game's folder.
 
-    Of a path elsewhere only its last part is told.
+    Outside of the game's folder only the last part is shown, so no path of the machine gets out.
     """
     game = Path(settings.GAME_DIR).resolve()
     whole = path if path.is_absolute() else game / path
@@ -133,7 +138,7 @@ def new_file(
     suffix: str = ".json",
     kind: FolderKind = CARDS,
 ) -> Path:
-    """Write `content` into a new file that is named after `name`; no file is ever written over."""
+    """Write `content` into a new file that is named after `name`. No file is overwritten."""
     where = shown_path(folder)
     plain = _UNSAFE.sub("-", name.lower()).strip("-")[:80] or "unnamed"
     for number in range(1, _MOST_COPIES):
@@ -156,7 +161,7 @@ def _unreadable(path: Path, error: OSError) -> CommandError:
 
 
 def _write(file: BinaryIO, path: Path, content: bytes) -> None:
-    """Write all of it, or leave no file behind."""
+    """Write all of the content, or remove the unfinished file."""
     try:
         file.write(content)
         file.flush()
@@ -166,7 +171,7 @@ def _write(file: BinaryIO, path: Path, content: bytes) -> None:
 
 
 def _with_suffix(folder: Path, name: str, suffixes: Sequence[str]) -> str:
-    """The file's name; where `name` has no suffix, with the first that makes it one of a file."""
+    """Return the file's name, with the first suffix that names an existing file if it has none."""
     if "/" in name or Path(name).suffix.lower() in suffixes:
         return name
     known = [f"{name}{suffix}" for suffix in suffixes]
@@ -179,5 +184,6 @@ def _with_suffix(folder: Path, name: str, suffixes: Sequence[str]) -> str:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # no file has so long a name, or one with a null character
+    # The system refuses a name that is too long or has a null character.
+    except (OSError, ValueError):
         return False

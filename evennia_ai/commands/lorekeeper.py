@@ -1,7 +1,7 @@
-"""The command `lorekeeper`: builders have pages of a knowledge base written, and see from what.
+"""The command `lorekeeper`: builders let a model write pages of a knowledge base.
 
-The command only translates: the work is `evennia_ai.npc.lorekeeper`. What comes of it is a draft;
-drafts are read and decided about with `kb`.
+The command only translates; `evennia_ai.npc.lorekeeper` does the work. The result is a draft.
+Builders read and approve drafts with `kb`.
 """
 
 from collections.abc import Sequence
@@ -30,20 +30,20 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft, StoredTask
 
 
 def without_answer(task: StoredTask) -> list[str]:
-    """The lines that say why a task has no answer; none where it has one."""
+    """Return lines that say why a task has no answer, or no lines if it has one."""
     if task.error:
         return field_lines("no answer", task.error)
     if task.ended_at is None:
-        return field_lines("no answer", "none yet, or the server stopped before it came")
+        return field_lines("no answer", "none yet, or the server stopped before the answer came")
     return []
 
 
-AT_WORK: Final = "The lorekeeper is at work on it; you are told when it has written."
+AT_WORK: Final = "The lorekeeper is working on it; you get a message when it is done."
 
 
 class CmdLorekeeper(CardWork):
     """
-    Have pages of a knowledge base written
+    Let a model write pages of a knowledge base
 
     Usage:
       lorekeeper <task>
@@ -54,11 +54,11 @@ class CmdLorekeeper(CardWork):
       lorekeeper/context [= <number of a draft>]
 
     Switches:
-      in      - for this knowledge base and not for the usual one
-      type    - the type of the task is this one: nothing else decides it
-      pages   - these pages are read in any case
-      revise  - go on with a draft; what comes of it is another one
-      context - what the model was shown for your last task, or for a draft
+      in      - write for this knowledge base instead of the usual one
+      type    - choose the type of the task yourself
+      pages   - read these pages in any case
+      revise  - change a draft; the result is a new draft
+      context - show what the model got for your last task, or for a draft
 
     Examples:
       lorekeeper Write an article about the leek show.
@@ -67,11 +67,11 @@ class CmdLorekeeper(CardWork):
       lorekeeper/revise 3 = Half as long, and without the seal.
       lorekeeper/context = 3
 
-    The lorekeeper reads what the wiki has on the task, its world bible and its
-    instructions first, and gives a model exactly that. A page that the model
-    writes is a draft: kb/draft shows what it would change, kb/approve writes it.
-    Below each answer stands what the model was shown for it, and why.
-    Pages whose lock hides them from you are not read.
+    The lorekeeper first reads what the wiki says about the task, its world bible
+    and its instructions. The model gets exactly these texts. A page that it
+    writes is a draft: kb/draft shows what it would change, and kb/approve writes
+    it. After each answer you see what the model got for it, and why. Pages that
+    a lock hides from you are not read.
     """
 
     key = "lorekeeper"
@@ -126,7 +126,7 @@ class CmdLorekeeper(CardWork):
         if number:
             found = self._draft(number)
             if "task_type" not in found.context_meta:
-                raise CommandError(f"Draft {found.number} is not the lorekeeper's.")
+                raise CommandError(f"Draft {found.number} was not written by the lorekeeper.")
             title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
             self.show(context_panel(title, found.task, found.context_meta))
             return
@@ -137,14 +137,14 @@ class CmdLorekeeper(CardWork):
             or not may_see_package(viewer_of(self.caller), last.context_meta)
         ):
             raise CommandError(
-                "You have asked the lorekeeper nothing yet, or of a base that is there for you no"
-                " more; lorekeeper/context = <number> shows that of a draft."
+                "You have given the lorekeeper no task yet, or only for a base that you can no"
+                " longer see; lorekeeper/context = <number> shows what a draft was made from."
             )
         panel = context_panel("your last task", last.task, last.context_meta)
         self._send([*panel, *without_answer(last)], last.context_meta)
 
     def failed(self, failure: Failure) -> None:
-        """Tell the builder why nothing came of it, unless the server stops."""
+        """Tell the builder why the task failed. Say nothing if the server is stopping."""
         if not failure.check(CancelledError):
             super().failed(failure)
 
@@ -171,11 +171,11 @@ class CmdLorekeeper(CardWork):
         self._send(_answer_lines(answer), answer.context_meta)
 
     def _send(self, lines: Sequence[str], meta: Any) -> None:
-        """Lines, and beside them, for a web client's developer tools, what they were made from."""
+        """Send lines, and for a web client's developer tools the data they were made from."""
         self.msg((shown_block("\n".join(lines)), {"context_meta": meta}))
 
     def _usual_base(self) -> str:
-        """The base that is meant where none is named."""
+        """Return the key of the base that a task without a base is for."""
         usual = runtime().conf.lorekeeper.base
         if usual:
             return shown.base_named(self.caller, usual).key
@@ -183,13 +183,13 @@ class CmdLorekeeper(CardWork):
         if len(there) == 1:
             return there[0]
         told = f"there are {', '.join(there[:12])}" if there else "there is none yet; see help kb"
-        raise CommandError(f"Say for which knowledge base: lorekeeper/in <base> = <task>; {told}.")
+        raise CommandError(f"Name the knowledge base: lorekeeper/in <base> = <task>; {told}.")
 
     def _seen_bases(self) -> list[str]:
         return [one.key for one in shown.visible_bases(self.caller)]
 
     def _draft(self, text: str) -> StoredDraft:
-        """The draft of this number, whose base and page the caller may see."""
+        """Return the draft of this number, if the caller may see its base and its page."""
         number = counted_number(text.strip(), what="number of a draft")
         found = store.draft_or_none(number)
         if (
@@ -203,7 +203,7 @@ class CmdLorekeeper(CardWork):
 
 
 def _conversation(found: StoredDraft) -> tuple[Message, ...]:
-    """The task of a draft and the page in it, as what was said before."""
+    """Return the task of a draft and its page as earlier messages for the model."""
     page = found.draft.page
     return (
         Message(role="user", content=found.task),
@@ -212,7 +212,7 @@ def _conversation(found: StoredDraft) -> tuple[Message, ...]:
 
 
 def _answer_lines(answer: LorekeeperAnswer) -> list[str]:
-    """What a builder reads: the text, or the drafts that hold it."""
+    """Return what a builder reads: the answer, or the numbers of the drafts that hold it."""
     drafts = [f"{number}" for number in answer.drafts]
     lines = [] if drafts and not answer.notes else [answer.text or "(The model wrote nothing.)"]
     lines += list(answer.notes)

@@ -1,8 +1,9 @@
-"""What builders' words mean: NPCs, rooms, `<key>@<scope>`, `<npc>/<number>`, places, locks.
+"""Resolve what builders type: NPCs, rooms, `<key>@<scope>`, `<npc>/<number>`, places, locks.
 
-Each function gives a value or raises `CommandError` with one clear line. Locks are Evennia's lock
-strings. What one does not mention, the command's own lock has decided already; the lock of an entry
-or a page counts beside that of its book or base: both must allow it. A superuser passes every lock.
+Each function returns a value or raises `CommandError` with one clear line. Locks are Evennia's lock
+strings. If a lock does not mention an access type, only the command's own lock decides. The lock of
+an entry or a page and the lock of its book or base must both allow access. A superuser passes every
+lock.
 """
 
 import re
@@ -26,7 +27,7 @@ from evennia_ai.store.history.turns import StoredTurn
 
 
 class SeveralCalledSoError(CommandError):
-    """A name that several things have; a caller that would try another meaning must not."""
+    """Several things have the typed name. The caller must not try another meaning of it."""
 
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -42,7 +43,7 @@ KNOWN_FORMS: Final = (
 
 
 def whole_number(text: str, *, what: str, words: str = "") -> int:
-    """`text` as a whole number, 0 or more; `words` names what else might stand there."""
+    """Return `text` as a whole number, 0 or more. `words` names what else could be typed."""
     if _WHOLE.fullmatch(text):
         number = int(text)
         if number >= 0:
@@ -55,16 +56,16 @@ def whole_number(text: str, *, what: str, words: str = "") -> int:
 
 
 def any_whole_number(text: str, *, what: str) -> int:
-    """`text` as a whole number, which may be negative."""
+    """Return `text` as a whole number, which may be negative."""
     if _WHOLE.fullmatch(text):
         return int(text)
     raise CommandError(f"The {what} must be a whole number; '{text}' is not. Nothing was changed.")
 
 
 def depth_typed(text: str) -> int | None:
-    """A depth in messages, by the words that mean the same everywhere; None for `normal`.
+    """Return the depth in messages that `text` means, or None for `normal`.
 
-    `bottom` is 0, behind the newest message; n has n messages behind it; `normal` is no depth.
+    `bottom` is depth 0, after the newest message. Depth n has n messages after it.
     """
     word = text.lower()
     if word == "normal":
@@ -75,10 +76,10 @@ def depth_typed(text: str) -> int | None:
 def name_and_rest(
     text: str, is_name: Callable[[str], bool], *, marks: str = "/"
 ) -> tuple[str, str]:
-    """The name that `text` begins with, and what stands behind its mark, "" for nothing.
+    """Split `text` at a mark into a name and the rest, "" if nothing follows.
 
-    A name may hold a mark itself, so the longest that `is_name` counts; where none is one, what
-    stands before the first mark.
+    A name may contain a mark itself, so the longest beginning for which `is_name` is true counts.
+    If there is none, the text is split at the first mark.
     """
     cuts = [at for at, letter in enumerate(text) if letter in marks]
     first = cuts[0] if cuts else len(text)
@@ -88,7 +89,7 @@ def name_and_rest(
 
 
 def npc_and_key(caller: Any, text: str) -> tuple[Any, str]:
-    """The NPC and the key behind it, "" where there is none."""
+    """Return the NPC and the key after it, "" if there is none."""
 
     def is_npc(name: str) -> bool:
         found = caller.search(name, quiet=True) or caller.search(
@@ -101,14 +102,14 @@ def npc_and_key(caller: Any, text: str) -> tuple[Any, str]:
 
 
 def npc_named(caller: Any, name: str) -> Any:
-    """The NPC with a mind that `name` means for `caller`: somebody here first, then anywhere."""
+    """Return the NPC that `name` means for `caller`: first in the same room, then anywhere."""
     return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, HasMind))
 
 
 def npc_here(caller: Any, name: str, *, hook: str = "") -> Any:
-    """The NPC with a mind that `name` means among those who are where `caller` is.
+    """Return the NPC of this name in the caller's room.
 
-    With `hook` it may also be somebody without one who has a method of this name.
+    With `hook` also an object without a mind that has a method of this name.
     """
     there = caller.search(name, location=caller.location, quiet=True)
     meant = [it for it in there if isinstance(it, HasMind) or (hook and hasattr(it, hook))]
@@ -117,7 +118,7 @@ def npc_here(caller: Any, name: str, *, hook: str = "") -> Any:
 
 
 def component_named(caller: Any, text: str, *, registry: ComponentRegistry) -> tuple[str, Scope]:
-    """Key or ID, and scope, of `<key>[@<scope>]`."""
+    """Return the key or ID and the scope of `<key>[@<scope>]`."""
     wanted, at, place = text.partition("@")
     if not wanted.strip():
         raise CommandError(f"Name a component by its key or ID before '@{place}'.")
@@ -126,7 +127,7 @@ def component_named(caller: Any, text: str, *, registry: ComponentRegistry) -> t
 
 
 def scope_named(caller: Any, text: str, *, registry: ComponentRegistry) -> Scope:
-    """The scope that `text` means, the word behind the @."""
+    """Return the scope that `text`, the word after the @, means."""
     found = _scope(caller, text, readers=_SCOPES, known={c.scope for c in registry})
     if found is None:
         raise CommandError(f"'@{text}' is no scope; there are {SCOPE_FORMS}.")
@@ -134,7 +135,10 @@ def scope_named(caller: Any, text: str, *, registry: ComponentRegistry) -> Scope
 
 
 def place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
-    """Where `text` wants a lorebook to count, with or without an @; `known` is where it does."""
+    """Return the place for a lorebook that `text` means, with or without an @.
+
+    `known` are the places where it is attached now.
+    """
     found = _scope(caller, text.removeprefix("@"), readers=_PLACES, known=known)
     if found is None:
         raise CommandError(
@@ -144,7 +148,10 @@ def place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
 
 
 def knowledge_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
-    """Where `text` wants a knowledge base to be known; `known` is where it is."""
+    """Return the place for a knowledge base that `text` means.
+
+    `known` are the places to which it is bound now.
+    """
     found = _scope(caller, text.removeprefix("@"), readers=_KNOWN_PLACES, known=known)
     if found is None:
         raise CommandError(
@@ -155,7 +162,7 @@ def knowledge_place_named(caller: Any, text: str, *, known: Collection[Scope]) -
 
 
 def preset_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
-    """Where `text` wants a preset to count: a scope of components, or an NPC by its name alone."""
+    """Return the place for a preset that `text` means: a scope, or an NPC by its name alone."""
     found = _scope(caller, text.removeprefix("@"), readers=_PRESET_PLACES, known=known)
     if found is not None:
         return found
@@ -167,7 +174,7 @@ def preset_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> S
 
 
 def scope_in_words(scope: Scope) -> str:
-    """A place as a command takes it, with the name of an object."""
+    """Return a scope as commands take it, with the name of its object."""
     if scope.kind not in ("npc", "room", "player"):
         return escape_controls(str(scope))
     found = search_object(f"#{scope.ref}")
@@ -181,13 +188,14 @@ def _scope(
     readers: Mapping[str, Callable[[Any, str], Scope]],
     known: Collection[Scope],
 ) -> Scope | None:
-    """The scope of `<kind>[:<name>]`, None where there is no such kind."""
+    """Return the scope of `<kind>[:<name>]`, or None if there is no such kind."""
     kind, _, name = text.partition(":")
     kind, name = kind.strip().lower(), name.strip()
     if kind not in readers:
         return None
     dbref = _DBREF.fullmatch(name)
-    if dbref:  # what is stored for an object that is gone can still be named
+    # A scope stored for a deleted object can still be named by number.
+    if dbref:
         gone = Scope(kind=kind, ref=dbref[1])  # type: ignore[arg-type]
         if gone in known:
             return gone
@@ -204,7 +212,7 @@ def _tagged_scope(kind: Literal["zone", "faction"], _caller: Any, name: str) -> 
     if not name:
         at = "@" if kind == "zone" else ""
         raise CommandError(f"Name the {kind} by its tag: {at}{kind}:<tag>.")
-    return Scope(kind=kind, ref=name.lower())  # Evennia keeps tags in small letters
+    return Scope(kind=kind, ref=name.lower())  # Evennia keeps tags in lower case.
 
 
 def _room_scope(caller: Any, name: str) -> Scope:
@@ -239,7 +247,8 @@ def _conversation_scope(_caller: Any, name: str) -> Scope:
     number = int(name) if re.fullmatch(r"[0-9]{1,18}", name) else 0
     if not is_conversation(number):
         raise CommandError(
-            f"There is no conversation '{name}'; ai/history <npc> tells the numbers of an NPC's."
+            f"There is no conversation '{name}'; ai/history <npc> shows the numbers of an NPC's"
+            " conversations."
         )
     return Scope(kind="conversation", ref=str(number))
 
@@ -280,8 +289,7 @@ def _one(caller: Any, name: str, *, what: str, accepts: Callable[[Any], bool]) -
         near = near or far
     mindless = what == "NPC" and near and not found
     why = (
-        f"'{name}' is there, but has no mind: only objects of the typeclass AINPC, or of one"
-        " with AIMixin, do."
+        f"'{name}' exists, but has no mind: its typeclass must be AINPC or use AIMixin."
         if mindless
         else f"There is no {what} called '{name}'."
     )
@@ -289,7 +297,7 @@ def _one(caller: Any, name: str, *, what: str, accepts: Callable[[Any], bool]) -
 
 
 def _only(found: dict[str, Any], name: str, *, nobody: str) -> Any:
-    """The one that was found; `found` is by what would name each of them alone."""
+    """Return the only object in `found`. Its keys are names that tell the objects apart."""
     if not found:
         raise CommandError(nobody)
     if len(found) > 1:
@@ -302,7 +310,7 @@ _NUMBERED: Final = re.compile(r"(.+)/\s*(-?[0-9]{1,9})\s*")
 
 
 def npc_and_number(caller: Any, text: str, *, what: str) -> tuple[Any, int | None]:
-    """The NPC and the number behind it, None where there is none; `what` is what it counts."""
+    """Return the NPC and the number after it, or None. `what` says what the number counts."""
     found = _NUMBERED.fullmatch(text)
     if found is None:
         return npc_named(caller, text), None
@@ -310,24 +318,32 @@ def npc_and_number(caller: Any, text: str, *, what: str) -> tuple[Any, int | Non
 
 
 def counted_number(text: str, *, what: str) -> int:
-    """`text` as a number from 1 on."""
+    """Return `text` as a whole number from 1 on."""
     if re.fullmatch(r"[0-9]{1,9}", text) and int(text) > 0:
         return int(text)
     raise CommandError(f"The {what} must be a whole number from 1 on; '{text}' is not.")
 
 
 def turn_of(npc: NPC, number: int) -> StoredTurn:
-    """One turn of an NPC; CommandError says which there are."""
+    """Return one turn of an NPC.
+
+    Raises:
+        CommandError: There is no such turn; the message names the newest.
+    """
     last = turns.last_turn(npc.ai.ref)
     if last is None:
-        raise CommandError(f"{npc.key} had no turn yet: nobody was answered.")
+        raise CommandError(f"{npc.key} had no turn yet: it has answered nobody.")
     if number > last.number:
         raise CommandError(f"{npc.key} had no turn {number}; the newest is {last.number}.")
     return turns.get_turn(npc.ai.ref, number)
 
 
 def turn_or_newest(npc: NPC, number: int | None) -> StoredTurn:
-    """One turn of an NPC, the newest where none is named; CommandError says which there are."""
+    """Return one turn of an NPC, by default the newest.
+
+    Raises:
+        CommandError: There is no such turn; the message names the newest.
+    """
     return turn_of(npc, turns.next_number(npc.ai.ref) - 1 if number is None else number)
 
 
@@ -336,17 +352,17 @@ _TO_DO: Final = {"view": "see", "edit": "change"}
 
 
 def lost_by(caller: Any, locks: str, access: Sequence[str] = ACCESS) -> str:
-    """What `caller` could do no longer under this lock, in words; "" where it shuts nobody out."""
+    """Return what `caller` could no longer do under this lock, in words; "" if all is allowed."""
     lost = [_TO_DO[kind] for kind in access if not lock_allows(caller, locks, kind)]
-    return " nor ".join(lost)
+    return " or ".join(lost)
 
 
 def checked_locks(
     caller: Any, locks: str, *, access: Sequence[str] = ACCESS, thing: str = "lorebook"
 ) -> str:
-    """`locks`, where Evennia can read them and they speak of these access types alone.
+    """Return `locks` if Evennia can read them and they name only these access types.
 
-    `thing` is what they are to lock.
+    `thing` says what they are for.
     """
     is_valid, problem = validate_lockstring(locks)
     if not is_valid:
@@ -366,19 +382,20 @@ def checked_locks(
 
 
 def _try_out(caller: Any, locks: str, kind: str, *, thing: str) -> None:
-    """Ask the lock once, so that one that cannot be asked of such a thing is never stored."""
+    """Try the lock once, so that no lock is stored that fails when it is checked."""
     try:
         check_lockstring(caller, locks, no_superuser_bypass=True, access_type=kind)
     except LockException as error:
         raise CommandError(f"{_plain(str(error))} Nothing was changed.") from error
-    except Exception as error:  # a lock function of the game that wants an object in the world
+    # A lock function of the game may fail because it expects an object in the world.
+    except Exception as error:
         raise CommandError(
-            f"The lock '{locks}' cannot be asked of a {thing} ({type(error).__name__}: {error});"
-            " nothing was changed."
+            f"The lock '{locks}' fails for a {thing} ({type(error).__name__}: {error}); nothing"
+            " was changed."
         ) from error
 
 
 def _plain(problem: object) -> str:
-    """Evennia's words about a bad lock as one sentence."""
+    """Return Evennia's message about a bad lock as one sentence."""
     text = " ".join(str(problem).split()).removeprefix("Lock: ").rstrip(".")
     return f"The lock is refused: {text}."

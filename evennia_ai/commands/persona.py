@@ -1,4 +1,4 @@
-"""`persona`: what a player writes of their own character, for NPCs they speak to."""
+"""The command `persona`: a player describes their own character for the NPCs they speak to."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from evennia_ai.npc.senses.text import one_line, strip_markup
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.personas import clear_persona, persona_of, set_persona
 
-_OFF: Final = "This game tells NPCs of no persona (EVENNIA_AI_PERSONA_CHARACTERS)."
+_OFF: Final = "Personas are switched off in this game (EVENNIA_AI_PERSONA_CHARACTERS)."
 _USAGE: Final = (
     f"persona/place = prompt | depth <0 to {MOST_DEPTH}> | before note | after note | none"
 )
@@ -22,24 +22,26 @@ _PLACES: Final[dict[str, PersonaPlace]] = {
     "none": "none",
 }
 _IN_WORDS: Final[dict[PersonaPlace, str]] = {
-    "prompt": "with the other facts of the moment, the newest of what they are told",
-    "depth": "in what was said, {depth} messages above the newest",
+    "prompt": "with the other facts of the moment, near the end of what they are told",
+    "depth": "in the conversation, with {depth} messages after it",
     "before_note": "just before the NPC's note",
-    "after_note": "just behind the NPC's note",
-    "none": "nowhere: no NPC is told of it",
+    "after_note": "just after the NPC's note",
+    "none": "nowhere: no NPC is told it",
 }
 
 
 class CmdPersona(StrictCommand):
     """
-    Say what your character is like, for the people you talk to
+    Describe your character for the NPCs that you speak to
 
     Usage:
       persona                   - show what you wrote
-      persona = <text>          - what NPCs are told of you when you speak to them
+      persona = <text>          - what NPCs are told about you when you speak
+                                  to them
       persona/place = prompt | depth <0 to 4> | before note | after note | none
-                                - where they are told it; none: nowhere
-      persona/clear             - take it away
+                                - where in their prompt they are told it;
+                                  none: nowhere
+      persona/clear             - remove it
 
     Examples:
       persona = A tall woman with a limp, who laughs loudly and owes everybody.
@@ -47,10 +49,10 @@ class CmdPersona(StrictCommand):
       persona/place = none
       persona/clear
 
-    It is your own: no other player can read it. NPCs are told that these are
-    your words, so it proves nothing to them, and nothing in it is a command.
-    What you say to an NPC it may tell others, and so it may tell this. Builders
-    can see it in what an NPC was told when you spoke.
+    No other player can read your text, but builders can see it in what an NPC
+    was told when you spoke. NPCs are told that these are your own words: they
+    need not believe them, and they follow no orders in them. An NPC may repeat
+    them to others, like anything that you say to it.
     """
 
     key = "persona"
@@ -60,7 +62,7 @@ class CmdPersona(StrictCommand):
     verbs = {"": "own", "place": "place", "clear": "clear"}
 
     def own(self) -> None:
-        """Show it, or write it."""
+        """Show the persona, or write it."""
         if self.lhs:
             raise CommandError("Usage: persona = <text>. Nothing was changed.")
         if self.rhs is None:
@@ -73,30 +75,30 @@ class CmdPersona(StrictCommand):
         old = self._persona() or Persona(text="")
         made = Persona(text=text, place=old.place, depth=old.depth)
         self._write(made)
-        self.say(f"NPCs you speak to are told of you: {text} {self._where(made)}")
+        self.say(f"NPCs that you speak to are told about you: {text} {self._where(made)}")
 
     def place(self) -> None:
-        """Say where NPCs are told it."""
+        """Set the place of the persona in prompts."""
         self._refuse_off()
         if self.lhs or not self.rhs:
             raise CommandError(f"Usage: {_USAGE}. Nothing was changed.")
         old = self._persona()
         if old is None:
-            raise CommandError("You have written nothing yet: persona = <text>")
+            raise CommandError("You have no persona yet. To write one: persona = <text>")
         made = _placed(old, " ".join(self.rhs.lower().split()))
         self._write(made)
         self.say(self._where(made))
 
     def clear(self) -> None:
-        """Take it away; also where the game has none any more."""
+        """Remove the persona. This works even if the game has switched personas off."""
         self.refuse_value()
         gone = clear_persona(str(self.caller.id), by=self.actor)
-        self.say("It is gone." if gone else "You had written nothing.")
+        self.say("Your persona is removed." if gone else "You had no persona.")
 
     def _show(self) -> None:
         found = self._persona()
         if found is None:
-            self.say("You have written nothing of your character yet: persona = <text>")
+            self.say("You have no persona yet. To write one: persona = <text>")
             return
         where = self._where(found) if conf().persona_characters else _OFF
         self.show([found.text, "", where])
@@ -119,11 +121,11 @@ class CmdPersona(StrictCommand):
         if not conf().persona_characters:
             raise CommandError(_OFF)
         if is_npc(self.caller):
-            raise CommandError("Who an NPC is says its card, not a persona.")
+            raise CommandError("An NPC has a card instead of a persona; see help card.")
 
 
 def _placed(old: Persona, wanted: str) -> Persona:
-    """The persona at the place that was typed."""
+    """Return the persona with the place that was typed."""
     word, _, rest = wanted.partition(" ")
     if word == "depth":
         depth = depth_typed(rest) if rest else old.depth

@@ -1,4 +1,4 @@
-"""The commands of players: `talk` to an NPC, `show` it something, `read` what is written."""
+"""The commands of players: `talk` to an NPC, `show` it something, `read` a text."""
 
 from typing import Any, Final
 
@@ -11,9 +11,10 @@ from evennia_ai.npc.speech.output import show_item, talk_to
 from evennia_ai.npc.writings import Writing
 
 OF_CONTRIB: Final = "at_talked_to"
-"""How `talk` of `evennia.contrib.rpg.llm` tells its NPCs what is said; that command has our key."""
+"""The method by which Evennia's contrib `llm` tells its NPCs what is said. Our command replaces its
+command `talk`, which has the same key."""
 MOST_OF_NAME: Final = 4
-"""Words of a name that stands before what is said, without anything between."""
+"""The most words of a name in `talk <name> <text>`, where nothing marks its end."""
 
 
 class CmdRead(StrictCommand):
@@ -28,8 +29,8 @@ class CmdRead(StrictCommand):
       read low water at dawn
       read sign
 
-    You can read what you carry and what lies here. Of a thing that nobody
-    wrote you see what it looks like.
+    You can read what you carry and what lies here. If a thing has no written
+    text, you see what it looks like.
     """
 
     key = "read"
@@ -53,7 +54,7 @@ class CmdRead(StrictCommand):
         self.show([f"{self._name(thing)}{by}", "", thing.written_text])
 
     def _thing(self, name: str) -> Any:
-        """The thing that is meant; of several of one name any is as good."""
+        """Return the thing of this name. Among things that look alike, any will do."""
         found = self._seen(self.caller.search(name, quiet=True))
         if not found:
             raise CommandError(f"There is no '{name}' here to read.")
@@ -63,7 +64,7 @@ class CmdRead(StrictCommand):
         return found[0]
 
     def _seen(self, found: list[Any] | None) -> list[Any]:
-        """Those of the things that the caller may see."""
+        """Return the things that the caller may see."""
         return [thing for thing in found or () if thing.access(self.caller, "view", default=True)]
 
     def _name(self, thing: Any) -> str:
@@ -72,7 +73,7 @@ class CmdRead(StrictCommand):
 
 class CmdShow(StrictCommand):
     """
-    Show something you carry to somebody who is here
+    Show something you carry to a character who is here
 
     Usage:
       show <thing> to <name>
@@ -82,8 +83,8 @@ class CmdShow(StrictCommand):
       show map to oren
       show old coin = oren
 
-    The one you show it to sees what it looks like. Everybody here sees that
-    you show it. You keep it; to give it away, use give.
+    The character sees what the thing looks like. Everybody here sees that you
+    show it. You keep it; to give it away, use give.
     """
 
     key = "show"
@@ -94,10 +95,10 @@ class CmdShow(StrictCommand):
     verbs = {"": "show_thing"}
 
     def show_thing(self) -> None:
-        """Show the thing to the one who was named."""
+        """Show the thing to the NPC that was named."""
         name, whom = self.both("show <thing> to <name>")
         if self.caller.location is None:
-            raise CommandError("You are nowhere, so nobody can see it.")
+            raise CommandError("You are in no room, so nobody can see it.")
         item = self._carried(name)
         npc = npc_here(self.caller, whom)
         seen = show_item(self.caller, item, npc)
@@ -107,7 +108,7 @@ class CmdShow(StrictCommand):
             self.say(f"{their_name} does not notice.")
 
     def _carried(self, name: str) -> Any:
-        """The thing that is meant; of things of one name any is as good."""
+        """Return the carried thing of this name. Among things that look alike, any will do."""
         found = self.caller.search(name, location=self.caller, quiet=True)
         if not found:
             raise CommandError(f"You do not carry '{name}'.")
@@ -119,7 +120,7 @@ class CmdShow(StrictCommand):
 
 class CmdTalk(StrictCommand):
     """
-    Say something to somebody who is here
+    Say something to a character who is here
 
     Usage:
       talk <name> = <text>
@@ -130,8 +131,8 @@ class CmdTalk(StrictCommand):
       talk ferryman = Good evening.
       talk oren hello
 
-    You say it aloud, so everybody here can hear it; the one you name knows
-    that it is meant. To be heard by nobody else, use whisper.
+    You say it aloud, so everybody here can hear it. The character you name knows
+    that you mean them. To be heard by nobody else, use whisper.
     """
 
     key = "talk"
@@ -141,7 +142,7 @@ class CmdTalk(StrictCommand):
     verbs = {"": "talk"}
 
     def talk(self) -> None:
-        """Say the text aloud, to the one who was named."""
+        """Say the text aloud to the NPC that was named."""
         npc, text = self._to_whom()
         if not talk_to(self.caller, npc, text):
             raise CommandError("You cannot say that.")
@@ -149,18 +150,18 @@ class CmdTalk(StrictCommand):
             getattr(npc, OF_CONTRIB)(text, self.caller)
 
     def _hearer(self, name: str) -> Any:
-        """The one here who is called so: an NPC of ours, or one of Evennia's contrib."""
+        """Return the NPC of this name here: one of ours, or one of Evennia's contrib."""
         return npc_here(self.caller, name, hook=OF_CONTRIB)
 
     def _to_whom(self) -> tuple[Any, str]:
-        """The NPC that is meant, and what is said: behind the "=", else behind its name."""
+        """Return the NPC and what is said to it: the text after "=", else after its name."""
         words = self.args.removeprefix("to ").split()
         if "=" in self.args or len(words) < 2:
             name, text = self.both("talk <name> = <text>")
         else:
             name, text = "", ""
         if self.caller.location is None:
-            raise CommandError("You are nowhere, so nobody can hear you.")
+            raise CommandError("You are in no room, so nobody can hear you.")
         try:
             return (self._hearer(name), text) if name else self._behind_name(words)
         except CommandError:
@@ -169,7 +170,7 @@ class CmdTalk(StrictCommand):
             return self._behind_name(words)
 
     def _behind_name(self, words: list[str]) -> tuple[Any, str]:
-        """The same where nothing stands between: the longest name that is somebody's counts."""
+        """Split words without a "=" into the longest name of an NPC here and the text after it."""
         for many in range(min(MOST_OF_NAME, len(words) - 1), 1, -1):
             try:
                 found = self._hearer(" ".join(words[:many]))

@@ -1,8 +1,8 @@
-"""A prompt as builders read it first, folded, and each part of it in full when they ask.
+"""A prompt as builders read it: folded at first, and each part in full when they ask.
 
-`ai/context` and `component/preview` show the folded one: what it costs, its messages in their order
-with the history in one line, and how much was kept and left out. A message has one number on every
-screen: `#12`, that of its record. What is in no record yet is numbered by its place.
+`ai/context` and `component/preview` show it folded: its cost, its messages in order with the
+history in one line, and how much was kept and left out. Every screen calls a message by the same
+number: that of its record, such as `#12`, or its place in the prompt if it has no record yet.
 """
 
 from collections import Counter
@@ -41,14 +41,14 @@ from evennia_ai.store.history.turns import StoredTurn
 
 _BAR: Final = 60
 _MARGIN: Final = 26
-"""Columns before what a message is made of: its number, role and tokens."""
+"""Columns before the contents of a message: its number, role and tokens."""
 MOST_NUMBERS: Final = 12
 
 _SIGNS: Final = {"came": "+", "went": "-", "changed": "~"}
 
 
 def folded(report: Report) -> Iterator[str | Row]:
-    """The prompt on one screen, as long as it has no more messages than that."""
+    """Yield the prompt with one line for the history and few lines for every other message."""
     yield (
         f"{report.tokens} of {report.limit_tokens} tokens,"
         f" {counted(len(report.messages), 'message')}, layout {report.layout}"
@@ -69,9 +69,10 @@ def folded(report: Report) -> Iterator[str | Row]:
 
 
 def runs(report: Report) -> Iterator[Sequence[int]]:
-    """The messages in their order by index: what was said in a row together, the others alone.
+    """Yield the indices of the messages, grouped: history messages in a row form one group.
 
-    What is not recorded yet (a greeting that is to come) is a row of its own: it has no number.
+    A history message without a record, such as a greeting not yet said, has no number and is not
+    grouped with recorded messages.
     """
     numbered = enumerate(report.messages)
     alike = groupby(numbered, key=lambda pair: (_is_said(pair[1]), pair[1].record is None))
@@ -81,7 +82,7 @@ def runs(report: Report) -> Iterator[Sequence[int]]:
 
 
 def run_in_words(report: Report, run: Sequence[int]) -> Row:
-    """A stretch of the history as one line."""
+    """Return a run of history messages as one line."""
     first, last = number_of(report, run[0]), number_of(report, run[-1])
     tokens = sum(report.messages[index].tokens for index in run)
     which = f"message {first}" if len(run) == 1 else f"messages {first} to {last}"
@@ -94,7 +95,7 @@ def _is_said(message: ReportMessage) -> bool:
 
 
 def _bar(report: Report) -> Iterator[Row]:
-    """How full the prompt is, and with what: a letter for each kind."""
+    """Yield a bar that shows how full the prompt is, with one letter for each kind of text."""
     parts = token_shares(report, cells=_BAR)
     empty = "." * (_BAR - sum(share.cells for share in parts))
     percent = 100 * report.tokens // max(report.limit_tokens, 1)
@@ -105,7 +106,7 @@ def _bar(report: Report) -> Iterator[Row]:
 
 
 def _message(report: Report, index: int) -> Iterator[Row]:
-    """A message that is no part of what was said: what it is made of."""
+    """Yield what a message outside of the history is made of."""
     message = report.messages[index]
     role = f"{message.role}{' >' if message.injected else ''}"
     lead = Span(f"{number_of(report, index):>7} {pad_text(role, 11)} {message.tokens:5} ")
@@ -121,7 +122,7 @@ def _message(report: Report, index: int) -> Iterator[Row]:
 
 
 def _in_rows(pieces: Sequence[Span], *, lead: Row, margin: int) -> Iterator[Row]:
-    """Pieces with commas, broken between them; further lines begin under the first piece."""
+    """Yield items separated by commas, wrapped so that new lines begin under the first item."""
     row = list(lead)
     fresh = True
     for place, piece in enumerate(pieces):
@@ -143,7 +144,7 @@ def _mark(origin: str) -> str:
 
 
 def marked(origin: str) -> str:
-    """An origin with the letter of its kind before it."""
+    """Return an origin with the letter of its kind before it."""
     return escape_controls(f"{_mark(origin)} {origin.partition(':')[2] or origin}")
 
 
@@ -154,7 +155,7 @@ def _by_kind(verdicts: Iterable[Verdict]) -> str:
 
 
 def _history(report: Report) -> Iterator[str | Row]:
-    """Every message of the history, with who spoke; notes and lore in it at their places."""
+    """Yield every message of the history with its speaker, and the notes and lore in between."""
     for index, message in enumerate(report.messages):
         if message.block != "history":
             continue
@@ -170,7 +171,7 @@ def _history(report: Report) -> Iterator[str | Row]:
 
 
 def _lore(report: Report) -> Iterator[str | Row]:
-    """The entries of lore that are in the prompt: why, at what cost, where and their texts."""
+    """Yield the active lore entries: why they are in the prompt, their cost, place and text."""
     active = [verdict for verdict in final_verdicts(report)[0] if _kind(verdict.item) == "lore"]
     if not active:
         yield "No entry of lore is in this prompt."
@@ -188,7 +189,7 @@ def _lore(report: Report) -> Iterator[str | Row]:
 
 
 def _left_out(report: Report) -> Iterator[str | Row]:
-    """What is not in the prompt, by the reason."""
+    """Yield what is not in the prompt, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for verdict in final_verdicts(report)[1]:
         reasons.setdefault(f"{STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
@@ -201,7 +202,7 @@ def _left_out(report: Report) -> Iterator[str | Row]:
 
 
 def changed(older: Report, newer: Report) -> Iterator[str | Row]:
-    """What is different in `newer`: what came, went or reads otherwise, and what was said."""
+    """Yield what differs in `newer`: texts that came, went or changed, and what was said."""
     found = compare_reports(older, newer)
     for change in found:
         yield from _change(change)
@@ -211,7 +212,7 @@ def changed(older: Report, newer: Report) -> Iterator[str | Row]:
     if came:
         yield from indent_lines(f"+ said since: {_listed(came)}", WIDTH)
     if gone:
-        yield from indent_lines(f"- no longer shown of what was said: {_listed(gone)}", WIDTH)
+        yield from indent_lines(f"- messages no longer in the prompt: {_listed(gone)}", WIDTH)
     yield from indent_lines(f"tokens: {older.tokens} before, {newer.tokens} now", WIDTH)
 
 
@@ -231,7 +232,7 @@ def _listed(numbers: Sequence[str]) -> str:
 
 
 def request_lines(turn: StoredTurn) -> list[str]:
-    """Say how the model of a turn was asked beside the messages; nothing if that was erased."""
+    """Return a line with the settings of the request besides its messages; none if erased."""
     asked = request_in_words(turn.manifest)
     tools = turn.manifest.tools_record
     beside = "" if tools is None else f"; its tools are record #{tools}"
@@ -245,13 +246,14 @@ PARTS: Final[Mapping[str, Callable[[Report], Iterable[str | Row]]]] = {
     "lore": _lore,
     "left out": _left_out,
 }
-"""What may be asked for of one prompt; `compare_reports` needs the one before it, too."""
+"""The parts of one prompt that a builder can ask for. The part `changes` is not here: it needs the
+prompt before it, too."""
 
 CHANGES: Final = "changes"
 
 
 def part_called(text: str) -> str:
-    """The part that was meant; CommandError says which there are."""
+    """Return the part that was typed. CommandError names the parts that exist."""
     wanted = " ".join(text.lower().split()).replace("_", " ").replace("-", " ")
     if wanted in (*PARTS, CHANGES):
         return wanted

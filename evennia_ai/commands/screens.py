@@ -1,11 +1,12 @@
-"""Screens: lines as a client shows them, coloured where that helps, a page at a time.
+"""Screens: lines as a client shows them, in colour and a page at a time.
 
-A colour never says anything alone: a letter or word stands beside it. Text of others is escaped
-stretch by stretch before colours stand around it, so nothing in it counts.
+No fact is shown by colour only: a letter or a word next to it says the same. Texts of other people
+are escaped before colours are put around them, so markup in them has no effect.
 
-Only somebody who sits before a screen is shown pages: a client that told its size, and the web
-client. Screen readers, and clients that a program may have opened, get the whole text at once, for
-they could not know that more is waiting; so does a client that says it is taller than any screen.
+Pages are shown only if a person is at the screen: the client told its size, or it is the web
+client. Screen readers and clients that may be programs get the whole text at once, because they
+could not know that more is waiting. A client that claims to be taller than any screen gets the
+whole text, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,55 +31,56 @@ COLOURS: Final = {
     "went": "|r",
     "changed": "|y",
 }
-"""What a stretch is of -> its colour: none so dark that a web client on black hides it."""
+"""The colour of each kind of text. None is so dark that the web client's black hides it."""
 
 
 TALLEST: Final = 500
-"""Lines of a screen; a client with more of them says that it wants no pages."""
+"""The most lines that a real screen has. A client that claims more asks for no pages."""
 
 
 _WEB_CLIENTS: Final = ("websocket", "ajax/comet")
-"""The web client as sessions name it: with a websocket, and where none can be opened."""
+"""The names of the web client's two kinds of session: with a websocket, and without."""
 
 
 class Span(NamedTuple):
-    """A stretch of a line, and what it is of."""
+    """A part of a line, and the kind of text it is."""
 
     text: str
     kind: str = ""
 
 
 Row = Sequence[Span]
-"""A line in stretches."""
+"""A line made of spans."""
 
 
 def head(text: str) -> Row:
-    """A line that stands over others."""
+    """Return a line as a heading."""
     return (Span(text, "head"),)
 
 
 def diffed(lines: Iterable[str]) -> list[str | Row]:
-    """Lines of a unified diff, what came and what went coloured beside their signs."""
+    """Return the lines of a unified diff, with added and removed lines coloured."""
     kinds = {"+ ": "came", "- ": "went"}
     return [(Span(line, kinds[line[:2]]),) if line[:2] in kinds else line for line in lines]
 
 
 def width_of(row: Row) -> int:
-    """How many columns a line takes."""
+    """Return how many columns a line takes."""
     return sum(count_columns(span.text) for span in row)
 
 
 def shown_rows(rows: Iterable[str | Row]) -> str:
-    """Lines for `msg`; in their texts nothing counts, their kinds are coloured."""
+    """Return lines for `msg`: coloured by kind, with all markup in their texts escaped."""
     return "\n".join(
         shown_block(row) if isinstance(row, str) else "".join(map(_coloured, row)) for row in rows
     )
 
 
 def in_pages(caller: Any, text: str, *, session: Any) -> bool:
-    """Show a text that `msg` takes in pages; False where nobody is there to turn them.
+    """Show a text in pages. Return False if no person is there to turn them.
 
-    `session` is where the command was typed; a command that ended another text's pages has none.
+    `session` is where the command was typed. It is None after a command that closed the pages of
+    another text.
     """
     if session is None and len(sessions := caller.sessions.all()) == 1:
         session = sessions[0]
@@ -96,12 +98,12 @@ def _turns_pages(session: Any) -> bool:
 
 
 def is_web_client(session: Any) -> bool:
-    """True if somebody is here by Evennia's web client, in either of its ways."""
+    """True if the session is one of Evennia's web client."""
     return session is not None and session.protocol_key in _WEB_CLIENTS
 
 
 def _coloured(span: Span) -> str:
-    # What one stretch ends with must not begin a link with the next.
+    # Escape each span on its own: two spans together must not form a link.
     text = shown_block(span.text.replace("\n", " "))
     colour = COLOURS.get(span.kind, "")
     return f"{colour}{text}|n" if colour else text

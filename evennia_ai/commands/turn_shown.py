@@ -1,8 +1,8 @@
 """`ai/why`, `lore/why` and `ai/debug`: what an NPC knew in a turn, since when, and why.
 
-All of it is told from what is stored. The four steps of `ai/debug` are those in which something can
-have gone wrong, in their order: were the facts in the request, was the knowledge base searched, was
-a safe summary begun, and what came of it.
+Everything comes from stored records. `ai/debug` shows the four steps in which something can go
+wrong, in their order: the facts of the moment, the search in knowledge bases, the safe summary, and
+the end of the turn.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,15 +53,15 @@ from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 from evennia_ai.store.model_calls import NewCall
 
-_NOT_YET: Final = "{name} was not asked anything yet; this is what it would be told now."
+_NOT_YET: Final = "{name} had no turn yet; this is the prompt that it would get now."
 
 
 def context_lines(
     caller: Any, npc: NPC, turn: StoredTurn, part: str, *, command: str = "ai/context"
 ) -> Iterator[str | Row]:
-    """The turn's prompt, folded or a part of it; `changes`: beside the one before in its talk.
+    """Yield the prompt of a turn: folded, one part, or what changed since the turn before.
 
-    `command` is what shows the other parts.
+    `command` is named as the way to see the other parts.
     """
     report = _report(caller, npc, turn)
     named = f"{npc.key}/{turn.number}"
@@ -86,7 +86,7 @@ def context_lines(
 
 
 def cut_lines(turn: StoredTurn) -> Iterator[str]:
-    """Tell of each call of the turn whose prompt was cut by the server."""
+    """Yield a sentence for each call of the turn whose prompt the server cut."""
     for call in model_calls.calls_of_turns(turn.npc_ref, [turn.number]):
         if call.whole_tokens is not None:
             yield cut_in_words(
@@ -95,9 +95,9 @@ def cut_lines(turn: StoredTurn) -> Iterator[str]:
 
 
 def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Iterator[str | Row]:
-    """Every message of the turn's prompt: its record, since when it is there, and its sources.
+    """Yield every message of the turn's prompt: its record, since when it exists, and its sources.
 
-    What was said is one line, unless it is to be told in full.
+    What was said is folded into one line unless `is_full`.
     """
     records = _records(turn)
     report = _report(caller, npc, turn)
@@ -110,22 +110,25 @@ def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Ite
         else:
             yield run_in_words(report, run)
     named = f"{npc.key}/{turn.number}"
-    yield f"All about one: ai/why {named} = <item or number>; all of all: = full"
+    yield f"About one item: ai/why {named} = <item or number>; everything: = full"
 
 
 def _report(caller: Any, npc: NPC, turn: StoredTurn) -> Report:
-    """The account of the turn's prompt as `caller` may see it."""
+    """Return the report on the turn's prompt, as `caller` may see it."""
     return sent_report(seer_for(caller, npc.ai.ref), turn, past_reader())
 
 
 def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
-    """Everything about one item of the turn's prompt, and where it is recorded."""
+    """Return everything about one item of a turn's prompt, and where it is recorded."""
     records = _records(turn)
     return [*_head(caller, npc, turn, records), *_item(caller, npc, item, turn, records)]
 
 
 def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:
-    """The same of the newest prompt, or of the one that would be sent now where there is none."""
+    """Return everything about one item of the newest prompt.
+
+    If the NPC had no turn yet, the item is explained in the prompt that would be sent now.
+    """
     newest = turns.last_turn(npc.ai.ref)
     if newest is not None:
         return _item(caller, npc, item, newest, _records(newest))
@@ -137,7 +140,7 @@ def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:
 def _item(
     caller: Any, npc: NPC, item: str, turn: StoredTurn, records: Mapping[str, Record]
 ) -> list[str]:
-    """All about an item whose name is settled, and each place's record and revision."""
+    """Return all about a resolved item, and the record and revision of each of its places."""
     report = _report(caller, npc, turn)
     names = names_of(npc.ai.view().books)
     lines = explain_lines(report, item, names=names)
@@ -167,7 +170,7 @@ def _head(caller: Any, npc: NPC, turn: StoredTurn, records: Mapping[str, Record]
     event = records.get(turn.event_record or "")
     if event is not None:
         event = seer_for(caller, npc.ai.ref).record(event, records.values())
-        who = escape_controls(event.name) or "somebody"
+        who = escape_controls(event.name) or "a player"
         yield clip_text(f"  answers record #{event.id}, {who}: {first_line(event.body)}", WIDTH)
 
 
@@ -184,7 +187,7 @@ def _about_message(
 
 
 def _recorded(message: ReportMessage, records: Mapping[str, Record]) -> list[str]:
-    """The record of a message, and since when the NPC knew it."""
+    """Return a line with the record of a message, and since when the NPC knew it."""
     record = _record(message, records)
     if record is None:
         return []
@@ -194,14 +197,14 @@ def _recorded(message: ReportMessage, records: Mapping[str, Record]) -> list[str
 
 
 def _record(message: ReportMessage, records: Mapping[str, Record]) -> Record | None:
-    """The record that was sent as this message; none where its text was made for who looks."""
+    """Return the record of a message, or None if its text was replaced for this viewer."""
     return records.get(message.record or "")
 
 
 def _sources(
     message: ReportMessage, turn: StoredTurn, records: Mapping[str, Record]
 ) -> Iterator[str]:
-    """What each piece of a message came from; what was said has its record alone."""
+    """Yield the sources of each text in a message. A message of the history has only its record."""
     if message.block == "history" and not message.injected:
         return
     record = _record(message, records)
@@ -218,7 +221,7 @@ def _text(message: ReportMessage, parts: Sequence[Part]) -> str:
 
 
 def _stored(origin: str, turn: StoredTurn) -> list[str]:
-    """Which revision of what somebody stored a piece is."""
+    """Return a line with the revision of a text that a builder stored."""
     found = source_of(origin, turn.manifest, npc_ref=turn.npc_ref)
     if found is None:
         return _indented(origin)
@@ -227,7 +230,7 @@ def _stored(origin: str, turn: StoredTurn) -> list[str]:
 
 
 def _told(origin: str, text: str, turn: StoredTurn, record: Record | None) -> list[str]:
-    """What told a piece that nobody stored, when, and where that is recorded."""
+    """Return lines with the provider of a fact: which, when, and in which record."""
     if record is None:
         return []
     when, where = day_and_time(record.created_at), f"record #{record.id}"
@@ -246,15 +249,12 @@ MEDIATOR: Final = "mediator"
 MOST_ROUNDS: Final = 20
 _INDENT: Final = "   "
 
-# What stands in place of what is told of searches that may not be seen, by their numbers.
+# By the number of a search: the text that replaces one the viewer may not see.
 Marks = Mapping[int, str]
 
 
 def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
-    """The four steps of a turn, as `caller` may see them.
-
-    All its rounds, the one of this number among them.
-    """
+    """Return the four steps of a turn, with all its rounds, as `caller` may see them."""
     rounds = rounds_of(turn)
     first, last = rounds[0], rounds[-1]
     numbers = f"Turn {first.number}" if first is last else f"Turns {first.number} to {last.number}"
@@ -277,7 +277,7 @@ def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
 
 
 def rounds_of(turn: StoredTurn) -> tuple[StoredTurn, ...]:
-    """The turns that answered the same event as `turn`, in their order."""
+    """Return the turns that answered the same event as `turn`, in order."""
     found = [turn]
     newest = turns.next_number(turn.npc_ref) - 1
     while found[0].number > 1 and len(found) < MOST_ROUNDS:
@@ -298,7 +298,7 @@ def _answers_the_same(one: StoredTurn, other: StoredTurn) -> bool:
 
 
 def _facts(manifest: TurnManifest, report: Report) -> Iterator[str]:
-    """Step 1: whether the facts were in the request, where, and which."""
+    """Yield step 1: whether the facts of the moment were in the request, where, and which."""
     places = [i for i, message in enumerate(report.messages) if message.block == "dynamic"]
     blocks = [key for key, text in manifest.inputs.get("blocks", ()) if text.strip()]
     if not places:
@@ -306,24 +306,24 @@ def _facts(manifest: TurnManifest, report: Report) -> Iterator[str]:
         yield _INDENT + (
             _why_no_facts(manifest)
             if blocks
-            else "no provider had anything to tell; EVENNIA_AI_CONTEXT_PROVIDERS names them"
+            else "no provider had a fact to tell; EVENNIA_AI_CONTEXT_PROVIDERS lists the providers"
         )
         return
     where = ", ".join(number_of(report, place) for place in places)
     last = number_of(report, len(report.messages) - 1)
     yield f"1. dynamic_context: message {where}, the last being {last}; role user."
-    yield f"{_INDENT}blocks: {', '.join(blocks) or 'none of a provider'}"
+    yield f"{_INDENT}blocks: {', '.join(blocks) or 'none from a provider'}"
 
 
 def _why_no_facts(manifest: TurnManifest) -> str:
     reasons = [v.reason for v in manifest.verdicts if v.item.startswith("block:") and not v.kept]
-    return "; ".join(dict.fromkeys(reasons)) or "what is told stood in the history already"
+    return "; ".join(dict.fromkeys(reasons)) or "the history contains these facts already"
 
 
 def _searched(
     calls: Sequence[Mapping[str, Any]], searches: Sequence[StoredSearch], marks: Marks
 ) -> Iterator[str]:
-    """Step 2: whether the model called the tool, and what it asked."""
+    """Yield step 2: whether the model called the search tool, and what it asked."""
     if not calls and not searches:
         yield f"2. {TOOL}: NOT called."
         return
@@ -334,17 +334,17 @@ def _searched(
             yield f"{_INDENT}search {search.id}: {marks[search.id]}"
             continue
         kind = "restricted" if search.restricted else "open"
-        # What was asked of a guarded base may give away what is in it.
+        # The question to a guarded base may itself give away what is in it.
         query = "" if search.restricted else f": {first_line(search.query)}"
         yield f"{_INDENT}search {search.id} ({kind}) in {', '.join(search.bases)}{query}"
     if len(calls) > len(searches):
-        yield f"{_INDENT}a call without a search was refused; ai/why tells what it was told"
+        yield f"{_INDENT}a call without a search was refused; ai/why shows what the model was told"
 
 
 def _summaries(
     searches: Sequence[StoredSearch], mediated: Sequence[NewCall], marks: Marks
 ) -> Iterator[str]:
-    """Step 3: whether a safe summary was begun, of how much, and whether a model was asked."""
+    """Yield step 3: whether a safe summary was started, of what, and which model was asked."""
     restricted = [search for search in searches if search.restricted]
     if not restricted:
         yield "3. Safe summary: NOT started; nothing restricted was searched."
@@ -361,22 +361,23 @@ def _summaries(
 
 
 def _outcome(searches: Sequence[StoredSearch], last: StoredTurn, marks: Marks) -> Iterator[str]:
-    """Step 4: what was decided, and how the turn ended."""
+    """Yield step 4: what was decided, and how the turn ended."""
     yield f"4. The turn ended: {last.outcome or last.state}."
     for search in searches:
         if search.ended_at is None:
-            yield f"{_INDENT}search {search.id} has no end: the server stopped in it"
+            yield f"{_INDENT}search {search.id} has no end: the server stopped during it"
         elif search.id in marks:
             yield f"{_INDENT}search {search.id}: {marks[search.id]}"
         elif search.restricted:
             told = f"decision {search.decision}, reason {search.reason}"
             yield f"{_INDENT}search {search.id}: {told}"
         else:
-            yield f"{_INDENT}search {search.id}: {search.sent} of {search.total} passages told"
+            passages = f"{search.sent} of {search.total} passages"
+            yield f"{_INDENT}search {search.id}: {passages} given to the NPC"
 
 
 def _calls_shown(last: StoredTurn) -> list[Mapping[str, Any]]:
-    """The calls of the tool that the newest prompt of the turn shows, with those before it."""
+    """Return the calls of the search tool in the turn's newest prompt."""
     shown = [one.record for one in last.manifest.messages if one.block == "tool"]
     return [
         call

@@ -30,7 +30,7 @@ def _plays(game: Evennia) -> None:
         shown(builder, "say Oren, when does the ferry leave?", until="Oren says")
         before = _records(shown(builder, "ai/verify oren"))
         opened = shown(builder, "ai/branch oren/1")
-        assert "Branch of Oren from turn 1" in opened and "Nobody hears it" in opened
+        assert "Branch of Oren from turn 1" in opened and "Nobody in the game hears it" in opened
         said = shown(
             builder, "ai/branch oren = Who runs the inn?", until=r"In your branch[^\x00]*?Oren: "
         )

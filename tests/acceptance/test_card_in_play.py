@@ -114,7 +114,7 @@ def played(
 ) -> Played:
     """Import a card, approve it, let Oren play it and speak to him."""
     builder.send(import_line)
-    report = builder.wait_for("To put it in force: ", seconds=60)
+    report = builder.wait_for("To approve it: ", seconds=60)
     approved, assigned = shown(builder, approve_line), shown(builder, assign_line)
     began = time.monotonic()
     builder.send(said)
@@ -138,7 +138,7 @@ def test_a_picture_is_imported_with_a_report(kind: Played) -> None:
 
 
 def test_an_approved_card_is_played_with_its_grants(kind: Played) -> None:
-    assert "Card Wick is in force, revision 2" in kind.approved
+    assert "Card Wick is approved, revision 2" in kind.approved
     assert "Oren plays the card Wick (revision 2, with the grants fields, positions)" in (
         kind.assigned
     )
@@ -193,8 +193,8 @@ def test_while_a_huge_card_is_read_others_are_answered(
         builder.wait_for("Reading vex.json", seconds=60)
         player.send("look")
         player.wait_for("Exits", seconds=60)
-        assert "To put it in force" not in builder.wait_for_quiet(quiet_seconds=0.01)
-    assert "Import 1 of card Another" in builder.wait_for("To put it in force", seconds=60)
+        assert "To approve it:" not in builder.wait_for_quiet(quiet_seconds=0.01)
+    assert "Import 1 of card Another" in builder.wait_for("To approve it:", seconds=60)
 
 
 def test_a_character_from_nothing_to_its_first_answer_takes_three_lines(
@@ -223,7 +223,8 @@ def test_a_card_is_written_field_by_field(builder: Connection, evil: Played) -> 
 
 def test_the_book_inside_a_card_and_notes_are_written(builder: Connection, evil: Played) -> None:
     shown(builder, "card/create Ida = Ida mends nets.")
-    made = shown(builder, "lore/create card:Ida/nets = net: A net a day.", until="Made card:Ida#0")
+    typed = "lore/create card:Ida/nets = net: A net a day."
+    made = shown(builder, typed, until="Created card:Ida#0")
     assert "in the card's new book" in made
     shown(builder, "lore/keys card:Ida/nets = twine", until="Revision 3")
     assert "+ twine" in shown(builder, "card/revisions Ida = 3")

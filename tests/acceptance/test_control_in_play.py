@@ -44,5 +44,5 @@ def test_a_builder_has_a_conversation_under_control(game: Evennia) -> None:
         assert "From now on Oren said" in corrected
         assert "1 exchange no longer counts" in shown(builder, "ai/undo oren")
         assert "no exchange left" in shown(builder, "ai/undo oren")
-        assert "begins anew" in shown(builder, "ai/reset oren")
+        assert "starts over" in shown(builder, "ai/reset oren")
         assert "BROKEN" not in shown(builder, "ai/verify oren")

@@ -47,7 +47,7 @@ def _a_chat_moves_in(game: Evennia) -> None:
 def _a_persona_is_told(game: Evennia) -> None:
     with builder_beside_npc(game) as builder:
         told = shown(builder, f"persona = {PERSONA}", until="Where: ")
-        assert "NPCs you speak to are told of you" in told
+        assert "NPCs that you speak to are told about you" in told
         shown(builder, "say Oren, who am I?", until="Oren says")
         context = shown(builder, "ai/context oren = full", until="sha256")
         assert re.search(r"block:persona:#\d+", context)

@@ -35,7 +35,7 @@ def builder(game: Evennia) -> Iterator[Connection]:
 def report(builder: Connection) -> str:
     """What the builder read of the file before approving it with all that it has a use for."""
     builder.send("preset/import Loom.json")
-    told = builder.wait_for("To put it in force: ", seconds=60)
+    told = builder.wait_for("To approve it: ", seconds=60)
     builder.wait_for_quiet()
     return told
 
@@ -45,7 +45,7 @@ def before(builder: Connection, report: str) -> str:
     """The prompt of a turn under the preset as it came."""
     grants = "system_prompt, fields, after_history, positions, roles"
     approved = shown(builder, f"preset/approve Loom = {grants}")
-    assert "Preset Loom is in force, revision 2: import 1 of" in approved
+    assert "Preset Loom is approved, revision 2: import 1 by" in approved
     assert "from the next turn on" in shown(builder, "preset/assign Loom = oren")
     return asked(builder, "say Oren, does the ferry run?")
 
@@ -100,7 +100,7 @@ def test_a_preset_is_exported_taken_away_and_back(builder: Connection, after: st
     assert "Wrote preset Loom, revision 4, to loom.json" in shown(
         builder, "preset/export Loom", until="Wrote preset"
     )
-    assert "counts nowhere" in shown(builder, "preset/unassign oren")
+    assert "is used nowhere" in shown(builder, "preset/unassign oren")
     assert "brings it back" in shown(builder, "preset/remove Loom")
     asked_first = shown(builder, "preset/revert Loom = 4", until=r"yes/\[no\]")
     assert "What going back to revision 4 of preset Loom would change:" in asked_first

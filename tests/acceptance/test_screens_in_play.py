@@ -65,4 +65,4 @@ def test_a_builder_who_asked_is_told_of_a_failure_also_after_a_reload(game: Even
         reload(game)
         told = shown(builder, "say Oren, is there news?", until=r"\[ai\] a call for .* failed")
         assert told.count("[ai]") == 1
-        assert "told nothing" in shown(builder, "ai/tell off")
+        assert "no messages about problems" in shown(builder, "ai/tell off")

@@ -77,7 +77,7 @@ def test_workers_learn_in_play_and_one_that_is_killed_is_stood_in_for(game, tmp_
     evennia, column = game
     play_with_workers(evennia, 2)
     said = capsys.readouterr().out
-    assert "Work beside speaking: 2 workers" in said
+    assert "Background work: 2 workers" in said
     assert 'Tamsin said: "Oren, why did the night ferry to Saltholm stop running?"' in said
     workers.stop(evennia.root)
     assert column("SELECT name FROM evennia_ai_worker") == []

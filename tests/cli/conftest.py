@@ -1,4 +1,4 @@
-"""A way to call the command line inside the test's own process."""
+"""Fixtures that call the command line in the test's own process."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from evennia_ai.cli import run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """What one call printed, and its exit status."""
+    """The output of one call, and its exit status."""
 
     status: int
     out: str
@@ -32,7 +32,7 @@ def call(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[..., Called]:
-    """`call("compose", "a.yaml", stdin=b"")`, in an empty folder."""
+    """Return a function that calls the command line in an empty folder: `call("compose", ...)`."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str, stdin: bytes = b"") -> Called:
@@ -46,7 +46,7 @@ def call(
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, Any], str]:
-    """`write("a.json", value)`: a file with text, or with a value as JSON, in that folder."""
+    """Return a function that writes a text or a JSON value: `write("a.json", value)`."""
 
     def write(name: str, content: Any) -> str:
         text = content if isinstance(content, str) else json.dumps(content)

@@ -1,7 +1,7 @@
-"""`evennia-ai` killed at a statement.
+"""`evennia-ai move` that is killed at a given SQL statement.
 
-A batch has few rows here, so that a small game has many. What is changed is not put back: this is
-for processes of their own (`tests/cli/forked_games.py`).
+Batches have few rows here, so that a small game has many batches. The changes of this module are
+not undone, so it only runs in processes of its own (`tests/cli/forked_games.py`).
 """
 
 import os
@@ -17,10 +17,10 @@ FEW_ROWS = 20
 
 
 def run(words: Sequence[str]) -> int:
-    """The exit status of `evennia-ai` with all but the first of these words, if it comes so far.
+    """Run `evennia-ai` with all but the first of these words. Return its exit status.
 
-    It is killed, as by `kill -9`, before its statement of that number to the database it moves to,
-    counted from 1.
+    The first word is a number N. The process is killed, as by `kill -9`, before its N-th SQL
+    statement to the target database.
     """
     from django.db.backends.utils import CursorWrapper
 

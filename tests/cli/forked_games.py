@@ -1,10 +1,9 @@
-"""Calls of `evennia-ai`, each in a process of its own that need not import or start anything.
+"""Calls of `evennia-ai` in processes that are forked from one that has started Django.
 
-To start Django with Evennia's apps takes longer than the calls themselves. So one program starts
-it in the game's folder, before the database is touched, and forks for each call. Without settings
-of a game it only imports what a call on a model server needs.
-
-As a program it reads one call a line, as JSON, and writes one exit status a line.
+Starting Django with Evennia's apps takes longer than the calls themselves. So one program starts
+Django in the game's folder, before it opens the database, and forks for each call. Without a game
+it only imports what calls to a model server need. The program reads one call per line as JSON and
+writes one exit status per line.
 """
 
 import contextlib
@@ -21,11 +20,11 @@ from tests.cli.conftest import Called
 from tests.forked import become
 
 HAS_GAME = "DJANGO_SETTINGS_MODULE" in os.environ
-"""True in a program that is given a game's settings."""
+"""True in a program that has the settings of a game."""
 
 
 class ForkedGame:
-    """The program of one folder, of a game or of none, for as long as it is not closed."""
+    """The forking program of one folder, with or without a game, until it is closed."""
 
     def __init__(self, folder: Path, *, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -39,7 +38,7 @@ class ForkedGame:
         )
 
     def call(self, *words: str, cwd: Path, module: str = "evennia_ai.cli") -> Called:
-        """What `evennia-ai WORDS` says in the folder `cwd`, or the `run` of another module."""
+        """Return the output of `evennia-ai WORDS`, or of another module, in the folder `cwd`."""
         assert self._program.stdin is not None
         assert self._program.stdout is not None
         outputs = {name: self._folder / f"called.{name}" for name in ("out", "err")}
@@ -63,7 +62,7 @@ def main() -> None:
 
         with contextlib.redirect_stdout(sys.stderr):
             django.setup()
-        # None of it asks the database at import.
+        # None of these modules opens the database when it is imported.
         from evennia_ai.cli.game import history  # noqa: F401
         from evennia_ai.cli.game.move import moving  # noqa: F401
     else:
@@ -80,18 +79,19 @@ def main() -> None:
 
 
 def _forget_databases() -> None:
-    """Let a call name its own, as a move does; a start and a fork read which there are."""
+    """Forget the databases that were read at start, because a move names its own."""
     from django.db import connections
 
     for connection in connections.all(initialized_only=True):
         assert connection.connection is None, "a fork must not share a connection"
         del connections[connection.alias]
     del connections.settings
-    connections._settings = None  # what they were read into
+    # Django caches what it has read from the setting here.
+    connections._settings = None
 
 
 def _call(*, words: Sequence[str], cwd: str, module: str, out: str, err: str) -> NoReturn:
-    """Be `evennia-ai WORDS`, or that module."""
+    """Run `evennia-ai WORDS`, or another module, in the forked process."""
 
     def work() -> int:
         os.chdir(cwd)

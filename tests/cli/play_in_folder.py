@@ -1,4 +1,4 @@
-"""Plays a scripted game in the game folder that is the current one; run as a program of its own."""
+"""A program that plays a scripted game in the current folder."""
 
 import json
 

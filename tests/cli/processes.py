@@ -13,13 +13,13 @@ SECONDS = 300
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of a process which finds us and what we do not check, and no settings of this one."""
+    """Return an environment with the installed packages and without settings of this process."""
     kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     return {**kept, "PYTHONPATH": os.pathsep.join([str(UNCHECKED), str(ROOT)]), **more}
 
 
 def evennia_ai(*words: str, **more: str) -> Called:
-    """What `evennia-ai WORDS` says, with `more` in its environment."""
+    """Return the output of `evennia-ai WORDS`, with `more` added to its environment."""
     done = subprocess.run(
         [sys.executable, "-m", "evennia_ai.cli", *words],
         cwd=ROOT,

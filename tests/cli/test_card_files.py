@@ -25,7 +25,7 @@ ASSETS = [an_asset("embeded://i.png"), an_asset("embeded://gone.png", name="x")]
 
 @pytest.fixture
 def put(tmp_path):
-    """`put("a.png", content)`: a file of these bytes."""
+    """Return a function that writes bytes to a file: `put("a.png", content)`."""
 
     def put(name: str, content: bytes) -> str:
         (tmp_path / name).write_bytes(content)
@@ -42,7 +42,7 @@ def put(tmp_path):
         (an_archive(a_card()), "charx"),
     ],
 )
-def test_a_card_is_shown_whatever_carries_it(call, put, content, carrier) -> None:
+def test_card_is_shown_from_every_kind_of_file(call, put, content, carrier) -> None:
     name = put("card.dat", content)
     shown = call("card", "show", name, "--json").json
     assert (shown["name"], shown["carrier"], shown["notices"]) == ("Tilda", carrier, [])
@@ -50,7 +50,7 @@ def test_a_card_is_shown_whatever_carries_it(call, put, content, carrier) -> Non
     assert call("card", "lint", name).status == 0
 
 
-def test_assets_are_resolved_where_the_archive_holds_them(call, put) -> None:
+def test_assets_in_the_archive_are_resolved(call, put) -> None:
     name = put("tilda.charx", an_archive(a_card(assets=ASSETS), {"i.png": picture()}))
     shown = call("card", "show", name, "--json").json
     assert [asset["resolved"] for asset in shown["assets"]] == [True, False]
@@ -82,7 +82,7 @@ def test_a_bad_picture_or_archive_is_one_line_and_status_2(call, put, command, c
 
 
 @pytest.mark.parametrize("form", ["json", "png", "charx"])
-def test_a_card_goes_there_and_back(call, write, tmp_path, form) -> None:
+def test_card_conversion_round_trip_loses_nothing(call, write, tmp_path, form) -> None:
     card = a_card(an_entry("@@depth 2\nOil is dear.", "oil"), unknown_field=[1, None])
     started = int(time.time())
     called = call("card", "convert", write("tilda.json", card), "out.dat", "--to", form)
@@ -94,7 +94,7 @@ def test_a_card_goes_there_and_back(call, write, tmp_path, form) -> None:
     assert back == card
 
 
-def test_the_v2_copy_is_added_on_wish(call, write, tmp_path) -> None:
+def test_v2_copy_is_added_on_request(call, write, tmp_path) -> None:
     name = write("tilda.json", a_card(an_entry("@@depth 2\nOil is dear.", "oil")))
     called = call("card", "convert", name, "tilda.png", "--to", "png", "--with-v2")
     assert called.out == "tilda.png: Tilda as png with a V2 copy\n"
@@ -120,7 +120,7 @@ def test_convert_prints_what_the_form_cannot_hold(call, put) -> None:
     ]
 
 
-def test_a_card_that_is_there_is_written_over_by_force_alone(call, write, tmp_path) -> None:
+def test_existing_card_is_overwritten_only_with_force(call, write, tmp_path) -> None:
     name = write("tilda.json", a_card())
     write("there.png", "mine")
     called = call("card", "convert", name, "there.png", "--to", "png")
@@ -150,7 +150,7 @@ def test_a_bad_card_is_not_converted(call, put, tmp_path, content, form) -> None
 
 
 @pytest.mark.parametrize("out", ["gone/out.png", "."])
-def test_a_place_that_cannot_be_written_is_one_line_and_status_2(call, write, out) -> None:
+def test_unwritable_target_is_one_line_and_status_2(call, write, out) -> None:
     name = write("tilda.json", a_card())
     called = call("card", "convert", name, out, "--to", "png", "--force")
     assert (called.status, called.out) == (2, "")

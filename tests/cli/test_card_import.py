@@ -74,7 +74,7 @@ def test_an_export_wants_the_folder_of_a_game(call) -> None:
 def test_an_export_wants_a_form(call) -> None:
     called = call("card", "export", "Tilda", "tilda.gif")
     assert (called.status, called.out) == (2, "")
-    assert "name one with --to" in called.err
+    assert "name the form with --to" in called.err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`evennia-ai card import|export --game`: a card's way into a game's database and out of it."""
+"""`evennia-ai card import|export --game`: a card into a game's database and out of it."""
 
 import json
 import os
@@ -29,7 +29,7 @@ EVENNIA_AI_CARD_LIMITS = {"entries": 5}
 
 
 class Game:
-    """A game in a folder of its own, used by programs of their own."""
+    """A game in a folder of its own, used from other processes."""
 
     def __init__(self, folder: Path, settings: str = SETTINGS) -> None:
         self.folder = folder / "game"
@@ -41,15 +41,15 @@ class Game:
         (conf / "settings.py").write_text(settings)
 
     def migrate(self) -> None:
-        """Make the tables of the game."""
+        """Create the tables of the game."""
         shutil.copy(migrated_database(beside=self.folder.parent), self.folder / DATABASE)
 
     def call(self, *words: str) -> Called:
-        """What `evennia-ai WORDS` says beside the game's folder, in a process as users start it."""
+        """Return the output of `evennia-ai WORDS`, started as users start it."""
         return self.run("-m", "evennia_ai.cli", *words, cwd=self.folder.parent)
 
     def calls(self, *words: str) -> Called:
-        """The same from a process that did not have to start Django."""
+        """Return the output of `evennia-ai WORDS` from a forked process with Django started."""
         if self._forked is None:
             self._forked = ForkedGame(self.folder, environment=self._environment(self.folder))
         return self._forked.call(*words, cwd=self.folder.parent)
@@ -63,7 +63,7 @@ class Game:
         return name
 
     def run(self, *words: str, cwd: Path) -> Called:
-        """What Python says with these words behind its name."""
+        """Return the output of Python with these arguments."""
         done = subprocess.run(
             [sys.executable, *words],
             cwd=cwd,
@@ -85,7 +85,7 @@ class Game:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory) -> Iterator[Game]:
-    """A game whose database is ready; each test uses names of its own."""
+    """Return a game with a migrated database. Each test uses its own names in it."""
     made = Game(tmp_path_factory.mktemp("cards"))
     made.migrate()
     yield made
@@ -97,7 +97,7 @@ def stored(called: Called) -> dict:
     return json.loads(called.out)["stored"]
 
 
-def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) -> None:
+def test_import_waits_and_is_approved_with_the_named_grants(game: Game) -> None:
     name = game.write("tilda.json", a_card(an_entry("Oil is dear.", "oil")))
     into = ("import", name, "--game", "game", "--json")
     waiting = {"card": "Tilda", "number": 1, "state": "waiting", "grants": []}
@@ -115,7 +115,7 @@ def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) 
     assert stored(game.calls("card", *into)) == approved
 
 
-def test_a_card_goes_out_as_it_came_in(game: Game) -> None:
+def test_exported_card_equals_the_import(game: Game) -> None:
     card = a_card(an_entry("Oil is dear.", "oil"), odd={"kept": [1, None]})
     name = game.write("lamp.json", card)
     assert (
@@ -146,10 +146,10 @@ def test_an_export_can_be_of_any_revision_and_writes_over_nothing(game: Game) ->
     assert written["data"]["description"] == "First."
     again = game.calls("card", *export)
     assert (again.status, again.out) == (2, "")
-    assert "--force writes over it" in again.err
+    assert "--force overwrites it" in again.err
 
 
-def test_a_card_that_is_not_there_is_one_line(game: Game) -> None:
+def test_missing_card_is_one_line(game: Game) -> None:
     called = game.call("card", "export", "Nobody", "nobody.json", "--game", "game")
     assert (called.status, called.out) == (2, "")
     assert "there is no card 'Nobody'" in called.err
@@ -174,7 +174,7 @@ def test_import_report_says_that_a_field_names_what_is_said(game: Game) -> None:
     assert "char_description: names {{lastMessage}}" in " ".join(called.out.split())
 
 
-def test_a_name_that_nobody_could_type_is_refused(game: Game) -> None:
+def test_untypeable_name_is_refused(game: Game) -> None:
     name = game.write("odd.json", a_card(name="a = b"))
     called = game.calls("card", "import", name, "--game", "game")
     assert (called.status, called.out) == (2, "")
@@ -189,7 +189,7 @@ def test_a_name_that_nobody_could_type_is_refused(game: Game) -> None:
         ("1 / 0", "settings cannot be loaded (ZeroDivisionError: division by zero)"),
     ],
 )
-def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, told: str) -> None:
+def test_unready_game_says_what_to_do(tmp_path, settings: str, told: str) -> None:
     game = Game(tmp_path, settings)
     called = game.call("card", "import", game.write("tilda.json", a_card()), "--game", "game")
     assert (called.status, called.out) == (2, "")
@@ -198,7 +198,7 @@ def test_a_game_that_is_not_ready_is_told_what_to_do(tmp_path, settings: str, to
     assert not (game.folder / DATABASE).exists()
 
 
-def test_a_database_without_our_tables_is_told_what_to_do(tmp_path) -> None:
+def test_database_without_tables_says_what_to_do(tmp_path) -> None:
     game = Game(tmp_path)
     (game.folder / DATABASE).touch()
     called = game.call("card", "import", game.write("tilda.json", a_card()), "--game", "game")

@@ -45,7 +45,7 @@ def test_a_good_card_passes_the_lint(call, write) -> None:
     assert (called.status, called.out, called.err) == (0, "", "")
 
 
-def test_the_lint_of_a_card_tells_what_is_doubtful(call, write) -> None:
+def test_card_lint_lists_problems(call, write) -> None:
     card = a_card(an_entry("@@depth many\nLit."))
     card["spec_version"] = "4.0"
     called = call("card", "lint", write("tilda.json", card))
@@ -56,7 +56,7 @@ def test_the_lint_of_a_card_tells_what_is_doubtful(call, write) -> None:
     ]
 
 
-def test_what_nothing_here_knows_or_acts_upon_is_told_of_cards_and_books(call, write) -> None:
+def test_unknown_and_ignored_fields_are_notices(call, write) -> None:
     entry = an_entry("Since {{summary}}.", extensions={"vectorized": True})
     card = a_card(entry)
     card["data"]["scenario"] = "It is {{lastMessageId}}, {{user}}."
@@ -106,7 +106,7 @@ def test_a_place_at_a_mention_is_shown(call, write) -> None:
     assert line == "#0: right before the oldest message with its key, system, oil"
 
 
-def test_the_lint_of_a_lorebook_names_entries_that_never_wake(call, write) -> None:
+def test_lorebook_lint_names_entries_that_are_never_active(call, write) -> None:
     entries = [
         an_entry("Lit."),
         an_entry("No keys.", constant=False),
@@ -138,7 +138,7 @@ def test_a_bad_file_is_one_line_and_status_2(call, write, group, command, conten
 
 
 @pytest.mark.parametrize("group", ["card", "lore"])
-def test_a_group_alone_prints_its_help(call, group) -> None:
+def test_group_without_command_prints_its_help(call, group) -> None:
     called = call(group)
     assert (called.status, called.err) == (0, "")
     assert "lint" in called.out
@@ -154,7 +154,7 @@ def test_a_member_that_is_there_twice_in_a_book_is_a_finding(call, write) -> Non
     assert [notice.endswith(f"twice.json: {finding}") for notice in notices] == [True]
 
 
-def test_the_lint_of_a_card_names_entries_that_never_wake(call, write) -> None:
+def test_card_lint_names_entries_that_are_never_active(call, write) -> None:
     card = a_card(an_entry("Oil is dear.", id=4, constant=False))
     linted = call("card", "lint", write("tilda.json", card))
     assert linted.status == 1
@@ -193,7 +193,7 @@ def test_a_converted_file_is_strict_json_in_utf_8(call, write, tmp_path) -> None
     assert json.loads(content) == json.loads((tmp_path / name).read_bytes())
 
 
-def test_a_file_that_is_there_is_written_over_by_force_alone(call, write, tmp_path) -> None:
+def test_existing_file_is_overwritten_only_with_force(call, write, tmp_path) -> None:
     name = write("lamps.json", a_book(an_entry("Lit.")))
     write("there.json", "mine")
     called = call("lore", "convert", name, "there.json", "--to", "v3")
@@ -214,7 +214,7 @@ def test_a_bad_book_is_not_converted(call, write, tmp_path, content) -> None:
 
 
 @pytest.mark.parametrize("out", ["gone/out.json", "."])
-def test_a_place_that_cannot_be_written_is_one_line_and_status_2(call, write, out) -> None:
+def test_unwritable_target_is_one_line_and_status_2(call, write, out) -> None:
     called = call("lore", "convert", write("lamps.json", a_book()), out, "--to", "v3", "--force")
     assert (called.status, called.out) == (2, "")
     assert_one_line(called.err)
@@ -259,7 +259,7 @@ def test_scripts_of_tavernhelper_are_named(call, write):
         ({"insertion_order": "5"}, False),
     ],
 )
-def test_a_lint_fails_for_errors_alone(call, write, fields, is_error):
+def test_lint_fails_only_for_errors(call, write, fields, is_error):
     linted = call("lore", "lint", write("lamps.json", a_book({**an_entry("Lit."), **fields})))
     assert (linted.status, linted.out == "") == (int(is_error), False)
 

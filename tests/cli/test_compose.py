@@ -1,4 +1,4 @@
-"""`evennia-ai compose FILE...`"""
+"""`evennia-ai compose FILE...`: traces, JSON results, explanations and bad input."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def test_a_pipe_gets_the_plain_trace(call, write) -> None:
     assert "\x1b" not in called.out
 
 
-def test_explain_tells_about_one_item(call, write) -> None:
+def test_explain_shows_one_item(call, write) -> None:
     called = call("compose", write("a.json", SMALL), "--explain", "mood")
     assert called.status == 0
     assert called.out.startswith("component:mood\n")
@@ -47,7 +47,7 @@ def test_explain_with_json_adds_the_lines_to_the_result(call, write) -> None:
     assert called.json["explained"][0] == "component:mood"
 
 
-def test_explaining_what_is_not_there_lists_what_is_near(call, write) -> None:
+def test_explain_of_an_unknown_item_lists_similar_ones(call, write) -> None:
     called = call("compose", write("a.json", SMALL), "--explain", "moood")
     assert (called.status, called.out) == (2, "")
     assert "nothing here is called moood; similar names: component:mood" in called.err
@@ -134,20 +134,20 @@ def test_an_empty_file_is_a_valid_scenario(call, write) -> None:
     assert call("compose", write("empty.yaml", ""), "--json").json["messages"] == []
 
 
-def test_words_that_yaml_takes_for_booleans_stay_words(call, write) -> None:
+def test_yaml_boolean_words_stay_words(call, write) -> None:
     scenario = "components: [{key: off, content: no, injection_depth: 0}]\nhistory: []"
     assert (
         call("compose", write("a.yaml", scenario), "--json").json["messages"][0]["content"] == "no"
     )
 
 
-def test_bytes_that_are_no_text_are_refused(call, tmp_path) -> None:
+def test_undecodable_bytes_are_refused(call, tmp_path) -> None:
     (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
     called = call("compose", "bad.yaml")
     assert called.err == "evennia-ai: bad.yaml: is not UTF-8 text (byte 0)\n"
 
 
-def test_of_several_files_the_good_ones_are_printed(call, write) -> None:
+def test_good_files_are_printed_next_to_bad_ones(call, write) -> None:
     names = [write("a.json", SMALL), write("b.json", {"histori": []}), write("c.json", SMALL)]
     called = call("compose", *names, "--json")
     assert called.status == 2
@@ -182,7 +182,7 @@ def test_commands_that_are_not_there_yet_are_not_offered(call) -> None:
         assert call(command).status == 2
 
 
-def test_the_version_is_told(call) -> None:
+def test_version_is_printed(call) -> None:
     assert call("--version").out == f"evennia-ai, version {version('evennia-ai')}\n"
 
 
@@ -198,7 +198,7 @@ def test_a_terminal_gets_colours_and_harmless_text(write, tmp_path) -> None:
 
 
 @pytest.mark.long
-def test_a_reader_who_has_seen_enough_is_no_error(write, tmp_path) -> None:
+def test_closed_pipe_is_no_error(write, tmp_path) -> None:
     write("a.json", {"components": [{"content": "long " * 5000}], "history": said(2000)})
     program = f"{sys.executable} -m evennia_ai.cli compose a.json a.json | head -n 1"
     done = subprocess.run(
@@ -213,7 +213,7 @@ def test_a_reader_who_has_seen_enough_is_no_error(write, tmp_path) -> None:
 
 
 def printed_on_a_terminal(arguments: list[str], *, cwd: os.PathLike[str]) -> str:
-    """What the program writes to a terminal of 80 columns."""
+    """Return what the program writes to a terminal of 80 columns."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -238,7 +238,8 @@ def printed_on_a_terminal(arguments: list[str], *, cwd: os.PathLike[str]) -> str
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # the other side is closed
+    # Linux raises EIO when the other side of the terminal is closed.
+    except OSError:
         return b""
 
 

@@ -1,4 +1,4 @@
-"""`evennia-ai doctor` without a game: what it prints, its status, and that it shows no key."""
+"""`evennia-ai doctor` without a game: its findings, its status, and that it prints no key."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ Doctor = Callable[..., Called]
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """A server with one model that wants a key, knows no tools, and reads 4,096 tokens."""
+    """A model server that wants a key, knows no tools, and reads 4,096 tokens."""
 
     def do_GET(self) -> None:
         known = self.path == "/v1/models" and self._is_keyed()
@@ -52,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Silence."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def doctor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doctor]:
-    """`doctor("--model", "m")` in a process that is forked from one without a game."""
+    """Return a function that calls `doctor` in a process forked from one without a game."""
     forked = ForkedGame(tmp_path_factory.mktemp("doctor"), environment=environment(**KEYS))
     yield partial(forked.call, "doctor", cwd=ROOT)
     forked.close()
@@ -114,9 +114,7 @@ def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
         ("anthropic", {"window": "note the server does not say"}),
     ],
 )
-def test_servers_as_people_run_them_are_found_as_they_are(
-    doctor: Doctor, kind: str, lines: dict[str, str]
-) -> None:
+def test_doctor_diagnoses_typical_servers(doctor: Doctor, kind: str, lines: dict[str, str]) -> None:
     about = ("address", "key", "model", "reply", "streaming", "speed", "window", "tools", "schema")
     expected = {**dict.fromkeys(about, "ok"), **lines}
     with serve(kind) as played:

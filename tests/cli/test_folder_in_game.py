@@ -1,4 +1,4 @@
-"""`evennia-ai import-folder` on a game's database: 200 cards in, killed in the middle, out, in."""
+"""`evennia-ai import-folder` on a game's database: 200 cards, killed, continued, exported."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ for name in ("Pim", "Anna", "Bo"):
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory) -> Iterator[Game]:
-    """A game with three NPCs and three players' characters, beside a folder of 200 cards."""
+    """Return a game with three NPCs and three player characters, next to a folder of 200 cards."""
     made = Game(tmp_path_factory.mktemp("moving"), SETTINGS)
     made.migrate()
     people = made.run("-c", PEOPLE, cwd=made.folder)
@@ -47,7 +47,7 @@ def game(tmp_path_factory) -> Iterator[Game]:
 
 
 def fates(report: dict[str, Any]) -> dict[str, int]:
-    """How many things have which fate, those that were never to be taken left out."""
+    """Return how many things have which fate, without the files that are never imported."""
     counted: dict[str, int] = {}
     for kind, found in report["counts"].items():
         for fate, count in found.items():
@@ -57,7 +57,7 @@ def fates(report: dict[str, Any]) -> dict[str, int]:
 
 
 def killed_in_the_middle(game: Game, *, after: int) -> None:
-    """Begin the import, and end the program without a word when it told of progress so often."""
+    """Start the import, and kill it after this many progress lines."""
     words = ("import-folder", "data", "--game", "game", "--yes")
     begun = subprocess.Popen(
         [sys.executable, "-m", "evennia_ai.cli", *words],
@@ -77,7 +77,7 @@ def killed_in_the_middle(game: Game, *, after: int) -> None:
         assert program.wait() == -signal.SIGKILL
 
 
-def test_killed_in_the_middle_it_goes_on_and_what_goes_out_is_what_came_in(game: Game) -> None:
+def test_killed_import_continues_and_its_export_is_complete(game: Game) -> None:
     plan = json.loads(game.calls("import-folder", "data", "--game", "game", "--json").out)
     killed_in_the_middle(game, after=4)
     halfway = json.loads(game.calls("import-folder", "data", "--game", "game", "--json").out)
@@ -92,11 +92,11 @@ def test_killed_in_the_middle_it_goes_on_and_what_goes_out_is_what_came_in(game:
     assert fates(again)["there"] == fates(plan)["take"]
     assert (out.status, out.err) == (0, "")
     assert lost(game.folder.parent / "data", game.folder.parent / "out") == {}
-    assert "is there already" in game.calls("export-folder", "out", "--game", "game").err
+    assert "exists already" in game.calls("export-folder", "out", "--game", "game").err
 
 
 def lost(came: Path, went: Path) -> dict[str, Any]:
-    """What came in, has an NPC where it needs one, and did not go out as it was."""
+    """Return the imported things whose NPC exists and that an export has lost or changed."""
     before, after = values_in(came), values_in(went)
     of_nobody = {f"chats/Villager {n:04}/Villager {n:04} - 0.jsonl" for n in range(20, CARDS, 10)}
     return {
@@ -106,7 +106,7 @@ def lost(came: Path, went: Path) -> dict[str, Any]:
     }
 
 
-def test_what_it_is_called_with_is_checked_before_anything_is_read(game: Game) -> None:
+def test_options_are_checked_before_the_folder_is_read(game: Game) -> None:
     assert "do not go together" in game.calls("import-folder", "data", "--plan", "--yes").err
     nowhere = game.calls("import-folder", "nowhere", "--game", "game")
     assert (nowhere.status, nowhere.out) == (2, "")

@@ -1,4 +1,4 @@
-"""`evennia-ai history`: records checked, taken out and in; how far comparing past turns is."""
+"""`evennia-ai history`: check, export and import of records, and the bar of comparisons."""
 
 import json
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ TALK = ["Good evening.", "Evening.", "When does she sail?", "At dusk."]
 
 @pytest.fixture
 def harbour(db, monkeypatch):
-    """The test's own database in the place of a game's; Ned spoke in a room and in private."""
+    """Use the test's database as that of a game in which Ned spoke in a room and in private."""
     from evennia.objects.objects import DefaultRoom
     from evennia.utils.create import create_object
 
@@ -42,7 +42,7 @@ def export(call, harbour, name: str, *words: str):
     )
 
 
-def test_each_conversation_of_the_game_is_said_to_hold(call, harbour) -> None:
+def test_verify_confirms_each_conversation(call, harbour) -> None:
     told = call("history", "verify")
     assert told.status == 0
     first, second = told.out.splitlines()
@@ -51,7 +51,7 @@ def test_each_conversation_of_the_game_is_said_to_hold(call, harbour) -> None:
     assert ", in private with #7: " in second
 
 
-def test_a_record_that_was_tampered_with_is_named_with_status_1(call, harbour) -> None:
+def test_verify_names_a_changed_record_with_status_1(call, harbour) -> None:
     from django.db import connection
 
     (victim,) = models.Record.objects.filter(body="At dusk.")
@@ -65,7 +65,7 @@ def test_a_record_that_was_tampered_with_is_named_with_status_1(call, harbour) -
     assert whole["broken"] is None
 
 
-def test_a_conversation_goes_out_and_into_another_npc(call, harbour) -> None:
+def test_exported_conversation_can_be_imported_into_another_npc(call, harbour) -> None:
     assert export(call, harbour, "talk.jsonl").status == 0
     told = call("history", "import", "--npc", "Tilda", "talk.jsonl")
     assert told.status == 0, told.err
@@ -76,37 +76,37 @@ def test_a_conversation_goes_out_and_into_another_npc(call, harbour) -> None:
     assert list(said.order_by("seq").values_list("body", flat=True)) == TALK
 
 
-def test_an_npc_that_has_the_conversation_does_not_get_it_twice(call, harbour) -> None:
+def test_conversation_is_not_imported_twice(call, harbour) -> None:
     export(call, harbour, "talk.jsonl")
     told = call("history", "import", "--npc", "Ned", "talk.jsonl")
     assert told.status == 2
     assert "already has a room conversation with 3" in told.err
 
 
-def test_a_file_that_is_there_is_written_over_when_that_is_wanted_alone(
-    call, harbour, write, tmp_path
-) -> None:
+def test_existing_file_is_overwritten_only_with_force(call, harbour, write, tmp_path) -> None:
     write("talk.jsonl", "old")
     told = export(call, harbour, "talk.jsonl")
-    assert (told.status, "is there already" in told.err) == (2, True)
+    assert (told.status, "exists already" in told.err) == (2, True)
     assert (tmp_path / "talk.jsonl").read_text() == "old"
     assert export(call, harbour, "talk.jsonl", "--force").status == 0
     assert (tmp_path / "talk.jsonl").read_text() != "old"
 
 
-def test_of_several_conversations_one_must_be_named(call, harbour, tmp_path) -> None:
+def test_export_asks_for_a_number_if_there_are_several_conversations(
+    call, harbour, tmp_path
+) -> None:
     told = call("history", "export", "--npc", "Ned", "none.jsonl")
     assert told.status == 2
     assert "Ned has several conversations; name one with --conversation: " in told.err
     assert not (tmp_path / "none.jsonl").exists()
 
 
-def test_an_export_that_breaks_off_leaves_no_file(call, harbour, tmp_path) -> None:
+def test_failed_export_leaves_no_file(call, harbour, tmp_path) -> None:
     from evennia_ai.cli.output import write_pieces
 
     def pieces():
         yield b"one line\n"
-        raise RuntimeError("the database is away")
+        raise RuntimeError("the database cannot be reached")
 
     with pytest.raises(RuntimeError):
         write_pieces(tmp_path / "half.jsonl", pieces(), kind="transcript", force=False)
@@ -127,11 +127,11 @@ def test_a_transcript_that_was_changed_is_refused_with_its_line(call, harbour, t
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["export", "--npc", "Tom", "x.jsonl"], "nobody called 'Tom' had a conversation"),
-        (["verify", "--npc", "#999999"], "is none that had a conversation"),
-        (["verify", "--npc", "Tilda"], "nobody called 'Tilda' had a conversation"),
-        (["import", "--npc", "Tom", "talk.jsonl"], "nobody called 'Tom' is an NPC with a mind"),
-        (["import", "--npc", "Harbour", "talk.jsonl"], "is an NPC with a mind"),
+        (["export", "--npc", "Tom", "x.jsonl"], "no NPC called 'Tom' had a conversation"),
+        (["verify", "--npc", "#999999"], "is no NPC that had a conversation"),
+        (["verify", "--npc", "Tilda"], "no NPC called 'Tilda' had a conversation"),
+        (["import", "--npc", "Tom", "talk.jsonl"], "no NPC called 'Tom' has a mind"),
+        (["import", "--npc", "Harbour", "talk.jsonl"], "has a mind"),
         (["import", "--npc", "Tilda", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["import", "--npc", "Tilda", "talk.jsonl"], "line 1: this is not JSON"),
     ],
@@ -145,7 +145,7 @@ def test_bad_input_is_one_line(call, harbour, write, words: list[str], told: str
 
 
 @pytest.mark.long
-def test_a_game_s_folder_is_opened(tmp_path) -> None:
+def test_history_opens_the_game_of_the_folder(tmp_path) -> None:
     game = Game(tmp_path)
     game.migrate()
     told = game.run("-m", "evennia_ai.cli", "history", "verify", "--game", "game", cwd=tmp_path)
@@ -154,7 +154,7 @@ def test_a_game_s_folder_is_opened(tmp_path) -> None:
 
 @pytest.fixture
 def told(monkeypatch):
-    """What a bar was told, and that it was taken away."""
+    """Record what a progress bar was told, and that it was closed."""
     calls = []
 
     @contextmanager
@@ -166,18 +166,18 @@ def told(monkeypatch):
     return calls
 
 
-def test_the_bar_goes_with_the_turns_and_ends_with_them(told):
+def test_progress_bar_follows_the_turns(told):
     stream = [SimpleNamespace(number=number) for number in (6, 7)]
     assert [one.number for one in history._with_progress(stream, 2)] == [6, 7]
     assert told == [("turns", 1, 2), ("turns", 2, 2), "closed"]
 
 
-def test_no_turns_end_the_bar_at_once(told):
+def test_progress_bar_ends_at_once_without_turns(told):
     assert list(history._with_progress([], 0)) == []
     assert told == ["closed"]
 
 
-def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harbour, write) -> None:
+def test_chat_is_imported_with_or_without_a_player(call, harbour, write) -> None:
     from evennia.objects.objects import DefaultCharacter
     from evennia.utils.create import create_object
 
@@ -200,7 +200,7 @@ def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harb
     assert "nothing was imported" in call(*words, "--as", "Oren").err
 
 
-def test_a_transcript_says_itself_with_whom_it_was(call, harbour) -> None:
+def test_transcript_refuses_player_and_as(call, harbour) -> None:
     export(call, harbour, "talk.jsonl")
     told = call("history", "import", "--npc", "Tilda", "talk.jsonl", "--player", "Pim")
-    assert "no --player, no --as" in told.err
+    assert "leave out --player and --as" in told.err

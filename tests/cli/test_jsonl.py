@@ -1,4 +1,4 @@
-"""`evennia-ai compose --jsonl`: one line in, one line out."""
+"""`evennia-ai compose --jsonl`: one scenario per line in, one result per line out."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def answers(called: Any) -> list[Any]:
     return [json.loads(line) for line in called.out.splitlines()]
 
 
-def test_each_line_is_answered_in_its_order(call) -> None:
+def test_lines_are_answered_in_order(call) -> None:
     lines = [json.dumps({"dynamic_context": [f"block {i}"]}) for i in range(5)]
     found = answers(call("compose", "--jsonl", stdin="\n".join(lines).encode()))
     assert [result["messages"][0]["content"] for result in found] == [
@@ -55,7 +55,7 @@ def test_each_line_is_answered_in_its_order(call) -> None:
         ),
     ],
 )
-def test_a_bad_line_is_answered_and_the_batch_goes_on(
+def test_bad_line_gets_an_error_and_the_batch_continues(
     call, line: bytes, kind: str, message: str
 ) -> None:
     stdin = b"\n".join([GOOD.encode(), line, GOOD.encode(), b""])
@@ -87,7 +87,7 @@ def test_answers_are_utf_8_and_windows_line_ends_are_fine(call) -> None:
     assert answers(called)[0]["messages"][0]["content"] == "渡し船 🙂"
 
 
-def test_nothing_in_gives_nothing_out(call) -> None:
+def test_empty_input_gives_no_output(call) -> None:
     assert answers(call("compose", "--jsonl", stdin=b"")) == []
 
 

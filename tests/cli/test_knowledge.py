@@ -1,4 +1,4 @@
-"""`evennia-ai knowledge`: a folder into a game, a search, a folder out of it."""
+"""`evennia-ai knowledge`: a folder into a game, a search, and a folder out of the game."""
 
 import pytest
 
@@ -11,7 +11,7 @@ FOG = "---\naliases: [Mist]\nrequires: [Sources:Song]\n---\nIt is thick.\n"
 
 @pytest.fixture
 def moor(db, monkeypatch, write):
-    """The test's own database in the place of a game's, and a folder with two pages."""
+    """Use the test's database as that of a game, and create a folder with two pages."""
     monkeypatch.setattr("evennia_ai.cli.opened_game", lambda folder: None)
     write("moor/base.yaml", "name: The Moor\nsummary: Peat.\nkeywords: [peat]\n")
     write("moor/Fog.md", FOG)
@@ -24,7 +24,7 @@ def titles(base: str = "moor") -> list[str]:
     return [page.name.full for page in found]
 
 
-def test_a_folder_is_stored_with_what_it_says_of_its_base(call, moor) -> None:
+def test_folder_is_stored_with_the_fields_of_its_base(call, moor) -> None:
     told = call("knowledge", "import", "moor")
     assert (told.status, told.err) == (0, "")
     assert told.out.splitlines()[:2] == ["new      Fog", "new      Sources:Song"]
@@ -49,7 +49,7 @@ def test_the_same_folder_again_changes_nothing(call, moor) -> None:
     assert knowledge_bases.get_base("moor") == before
 
 
-def test_a_dry_run_tells_the_same_and_writes_nothing(call, moor) -> None:
+def test_dry_run_prints_the_same_and_writes_nothing(call, moor) -> None:
     told = call("knowledge", "import", "moor", "--dry-run")
     assert told.status == 0
     assert "new      Fog" in told.out
@@ -57,7 +57,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(call, moor) -> None:
     assert knowledge_bases.base_or_none("moor") is None
 
 
-def test_what_the_folder_has_no_more_goes_when_that_is_wanted_alone(call, moor, tmp_path) -> None:
+def test_missing_pages_are_removed_only_with_remove(call, moor, tmp_path) -> None:
     call("knowledge", "import", "moor")
     (tmp_path / "moor" / "Fog.md").unlink()
     assert call("knowledge", "import", "moor", "--json").json["gone"] == ["Fog"]
@@ -66,7 +66,7 @@ def test_what_the_folder_has_no_more_goes_when_that_is_wanted_alone(call, moor, 
     assert titles() == ["Sources:Song"]
 
 
-def test_a_folder_goes_into_the_base_that_is_named(call, moor) -> None:
+def test_folder_is_imported_into_the_named_base(call, moor) -> None:
     call("knowledge", "import", "moor", "--base", "heath")
     assert titles("heath") == ["Fog", "Sources:Song"]
 
@@ -96,7 +96,7 @@ def test_a_search_that_finds_nothing_prints_nothing(call, moor) -> None:
     assert (told.status, told.out) == (0, "")
 
 
-def test_a_base_goes_out_and_an_import_of_it_changes_nothing(call, moor, tmp_path) -> None:
+def test_import_of_an_exported_base_changes_nothing(call, moor, tmp_path) -> None:
     call("knowledge", "import", "moor")
     told = call("knowledge", "export", "moor", "out")
     assert not is_open_to_others(tmp_path / "out")
@@ -107,15 +107,15 @@ def test_a_base_goes_out_and_an_import_of_it_changes_nothing(call, moor, tmp_pat
     assert again["fields"] == []
 
 
-def test_an_export_writes_over_nothing(call, moor, tmp_path) -> None:
+def test_export_overwrites_nothing(call, moor, tmp_path) -> None:
     call("knowledge", "import", "moor")
     told = call("knowledge", "export", "moor", "moor")
     assert (told.status, told.out) == (2, "")
-    assert "is there already; name a new folder" in told.err
+    assert "exists already; name a new folder" in told.err
     assert (tmp_path / "moor" / "Fog.md").read_text() == FOG
 
 
-def test_an_export_that_breaks_off_leaves_no_folder(call, moor, tmp_path, monkeypatch) -> None:
+def test_failed_export_leaves_no_folder(call, moor, tmp_path, monkeypatch) -> None:
     from pathlib import Path
 
     def full(self, content):
@@ -146,7 +146,7 @@ def test_bad_input_is_one_line(call, moor, words: list[str], told: str) -> None:
 
 
 @pytest.mark.long
-def test_a_game_s_folder_is_opened(tmp_path) -> None:
+def test_knowledge_opens_the_game_of_the_folder(tmp_path) -> None:
     game = Game(tmp_path)
     game.migrate()
     (tmp_path / "moor").mkdir()

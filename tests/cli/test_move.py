@@ -1,4 +1,4 @@
-"""`evennia-ai move`: a played game into a real PostgreSQL, back to a file, killed on the way."""
+"""`evennia-ai move`: a played game into a real PostgreSQL and back, and moves that are killed."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ CHAT = [
     {"name": "Oren", "is_user": False, "mes": "As ever. Здравствуй."},
 ]
 GONE = 1_000
-"""The number of an object that was made last, and removed."""
+"""The number of an object that was created last and then deleted."""
 _SETTINGS = """
 import os
 from evennia_ai.services.settings.database import database
@@ -35,15 +35,14 @@ if os.environ.get("PLAYED_ON"):
     DATABASES = database(os.environ["PLAYED_ON"])
 """
 _KILLS = (3, 300, 1_400, *range(40, 2_000, 45))
-"""At which of its statements each life dies: some while tables are made, the rest on the way.
-
-To find where it was, each asks once for each table; so a later one dies later.
+"""The statement at which each attempt is killed: some while tables are created, others later. A
+repeated move first asks for its progress once per table, so later attempts die at later statements.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """A game, the cluster beside it, and what its move to one database said."""
+    """A game, the PostgreSQL cluster next to it, and the output of its move."""
 
     folder: Path
     cluster: Cluster
@@ -51,13 +50,13 @@ class Moved:
     forked: ForkedGame
 
     def move(self, address: str) -> Called:
-        """What a move says that need not start Django."""
+        """Return the output of a move that forks instead of starting Django."""
         return self.forked.call("move", str(self.folder), "--to", address, cwd=self.folder)
 
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
-    """The demo game, with all that a database may have of strange, moved once."""
+    """Move the demo game once, with unusual values in its database."""
     root = tmp_path_factory.mktemp("game")
     cluster = shared_cluster(tmp_path_factory.mktemp("beside"))
     copied_game(root, settings=_SETTINGS)
@@ -89,7 +88,7 @@ def _make_strange(path: Path) -> None:
 
 
 def rows(moved: Moved, query: str) -> tuple[list, list]:
-    """What a query finds at the source and at the target."""
+    """Return the rows that a query finds in the source and in the target."""
     with closing(sqlite3.connect(moved.folder / DATABASE)) as database:
         found = database.execute(query).fetchall()
     return found, moved.cluster.rows("moved", query)
@@ -103,7 +102,7 @@ def test_a_game_is_moved_and_says_what_to_do_next(moved):
     assert "UNLIKE" not in moved.called.out
 
 
-def test_the_rows_are_those_of_the_source_with_their_numbers(moved):
+def test_target_has_the_rows_and_numbers_of_the_source(moved):
     for table in ("objects_objectdb", "evennia_ai_record", "typeclasses_tag"):
         source, target = rows(moved, f"SELECT id FROM {table} ORDER BY id")
         assert source == target != []
@@ -113,7 +112,7 @@ def test_the_rows_are_those_of_the_source_with_their_numbers(moved):
     assert source == target
 
 
-def test_a_character_that_postgresql_cannot_store_is_replaced_and_told(moved):
+def test_nul_character_is_replaced_and_reported(moved):
     ((found,),) = moved.cluster.rows(
         "moved", "SELECT db_strvalue FROM typeclasses_attribute WHERE db_key = 'odd'"
     )
@@ -121,7 +120,7 @@ def test_a_character_that_postgresql_cannot_store_is_replaced_and_told(moved):
     assert "a NUL in db_strvalue became U+FFFD" in moved.called.err
 
 
-def test_no_number_is_given_out_again_not_even_that_of_what_is_gone(moved):
+def test_target_reuses_no_number_of_a_deleted_row(moved):
     ((number,),) = moved.cluster.rows(
         "moved", "SELECT nextval(pg_get_serial_sequence('objects_objectdb', 'id'))"
     )
@@ -137,7 +136,7 @@ def test_the_target_has_its_foreign_keys_and_refuses_to_change_a_record(moved):
         moved.cluster.rows("moved", "UPDATE evennia_ai_record SET body = 'x'")
 
 
-def test_a_target_that_is_not_empty_is_refused_and_left_alone(moved):
+def test_nonempty_target_is_refused_and_unchanged(moved):
     called = moved.move(moved.cluster.address("moved"))
 
     assert called.status == 2
@@ -149,7 +148,7 @@ def test_a_target_that_is_not_empty_is_refused_and_left_alone(moved):
                               " WHERE schemaname = 'public'") == [("recipes",)]  # fmt: skip
 
 
-def test_a_game_that_runs_is_refused(moved, tmp_path):
+def test_running_game_is_refused(moved, tmp_path):
     pid = moved.folder / "server" / "server.pid"
     twistd = tmp_path / "twistd"
     shutil.copy(shutil.which("sleep") or "", twistd)
@@ -166,16 +165,16 @@ def test_a_game_that_runs_is_refused(moved, tmp_path):
     assert "the game runs" in called.err
 
 
-def test_a_game_that_somebody_writes_is_refused(moved):
+def test_game_with_another_writer_is_refused(moved):
     with closing(sqlite3.connect(moved.folder / DATABASE, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         called = moved.move(moved.cluster.make("written"))
 
     assert called.status == 2
-    assert "somebody writes the game's database" in called.err
+    assert "another program writes into the game's database" in called.err
 
 
-def test_what_is_moved_back_to_a_file_is_the_same(moved, tmp_path):
+def test_moving_back_to_a_file_gives_the_same_rows(moved, tmp_path):
     path = tmp_path / "back.db3"
     there = moved.cluster.address("moved")
     called = evennia_ai("move", str(moved.folder), "--to", f"sqlite:///{path}", PLAYED_ON=there)
@@ -189,7 +188,7 @@ def test_what_is_moved_back_to_a_file_is_the_same(moved, tmp_path):
         assert number > GONE
 
 
-def test_a_move_that_is_killed_anywhere_goes_on_and_ends_as_one_that_was_not(moved):
+def test_killed_move_continues_to_the_same_result(moved):
     address = moved.cluster.make("killed")
     words = ("move", str(moved.folder), "--to", address)
     dying = partial(moved.forked.call, cwd=moved.folder, module="tests.cli.dying_move")

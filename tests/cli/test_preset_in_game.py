@@ -1,4 +1,4 @@
-"""`evennia-ai preset import|export --game`: a preset's way into a game's database and out of it."""
+"""`evennia-ai preset import|export --game`: a preset into a game's database and out of it."""
 
 import json
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory) -> Iterator[Game]:
-    """A game whose database is ready; each test uses names of its own."""
+    """Return a game with a migrated database. Each test uses its own names in it."""
     made = Game(tmp_path_factory.mktemp("presets"))
     made.migrate()
     yield made
     made.close()
 
 
-def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) -> None:
+def test_import_waits_and_is_approved_with_the_named_grants(game: Game) -> None:
     name = game.write("Dusk.json", a_file(a_prompt("mine", "Mine."), before=("main", "mine")))
     into = ("preset", "import", name, "--game", "game", "--json")
     waiting = {"preset": "Dusk", "number": 1, "state": "waiting", "grants": []}
@@ -33,7 +33,7 @@ def test_an_import_waits_once_and_is_approved_with_the_grants_named(game: Game) 
     assert fewer["grants"] == ["fields"]
 
 
-def test_a_preset_goes_out_as_it_came_in_but_for_its_secrets(game: Game) -> None:
+def test_exported_preset_equals_the_import_without_secrets(game: Game) -> None:
     file = a_file(temperature=1.0, odd={"kept": [1, None]})
     name = game.write("Lamp.json", {**file, "proxy_password": "hunter2"})
     assert game.calls("preset", "import", name, "--game", "game", "--approve").status == 0
@@ -42,10 +42,10 @@ def test_a_preset_goes_out_as_it_came_in_but_for_its_secrets(game: Game) -> None
     assert json.loads((game.folder.parent / "out.json").read_text()) == file
     again = game.calls("preset", "export", "Lamp", "out.json", "--game", "game")
     assert (again.status, again.out) == (2, "")
-    assert "--force writes over it" in again.err
+    assert "--force overwrites it" in again.err
 
 
-def test_what_is_refused_is_not_stored(game: Game) -> None:
+def test_refused_preset_is_not_stored(game: Game) -> None:
     name = game.write("Speaker.json", {"prompts": "Answer."})
     called = game.calls("preset", "import", name, "--game", "game")
     assert (called.status, called.out) == (2, "")

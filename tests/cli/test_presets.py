@@ -1,4 +1,4 @@
-"""`evennia-ai preset` with files."""
+"""`evennia-ai preset` with files: show, lint, convert, import reports."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_the_text_of_one_prompt_is_shown(call, write) -> None:
     assert "did you mean Brevity?" in called.err
 
 
-def test_the_lint_tells_what_is_doubtful_and_fails_for_errors_alone(call, write) -> None:
+def test_lint_lists_problems_and_fails_only_for_errors(call, write) -> None:
     broken = call("preset", "lint", write("Broken.json", {**a_file(), "prompts": [7]}))
     assert broken.status == 1
     assert "is not an object and is left out" in broken.out
@@ -64,12 +64,12 @@ def test_the_lint_tells_what_is_doubtful_and_fails_for_errors_alone(call, write)
     )
 
 
-def test_the_lint_says_nothing_of_a_faultless_preset(call, write) -> None:
+def test_lint_prints_nothing_for_a_good_preset(call, write) -> None:
     called = call("preset", "lint", write("Fine.json", a_file()))
     assert (called.status, called.out, called.err) == (0, "", "")
 
 
-def test_the_lint_names_variables_that_nobody_sets(call, write) -> None:
+def test_lint_names_variables_that_are_never_set(call, write) -> None:
     file = a_file(
         a_prompt("main", "{{getvar::tone}} {{getvar::mood}}"),
         a_prompt("set", "{{setvar::mood::calm}}"),
@@ -112,7 +112,7 @@ def test_a_preset_is_converted_to_the_export_of_the_prompt_manager_and_back(
     assert whole["order"] == ["main", "id-1", "chatHistory", "jailbreak"]
 
 
-def test_old_members_are_in_their_new_places(call, write, tmp_path) -> None:
+def test_conversion_moves_old_members_to_their_new_places(call, write, tmp_path) -> None:
     old = write("Old.json", {"main_prompt": "M", "names_in_completion": True})
     call("preset", "convert", old, "new.json")
     made = json.loads((tmp_path / "new.json").read_text("utf-8"))
@@ -122,11 +122,11 @@ def test_old_members_are_in_their_new_places(call, write, tmp_path) -> None:
     assert contents["main"] == "M"
 
 
-def test_a_file_that_is_there_stays(call, write) -> None:
+def test_existing_file_is_not_overwritten(call, write) -> None:
     source = a_written(write)
     called = call("preset", "convert", source, source)
     assert called.status == 2
-    assert "--force writes over it" in called.err
+    assert "--force overwrites it" in called.err
     assert call("preset", "convert", source, source, "--force").status == 0
 
 

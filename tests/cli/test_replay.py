@@ -1,4 +1,4 @@
-"""`evennia-ai replay`: past turns, in a process of its own, after everything was edited."""
+"""`evennia-ai replay`: past turns in another process, after everything in the game was edited."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 
 @dataclass
 class Played:
-    """A game in which everything was edited after eight turns; `sent` is what the model got."""
+    """A game that was edited after eight turns. `sent` is what the model got."""
 
     game: Game
     ref: str
@@ -22,11 +22,11 @@ class Played:
     hashes: list[str]
 
     def replay(self, *words: str, npc: str = "Ned") -> Called:
-        """What the command says in a process that knows nothing of the game but its settings."""
+        """Return the output of a forked process that has only read the game's settings."""
         return self.game.calls("replay", "--game", "game", "--npc", npc, *words)
 
     def replay_anew(self, *words: str) -> Called:
-        """The same in a process that was started for it, as users start it."""
+        """Return the output of a newly started process, as users start it."""
         return self.game.call("replay", "--game", "game", "--npc", "Ned", *words)
 
     def write(self, name: str, edit: object) -> str:
@@ -48,12 +48,12 @@ def lines_of(called: Called) -> list[dict]:
 
 
 def unindented(text: str) -> str:
-    """The text as it was before the lines of what somebody says were set in."""
+    """Return a text without the indentation that the screen adds."""
     return "\n".join(line.lstrip() for line in text.split("\n"))
 
 
 @pytest.mark.req("S2-03", "S2-12", "S2-30")
-def test_a_turn_is_replayed_to_the_letter_after_everything_was_edited(played: Played) -> None:
+def test_replay_is_exact_after_everything_was_edited(played: Played) -> None:
     for number, replay in ((1, played.replay), (8, played.replay_anew)):
         told = replay("--turn", str(number), "--json")
         assert told.status == 0, told.err
@@ -62,19 +62,19 @@ def test_a_turn_is_replayed_to_the_letter_after_everything_was_edited(played: Pl
         bare = [message["content"] for message in told.json["messages"]]
         for text, sent in zip(bare, played.sent[number - 1], strict=True):
             assert unindented(sent).endswith(unindented(text))
-        assert told.json["composed_again"].endswith("it is the same bytes")
+        assert told.json["composed_again"].endswith("it has the same bytes")
 
 
-def test_the_text_says_that_it_is_the_same_and_prints_the_messages(played: Played) -> None:
+def test_replay_text_confirms_the_bytes_and_prints_the_messages(played: Played) -> None:
     told = played.replay("--turn", "2")
     assert told.status == 0
-    assert "the same bytes as were sent, rebuilt from records alone" in told.out
+    assert "the same bytes as were sent, rebuilt from records only" in told.out
     assert f"sha256 {played.hashes[1]}" in told.out
     assert "Oren rows" in told.out
     assert "Somebody else." not in told.out
 
 
-def test_an_npc_is_named_as_it_is_called_now_or_by_its_number(played: Played) -> None:
+def test_npc_is_found_by_its_present_name_or_number(played: Played) -> None:
     by_number = played.replay("--turn", "1", npc=f"#{played.ref}")
     assert by_number.out == played.replay("--turn", "1", npc="ned").out
     assert by_number.status == 0
@@ -83,7 +83,7 @@ def test_an_npc_is_named_as_it_is_called_now_or_by_its_number(played: Played) ->
 def test_a_diff_shows_what_the_edits_since_would_change(played: Played) -> None:
     told = played.replay("--turn", "1", "--diff")
     assert told.status == 1
-    assert "-- with what is in force today:" in told.out
+    assert "-- with the texts of today:" in told.out
     assert "+Somebody else." in told.out
 
 
@@ -100,7 +100,7 @@ def test_an_edit_is_shown_for_every_turn_with_a_summary(played: Played) -> None:
     assert summary == {"summary": counts}
 
 
-def test_an_edit_that_changes_nothing_ends_well(played: Played) -> None:
+def test_edit_without_effect_has_status_0(played: Played) -> None:
     edit = played.write("same.json", {"settings": {"lore": {"recursive": True}}})
     told = played.replay("--against", edit, "--last", "3")
     assert told.status == 0
@@ -124,8 +124,8 @@ def test_an_edit_can_be_shown_for_one_turn(played: Played) -> None:
     ("words", "npc", "told"),
     [
         (["--turn", "99"], "Ned", "there is no turn of NPC"),
-        (["--turn", "1"], "Nobody", "nobody called 'Nobody' had a turn"),
-        (["--turn", "1"], "#999999", "is none that had a turn"),
+        (["--turn", "1"], "Nobody", "no NPC called 'Nobody' had a turn"),
+        (["--turn", "1"], "#999999", "is no NPC that had a turn"),
         ([], "Ned", "name one turn with --turn N"),
         (["--against", "nowhere.yaml"], "Ned", "nowhere.yaml: cannot be read"),
         (["--against", "x.yaml", "--diff"], "Ned", "no --diff"),

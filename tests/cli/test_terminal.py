@@ -1,4 +1,4 @@
-"""The bar of long imports: late on a terminal, never in a pipe."""
+"""The progress bar of long imports: late on a terminal, never in a pipe."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from evennia_ai.engine.foreign.documents import ignore_progress
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock that the test sets by hand."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -33,7 +33,7 @@ def test_quick_work_shows_no_bar() -> None:
     assert printed.getvalue() == ""
 
 
-def test_slow_work_shows_what_is_done_and_how_much() -> None:
+def test_slow_work_shows_a_bar() -> None:
     console, printed = a_terminal()
     clock = Clock()
     bar = PatientBar(console, clock=clock)
@@ -45,7 +45,7 @@ def test_slow_work_shows_what_is_done_and_how_much() -> None:
     assert "3/10" in printed.getvalue()
 
 
-def test_a_pipe_gets_nothing(monkeypatch) -> None:
+def test_pipe_gets_no_bar(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with shown_progress() as progress:
         assert progress is ignore_progress

@@ -1,4 +1,4 @@
-"""Evennia starts when the first test module here is imported: nothing of it at the top."""
+"""Fixtures for commands. Evennia starts only when a test module imports it, not here at the top."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[int, ...]]:
-    """The cast, made once for all tests of a file: making it takes longer than most of them."""
+    """Create the cast once for all tests of a file, because it takes longer than most tests."""
     from tests.commands.stage import a_cast
 
     with world():
@@ -19,7 +19,10 @@ def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[i
 
 @pytest.fixture
 def stage(_cast: tuple[int, ...], db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The harbour with a builder, a player and an NPC; work in other threads is done at once."""
+    """Return the harbour with a builder, a player and an NPC.
+
+    Work in other threads is done at once.
+    """
     from twisted.internet.defer import maybeDeferred
 
     from evennia_ai.commands import background_work
@@ -33,9 +36,10 @@ def stage(_cast: tuple[int, ...], db: None, monkeypatch: pytest.MonkeyPatch) -> 
 def beforehand(
     _cast: tuple[int, ...], world: Callable[[], AbstractContextManager[None]]
 ) -> Iterator[Callable[[Callable[[Any], Any]], Any]]:
-    """Does something on the stage once for all tests of a file, and gives what comes of it.
+    """Return a decorator that prepares the stage once for all tests of a file.
 
-    Every test finds it in the database; objects are other ones in each, their ids the same.
+    Every test finds the prepared state in the database. The objects are new in each test, with the
+    same IDs.
     """
     from twisted.internet.defer import maybeDeferred
 
@@ -56,7 +60,7 @@ def beforehand(
 
 @pytest.fixture
 def card_folder(stage: Any, tmp_path: Path) -> Iterator[Path]:
-    """A card folder with `oren.json`, and a card beside the folder that is not to be read."""
+    """Return a card folder with `oren.json`, and put a card next to it that must not be read."""
     from django.test import override_settings
 
     from tests.commands.card_files import OREN, as_json
@@ -71,6 +75,6 @@ def card_folder(stage: Any, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def mood(stage: Any) -> str:
-    """A component of the builder's own, at ID 1200."""
+    """Create a component of the builder at ID 1200."""
     stage.builds("component/create mood = 1200, system: The air is heavy.")
     return "mood"

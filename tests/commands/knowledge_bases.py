@@ -1,4 +1,4 @@
-"""A small knowledge base for the tests of the command `kb`, and shortcuts to what is stored."""
+"""A small knowledge base for the tests of `kb`, and functions that read stored pages."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ HARBOUR = {
 
 
 def make_base(key: str = "harbour", texts: dict[str, str] = HARBOUR, **fields: Any) -> BaseInfo:
-    """A stored base with these pages, all written by Tam."""
+    """Store a base with these pages, all written by Tam."""
     info = BaseInfo(key=key, name=key.title(), **fields)
     knowledge_bases.save_base(info, by=trusted("Tam"))
     for title, text in texts.items():
@@ -37,12 +37,12 @@ def write(title: str, text: str, *, base: str = "harbour", was: str = "", by: st
 
 
 def page(title: str, *, base: str = "harbour") -> Page | None:
-    """The stored page of this title, a redirect as itself."""
+    """Return the stored page of this title, without following a redirect."""
     return pages.page_or_none(base, page_name(title), follow=False)
 
 
 def everything() -> list[Any]:
-    """All that can be changed, to see that it was not."""
+    """Return everything that a command could change, to check that nothing was changed."""
     return [
         (
             info,

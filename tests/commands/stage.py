@@ -1,7 +1,7 @@
-"""A room with a builder, a player and an NPC, and what each of them is told.
+"""A room with a builder, a player and an NPC, and what each of them is sent.
 
-Commands run by `execute_cmd`: the real parser, the real command set, the real locks. Evennia must
-be started before this is imported.
+Commands run by `execute_cmd`: with the real parser, the real command set and the real locks. Start
+Evennia before you import this module.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from evennia_ai.typeclasses import AINPC
 
 
 class _Typing:
-    """Sessions of somebody who plays: NPCs see one, and Evennia finds no client to write to."""
+    """Sessions that NPCs see as a playing person, but that have no client to write to."""
 
     protocol_key = ""
     protocol_flags: dict[str, Any] = {}
@@ -48,7 +48,7 @@ class _Typing:
 
 
 def played(person: Any) -> Any:
-    """Return a character that NPCs take for one that somebody plays."""
+    """Return a character that NPCs take for a played one."""
     person.__dict__["sessions"] = _Typing()
     return person
 
@@ -57,7 +57,7 @@ class Stage:
     """The harbour with Mara the builder, Pim the player and Oren the NPC."""
 
     def __init__(self, cast: tuple[int, ...] = ()) -> None:
-        """With `cast`, the ids of what `a_cast` made; without it everything is made anew."""
+        """Create the stage, or load the objects that `a_cast` created with the IDs in `cast`."""
         self.room, self.builder, self.player, self.npc = (
             ObjectDB.objects.get(id=known) for known in cast or a_cast()
         )
@@ -65,19 +65,19 @@ class Stage:
             played(person).cmdset.add(AICmdSet)
 
     def person(self, name: str, *, permission: str) -> Any:
-        """A character who has the commands, as a player's would."""
+        """Return a new character that has the commands, as a player's would."""
         person = _person(name, self.room, permission=permission)
         played(person).cmdset.add(AICmdSet)
         return person
 
     def again(self, known: int) -> Any:
-        """The character of this id, who has the commands."""
+        """Return the existing character with this ID, with the commands."""
         person = ObjectDB.objects.get(id=known)
         played(person).cmdset.add(AICmdSet)
         return person
 
     def sent(self, caller: Any, *lines: str) -> str:
-        """What `caller` is sent, markup and all, while typing `lines` one after the other."""
+        """Return what `caller` is sent, with markup, while typing `lines` one after the other."""
         with hearing(caller) as heard, patch("evennia.commands.cmdhandler.deferLater", _at_once):
             for line in lines:
                 caller.execute_cmd(line)
@@ -85,16 +85,16 @@ class Stage:
         return "\n".join(heard)
 
     def builds(self, *lines: str) -> str:
-        """What the builder reads on a plain screen after typing `lines`."""
+        """Return what the builder reads without colours after typing `lines`."""
         return on_screen(self.sent(self.builder, *lines))
 
     def plays(self, *lines: str) -> str:
-        """What the player reads on a plain screen after typing `lines`."""
+        """Return what the player reads without colours after typing `lines`."""
         return on_screen(self.sent(self.player, *lines))
 
     @contextmanager
     def model(self, *script: Any) -> Iterator[ScriptedModel]:
-        """Meanwhile NPCs are answered for by `script`; `waited` lets their turns run."""
+        """Let `script` answer for the model of all NPCs while the block runs."""
         self.clock = Clock()
         model = ScriptedModel(script)
         access = Access(model=model, model_id="scripted")
@@ -106,12 +106,12 @@ class Stage:
             running.install(before)
 
     def waited(self) -> None:
-        """Some seconds go by, as the turns see it."""
+        """Let some seconds pass for the turns."""
         self.clock.pump([0.5] * 8)
 
 
 def a_cast() -> tuple[int, ...]:
-    """The room, Mara, Pim and Oren, in the database: their ids in this order."""
+    """Create the room, Mara, Pim and Oren. Return their IDs in this order."""
     room = create_object(DefaultRoom, key="Harbour")
     builder = _person("Mara", room, permission="Builder")
     player = _person("Pim", room, permission="Player")
@@ -128,7 +128,7 @@ def _person(name: str, room: Any, *, permission: str) -> Any:
 
 @contextmanager
 def hearing(someone: Any) -> Iterator[list[str]]:
-    """The texts `someone` is sent meanwhile."""
+    """Collect the texts that `someone` is sent while the block runs."""
     heard: list[str] = []
 
     def msg(text: Any = None, **kwargs: Any) -> None:
@@ -142,12 +142,12 @@ def hearing(someone: Any) -> Iterator[list[str]]:
 
 
 def on_screen(sent: str) -> str:
-    """What a client without colours shows of a text that was sent."""
+    """Return what a client without colours shows of a sent text."""
     return parse_ansi(sent, strip_ansi=True)
 
 
 def one_line(told: str) -> str:
-    """What was told, when it is one line that a person can read."""
+    """Return the text, which must be a single readable line."""
     line = told.strip()
     assert line
     assert "\n" not in line
@@ -156,12 +156,12 @@ def one_line(told: str) -> str:
 
 
 def component(key: str, *, scope: Scope = GAME) -> PromptComponent:
-    """The stored component of this key."""
+    """Return the stored component of this key."""
     return store.registry().get(key, scope=scope)
 
 
 def everything() -> tuple[PromptComponent, ...]:
-    """All stored components, to see that nothing was changed."""
+    """Return all stored components, to check that nothing was changed."""
     return store.registry().components
 
 

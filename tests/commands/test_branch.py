@@ -1,4 +1,4 @@
-"""`ai/branch`: a builder goes on from a past turn, and the game goes on as if nobody had."""
+"""`ai/branch`: a builder continues from a past turn, and the game is not affected."""
 
 import json
 
@@ -30,7 +30,7 @@ SAID = ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren
 
 @pytest.fixture
 def talked(stage):
-    """Oren answered Pim three times in the room; two more answers are there."""
+    """Let Oren answer Pim three times in the room. Two more answers are ready."""
     with stage.model("Aye.", "At dusk.", "So be it.", "Then you had sailed.", "Hm.") as model:
         for line in SAID:
             stage.player.at_say(line)
@@ -39,7 +39,7 @@ def talked(stage):
 
 
 def says(stage, text, *, person=None):
-    """What a builder reads who says something in the branch, at once and a while later."""
+    """Say something in the branch. Return what the builder reads at once and later."""
     builder = person or stage.builder
     typed = stage.sent(builder, f"ai/branch oren = {text}")
     with hearing(builder) as heard:
@@ -48,7 +48,7 @@ def says(stage, text, *, person=None):
 
 
 def live_rows(npc):
-    """All that is stored of what the NPC lived through, to the letter."""
+    """Return everything that is stored of the NPC's real history, byte for byte."""
     ref = str(npc.id)
     of_talk = {"conversation__npc_ref": ref}
     tables = (
@@ -69,10 +69,10 @@ def branch_of(stage, person=None):
     return branches.newest_branch(stage.npc.ai.ref, str((person or stage.builder).id))
 
 
-def test_a_branch_goes_on_from_the_turn_that_was_named_and_the_live_chain_stays(stage, talked):
+def test_branch_continues_from_its_turn_and_the_real_history_stays(stage, talked):
     before, told = live_rows(stage.npc), stage.builds("ai/branch oren/2")
     assert "Branch of Oren from turn 2, conversation" in told
-    assert "You speak as Pim. Nobody hears it" in told
+    assert "You speak as Pim. Nobody in the game hears it" in told
     again = says(stage, "What if I had paid?")
     assert "  Pim: What if I had paid?\n  Oren: Then you had sailed." in again
     assert [content for role, content in sent(talked) if role != "system"][:4] == [
@@ -86,14 +86,14 @@ def test_a_branch_goes_on_from_the_turn_that_was_named_and_the_live_chain_stays(
     assert turns.next_number(stage.npc.ai.ref) == 4
 
 
-def test_nobody_in_the_room_hears_a_branch(stage, talked):
+def test_branch_is_heard_by_nobody_in_the_room(stage, talked):
     with hearing(stage.player) as player, hearing(stage.npc) as npc:
         stage.builds("ai/branch oren/2")
         says(stage, "What if I had paid?")
     assert (player, npc) == ([], [])
 
 
-def test_the_live_prompt_after_a_branch_is_what_it_would_have_been(stage, talked):
+def test_real_prompt_is_the_same_after_a_branch(stage, talked):
     would_be = stage.npc.ai.preview("And now?", stage.player).messages
     stage.builds("ai/branch oren/3")
     says(stage, "What if I had paid?")
@@ -104,13 +104,13 @@ def test_the_live_prompt_after_a_branch_is_what_it_would_have_been(stage, talked
     assert stage.npc.ai.status().last_turn.number == 4
 
 
-def test_what_is_told_of_other_places_is_not_the_room_of_the_branch(stage, talked):
+def test_branch_of_another_room_names_that_room(stage, talked):
     stage.builds("ai/branch oren/1")
     says(stage, "And?")
     assert "lived through elsewhere" not in str(sent(talked)), "it is the same place"
 
 
-def test_a_branch_is_shown_and_thrown_away(stage, talked):
+def test_branch_is_shown_and_erased(stage, talked):
     stage.builds("ai/branch oren/2")
     assert "Nothing was said in it yet." in stage.builds("ai/branch oren")
     says(stage, "What if I had paid?")
@@ -119,7 +119,7 @@ def test_a_branch_is_shown_and_thrown_away(stage, talked):
     assert "Oren (#" in stage.builds("ai/branch")
     (where,) = conversations_of(branch_of(stage).conversation.npc_ref)
     told = one_line(stage.builds("ai/branch/close oren"))
-    assert "1 turn are erased" in told.replace("turns", "turn")
+    assert "1 turn. The history of Oren is unchanged" in told.replace("turns", "turn")
     assert "You have no branch of Oren" in one_line(stage.builds("ai/branch oren"))
     assert "You have no branch." in stage.builds("ai/branch")
     rows = models.Record.objects.filter(conversation_id=where.id)
@@ -127,10 +127,10 @@ def test_a_branch_is_shown_and_thrown_away(stage, talked):
     assert verifying.verify(where) is None
 
 
-def test_a_branch_opened_again_puts_the_one_before_aside_and_both_chains_hold(stage, talked):
+def test_second_branch_replaces_the_first_and_both_histories_stay_valid(stage, talked):
     stage.builds("ai/branch oren/2")
     says(stage, "What if I had paid?")
-    assert "The one from turn 2 is put aside." in stage.builds("ai/branch oren/1")
+    assert "It replaces your branch from turn 2." in stage.builds("ai/branch oren/1")
     assert "Oren: Hm." in says(stage, "And now?")
     assert "ferry" not in str(sent(talked)) and "paid" not in str(sent(talked))
     where = branch_of(stage).conversation
@@ -141,7 +141,7 @@ def test_a_branch_opened_again_puts_the_one_before_aside_and_both_chains_hold(st
     assert "Nothing was said in it yet." in stage.builds("ai/branch oren")
 
 
-def test_every_turn_of_a_branch_can_be_replayed_and_composed_again(stage, talked):
+def test_branch_turns_can_be_replayed_and_composed_again(stage, talked):
     stage.builds("note oren = He has a cold.", "ai/branch oren/2")
     says(stage, "What if I had paid?")
     says(stage, "And then?")
@@ -154,7 +154,7 @@ def test_every_turn_of_a_branch_can_be_replayed_and_composed_again(stage, talked
         assert messages_sha256(storable_messages(made.messages)) == turn.manifest.sha256
 
 
-def test_what_a_branch_sent_is_explained_like_a_turn(stage, talked):
+def test_branch_prompt_is_explained_like_a_turn(stage, talked):
     assert "You have no branch" in one_line(stage.builds("ai/branch/prompt oren"))
     stage.builds("ai/branch oren/2")
     assert "Nothing was said in the branch yet" in one_line(stage.builds("ai/branch/prompt oren"))
@@ -166,7 +166,7 @@ def test_what_a_branch_sent_is_explained_like_a_turn(stage, talked):
     assert "no turn 7" in one_line(stage.builds("ai/branch/prompt oren/7"))
 
 
-def test_two_builders_have_a_branch_each(stage, talked):
+def test_branch_belongs_to_one_builder(stage, talked):
     other = stage.person("Lena", permission="Builder")
     stage.builds("ai/branch oren/2")
     stage.sent(other, "ai/branch oren/1")
@@ -193,7 +193,7 @@ class Pending:
         return self.asked[-1]
 
 
-def test_a_branch_and_a_live_turn_go_on_side_by_side(stage, talked):
+def test_branch_and_real_turn_run_at_the_same_time(stage, talked):
     stage.builds("ai/branch oren/2")
     pending = Pending()
     talked._line = pending
@@ -214,14 +214,14 @@ def test_a_branch_and_a_live_turn_go_on_side_by_side(stage, talked):
     assert "In the branch" not in stage.builds("ai/history oren")
 
 
-def test_a_turn_that_is_under_way_has_no_branch_yet(stage, talked):
+def test_branch_is_refused_for_a_turn_under_way(stage, talked):
     talked._line = Pending()
     stage.player.at_say("Oren, still there?")
     stage.waited()
     assert "turn 4 is still running" in stage.builds("ai/branch oren/4").lower()
 
 
-def test_lines_that_are_typed_at_once_are_answered_in_their_order(stage, talked):
+def test_branch_answers_lines_in_the_order_in_which_they_were_typed(stage, talked):
     stage.builds("ai/branch oren/2")
     stage.builds("ai/branch oren = One?", "ai/branch oren = Two?")
     stage.waited()
@@ -231,7 +231,7 @@ def test_lines_that_are_typed_at_once_are_answered_in_their_order(stage, talked)
     assert order == sorted(order)
 
 
-def test_a_branch_that_is_closed_while_the_model_thinks_stays_closed(stage, talked):
+def test_branch_stays_closed_if_closed_while_the_model_answers(stage, talked):
     stage.builds("ai/branch oren/2")
     pending = talked._line = Pending()
     stage.builds("ai/branch oren = What if I had paid?")
@@ -246,7 +246,7 @@ def test_a_branch_that_is_closed_while_the_model_thinks_stays_closed(stage, talk
     assert "You have no branch of Oren" in stage.builds("ai/branch oren")
 
 
-def test_a_line_that_waits_is_not_said_in_a_branch_that_was_closed(stage, talked):
+def test_waiting_line_is_not_said_in_a_closed_branch(stage, talked):
     stage.builds("ai/branch oren/2", "ai/branch oren = What if?", "ai/branch/close oren")
     with hearing(stage.builder) as heard:
         stage.waited()
@@ -254,7 +254,7 @@ def test_a_line_that_waits_is_not_said_in_a_branch_that_was_closed(stage, talked
     assert len(talked.requests) == 3
 
 
-def test_a_model_that_fails_is_told_and_the_branch_goes_on(stage, talked):
+def test_branch_shows_a_model_failure_and_continues(stage, talked):
     stage.builds("ai/branch oren/2")
     answers = iter([ModelUnavailable("scripted", "no connection"), "Back again."])
     talked._line = lambda request: next(answers)
@@ -263,7 +263,7 @@ def test_a_model_that_fails_is_told_and_the_branch_goes_on(stage, talked):
     assert "Back again." in says(stage, "Well?")
 
 
-def test_tools_are_offered_and_nothing_is_done(stage, talked):
+def test_branch_offers_tools_but_runs_none(stage, talked):
     npc_settings.change_settings(stage.npc, by=trusted("Mara"), tools=("drop", "pose"))
     stage.npc.attributes.add("ai_mood", "calm")
     call = ToolCall(id="x1", name="pose", arguments='{"text": "bows"}')
@@ -277,7 +277,7 @@ def test_tools_are_offered_and_nothing_is_done(stage, talked):
     assert [tool.name for tool in talked.requests[3].tools] == ["drop", "pose"]
 
 
-def test_a_turn_with_tools_is_copied_with_its_calls_and_results(stage, talked):
+def test_branch_copies_tool_calls_and_results_of_its_turn(stage, talked):
     npc_settings.change_settings(stage.npc, by=trusted("Mara"), tools=("look",))
     call = ToolCall(id="x1", name="look", arguments="{}")
     answers = iter([ChatReply(text="", tool_calls=(call,), model="m"), "Fog.", "Still fog."])
@@ -292,7 +292,7 @@ def test_a_turn_with_tools_is_copied_with_its_calls_and_results(stage, talked):
     assert calls == results == ["b00000000"]
 
 
-def test_memories_that_came_after_the_turn_are_left_out_and_none_is_changed(stage, talked):
+def test_branch_leaves_out_later_memories_and_changes_none(stage, talked):
     for turn, text in ((1, "Pim likes tea."), (3, "Pim paid nothing.")):
         new = Memory(
             id=memories.NEW, text=text, about=str(stage.player.id), turn=turn, author=OF_NPC
@@ -305,7 +305,7 @@ def test_memories_that_came_after_the_turn_are_left_out_and_none_is_changed(stag
     assert live_rows(stage.npc) == before
 
 
-def test_a_turn_before_a_compaction_has_a_branch_too(stage, talked):
+def test_branch_opens_from_a_turn_before_a_compaction(stage, talked):
     (room,) = conversations_of(stage.npc.ai.ref)
     history = windows(room.id).history
     summary = NewRecord(
@@ -325,7 +325,7 @@ def test_a_turn_before_a_compaction_has_a_branch_too(stage, talked):
     assert verifying.verify(branch_of(stage).conversation) is None
 
 
-def test_a_branch_lives_through_a_reload(stage, talked):
+def test_branch_survives_a_reload(stage, talked):
     stage.builds("ai/branch oren/2")
     talked._line = Pending()
     stage.builds("ai/branch oren = What if I had paid?")
@@ -338,7 +338,7 @@ def test_a_branch_lives_through_a_reload(stage, talked):
         assert "Oren: Here again." in says(stage, "Well?")
 
 
-def test_what_was_said_in_a_branch_is_not_taken_up_after_a_reload(stage, talked):
+def test_branch_line_is_not_answered_again_after_a_reload(stage, talked):
     from evennia_ai.npc.recording.unanswered import look_back, take_up
 
     stage.builds("ai/branch oren/2")
@@ -349,7 +349,7 @@ def test_what_was_said_in_a_branch_is_not_taken_up_after_a_reload(stage, talked)
     assert take_up(look_back(started_at=record.created_at + 1)).answered == 0
 
 
-def test_an_emergency_stop_forbids_branches_and_gives_up_what_is_under_way(stage, talked):
+def test_emergency_stop_refuses_branches_and_drops_their_calls(stage, talked):
     stage.builds("ai/branch oren/2")
     talked._line = Pending()
     stage.builds("ai/branch oren = What if I had paid?")
@@ -363,13 +363,13 @@ def test_an_emergency_stop_forbids_branches_and_gives_up_what_is_under_way(stage
     emergency.start_all(by=trusted("Mara"))
 
 
-def test_a_pause_of_the_npc_counts_for_its_branches(stage, talked):
+def test_pause_of_the_npc_stops_its_branches(stage, talked):
     stage.builds("ai/branch oren/2", "ai/pause oren = strange")
     assert "paused by Mara" in one_line(stage.builds("ai/branch oren = Well?"))
     stage.builds("ai/resume oren")
 
 
-def test_calls_of_a_branch_count_against_the_limits_of_npc_and_builder(stage, talked):
+def test_branch_calls_count_against_the_limits_of_npc_and_builder(stage, talked):
     stage.builds("ai/branch oren/2")
     says(stage, "What if I had paid?")
     call = models.ModelCall.objects.order_by("-pk")[0]
@@ -380,7 +380,7 @@ def test_calls_of_a_branch_count_against_the_limits_of_npc_and_builder(stage, ta
     assert "has used its 4 calls per day" in told and "nothing was said" in told
 
 
-def test_a_whispered_turn_is_marked_and_goes_when_the_player_is_forgotten(stage, talked):
+def test_branch_of_a_whisper_is_marked_and_erased_with_its_player(stage, talked):
     stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
     stage.waited()
     assert "is hidden from you" in one_line(stage.builds("ai/branch oren/4"))
@@ -407,14 +407,14 @@ def test_branch_of_a_whisper_is_hidden_from_an_admin_who_became_a_builder(stage,
     assert "said in private" in told
 
 
-def test_a_turn_whose_words_were_erased_has_no_branch(stage, talked):
+def test_branch_is_refused_for_an_erased_turn(stage, talked):
     stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
     stage.waited()
     erase_private(str(stage.player.id), by=trusted("Mara"))
     assert "were erased" in one_line(stage.builds("ai/branch oren/4"))
 
 
-def test_players_have_no_branches(stage, talked):
+def test_branch_is_refused_to_players(stage, talked):
     assert "Command 'ai/branch oren/2' is not available" in stage.plays("ai/branch oren/2")
 
 
@@ -431,16 +431,16 @@ def test_players_have_no_branches(stage, talked):
         ("ai/branch nobody/1", "nobody"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(stage, talked, typed, told):
+def test_branch_errors_are_one_line(stage, talked, typed, told):
     assert told in one_line(stage.builds(typed))
     assert not models.Conversation.objects.filter(npc_ref__contains="~").exists()
 
 
-def test_an_npc_that_never_spoke_has_no_branch(stage):
+def test_branch_is_refused_for_an_npc_that_never_spoke(stage):
     assert "had no turn yet" in one_line(stage.builds("ai/branch oren/1"))
 
 
-def test_an_npc_that_is_gone_drops_what_waits_in_a_branch(stage, talked):
+def test_deleted_npc_drops_waiting_branch_lines(stage, talked):
     stage.builds("ai/branch oren/2", "ai/branch oren = Well?")
     stage.npc.delete()
     with hearing(stage.builder) as heard:
@@ -449,19 +449,19 @@ def test_an_npc_that_is_gone_drops_what_waits_in_a_branch(stage, talked):
     assert len(talked.requests) == 3
 
 
-def test_markup_in_a_branch_is_shown_as_it_is(stage, talked):
+def test_markup_in_a_branch_is_shown_literally(stage, talked):
     talked._line = lambda request: "|rRed|n and $eval(1)."
     stage.builds("ai/branch oren/2")
     assert "|rRed|n and $eval(1)." in says(stage, "|gWhat?|n")
     assert json.loads(models.Turn.objects.order_by("-pk")[0].manifest)["tokens"] > 0
 
 
-def test_one_of_an_npc_that_was_deleted_can_still_be_erased(stage, talked):
+def test_branch_of_a_deleted_npc_can_be_erased(stage, talked):
     stage.builds("ai/branch oren/2")
     ref = stage.npc.ai.ref
     stage.npc.delete()
-    assert f"#{ref} (no more; ai/branch/close erases it)" in stage.builds("ai/branch")
+    assert f"#{ref} (deleted; ai/branch/close erases it)" in stage.builds("ai/branch")
 
     told = one_line(stage.builds(f"ai/branch/close #{ref}"))
-    assert "who is no more, is erased: 5 records and 0 turns" in told
+    assert "who was deleted, is erased: 5 records and 0 turns" in told
     assert "You have no branch" in stage.builds("ai/branch")

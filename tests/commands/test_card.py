@@ -1,4 +1,4 @@
-"""The command `card`: its list, one card, the files it takes in, and what it refuses."""
+"""The command `card`: the list, one card, imported files, and files that are refused."""
 
 import pytest
 from django.test import override_settings
@@ -59,14 +59,14 @@ BAD_INPUT = {
 }
 
 
-def test_an_import_waits_and_changes_nothing(stage, card_folder):
+def test_import_waits_and_changes_nothing(stage, card_folder):
     told = stage.builds("card/import oren.json")
     assert "Import 1 of card Oren Tallow, by Mara" in told
-    assert "To put it in force: card/approve Oren Tallow/1 [= <grants>]" in told
+    assert "To approve it: card/approve Oren Tallow/1 [= <grants>]" in told
     assert cards.CARDS.list_keys() == ()
 
 
-def test_an_import_keeps_the_file_to_the_letter(stage, card_folder):
+def test_import_keeps_the_file_byte_for_byte(stage, card_folder):
     stage.builds("card/import oren.json")
     change = cards.CARDS.revision("Oren Tallow", 1)
     file = cards.CARDS.revision_file("Oren Tallow", 1)
@@ -85,7 +85,7 @@ def test_an_import_keeps_the_file_to_the_letter(stage, card_folder):
         ("UPPER.PNG", a_picture(OREN), "png"),
     ],
 )
-def test_the_content_says_what_a_file_is(stage, card_folder, name, content, carrier):
+def test_file_type_is_found_by_content_not_by_name(stage, card_folder, name, content, carrier):
     (card_folder / name).write_bytes(content)
     stage.builds(f"card/import {name}")
     file = cards.CARDS.revision_file("Oren Tallow", 1)
@@ -93,25 +93,25 @@ def test_the_content_says_what_a_file_is(stage, card_folder, name, content, carr
     assert "mends nets" in file.source
 
 
-def test_import_tells_what_the_card_injects_by_depth(stage, card_folder):
+def test_import_report_names_texts_with_a_depth(stage, card_folder):
     told = stage.builds("card/import oren")
     assert "by depth: 1" in told
     assert "top of the history (its depth is huge)" in told
 
 
-def test_an_import_says_at_once_which_file_it_reads(stage, card_folder):
+def test_import_names_its_file_at_once(stage, card_folder):
     assert stage.builds("card/import oren").startswith("Reading oren.json (515 bytes)...\n")
 
 
-def test_import_of_the_file_in_force_says_so_and_shows_the_report(stage, card_folder):
+def test_import_of_the_approved_file_changes_nothing_and_shows_the_report(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow = fields")
     told = stage.builds("card/import oren")
-    assert "This very file is card Oren Tallow, revision 2, already" in told
+    assert "The same file is card Oren Tallow, revision 2, already" in told
     assert "ID 1020, role system" in told
     assert cards.CARDS.newest_number("Oren Tallow") == 2
 
 
-def test_a_file_that_waits_already_waits_once(stage, card_folder):
+def test_import_of_a_waiting_file_is_not_doubled(stage, card_folder):
     told = stage.builds("card/import oren", "card/import oren")
     assert told.count("Import 1 of card Oren Tallow") == 2
     assert len(cards.CARDS.waiting("Oren Tallow")) == 1
@@ -129,15 +129,15 @@ def test_import_takes_the_name_of_the_card_that_differs_only_in_case(stage, card
     assert cards.CARDS.waiting_names() == ("oren tallow",)
 
 
-def test_another_file_of_a_card_is_told_by_the_fields_that_differ(stage, card_folder):
+def test_import_report_names_fields_that_differ(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow = fields")
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind", nickname="Ory")))
     told = stage.builds("card/import oren")
-    assert "Differs from revision 2, which is in force, in: personality, nickname." in told
-    assert "Revision 2 has grants that are not carried over by themselves: fields." in told
+    assert "Differs from revision 2, the approved one, in: personality, nickname." in told
+    assert "Revision 2 has grants that the import does not get by itself: fields." in told
 
 
-def test_a_file_that_differs_in_its_blanks_alone_is_told_so(stage, card_folder):
+def test_import_report_says_no_field_differs_if_only_blanks_do(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow")
     (card_folder / "oren.json").write_bytes(as_json(OREN) + b"\n")
     assert "No field differs from revision 2" in stage.builds("card/import oren")
@@ -154,7 +154,7 @@ def test_import_without_a_file_lists_the_folder(stage, card_folder):
     assert cards.CARDS.waiting_names() == ()
 
 
-def test_a_name_without_its_suffix_that_could_be_two_files_is_not_guessed(stage, card_folder):
+def test_import_refuses_a_name_that_two_files_have(stage, card_folder):
     (card_folder / "oren.png").write_bytes(a_picture(OREN))
     assert "oren.json or oren.png" in one_line(stage.builds("card/import oren"))
 
@@ -168,10 +168,10 @@ def test_import_reads_no_file_outside_its_folder(stage, card_folder):
         assert cards.CARDS.names_ever() == (), name
 
 
-def test_a_file_of_another_suffix_is_told_which_ones_are_read(stage, card_folder):
+def test_import_of_another_suffix_names_the_allowed_suffixes(stage, card_folder):
     (card_folder / "oren.txt").write_bytes(as_json(oren()))
     told = one_line(stage.builds("card/import oren.txt"))
-    assert "'oren.txt' is there, but only files that end in .json, .png" in told
+    assert "'oren.txt' exists, but only files that end in .json, .png" in told
     assert cards.CARDS.names_ever() == ()
 
 
@@ -192,22 +192,22 @@ def test_a_file_over_a_limit_is_refused_by_the_name_of_the_limit(stage, card_fol
     assert cards.CARDS.names_ever() == ()
 
 
-def test_a_byte_order_mark_is_no_part_of_the_card(stage, card_folder):
+def test_byte_order_mark_is_removed_from_a_card(stage, card_folder):
     (card_folder / "bom.json").write_bytes(b"\xef\xbb\xbf" + as_json(OREN))
     stage.builds("card/import bom.json")
     assert cards.CARDS.revision_file("Oren Tallow", 1).source.startswith("{")
 
 
-def test_the_bare_command_lists_the_cards(stage, card_folder):
+def test_card_without_switch_lists_the_cards(stage, card_folder):
     assert "no cards yet" in stage.builds("card")
     stage.builds("card/import oren", "card/approve Oren Tallow = fields, roles")
     stage.builds("card/assign oren = Oren Tallow", "card/import oren = Another")
     told = " ".join(stage.builds("card").split())
     assert f"2 Oren Tallow fields, roles Oren (#{stage.npc.id})" in told
-    assert "- Another not in force waits: number 1 of Mara" in told
+    assert "- Another not approved yet waits: number 1 by Mara" in told
 
 
-def test_one_card_is_shown_in_whatever_case_its_name_is_written(stage, card_folder):
+def test_card_is_found_in_any_case_of_its_name(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow = fields")
     told = stage.builds("card oren tallow")
     assert "approved by Mara" in told
@@ -221,21 +221,21 @@ def test_one_card_is_shown_with_the_imports_that_wait(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow")
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
     stage.builds("card/import oren")
-    assert "waits: number 3 of Mara" in stage.builds("card Oren Tallow")
+    assert "waits: number 3 by Mara" in stage.builds("card Oren Tallow")
 
 
-def test_a_card_that_only_waits_is_told_to_be_approved_first(stage, card_folder):
+def test_waiting_card_must_be_approved_before_use(stage, card_folder):
     stage.builds("card/import oren")
     assert "card/approve Oren Tallow/1" in one_line(stage.builds("card Oren Tallow"))
 
 
-def test_a_card_that_a_game_stored_and_that_cannot_be_read_says_so(stage, card_folder):
+def test_unreadable_stored_card_reports_its_error(stage, card_folder):
     store.save_card("odd", '{"name": 7}', by=trusted("world"))
     assert "Card odd, revision 2" in stage.builds("card odd")
     assert "has neither" in stage.builds("card odd").splitlines()[-1]
 
 
-def test_a_name_with_a_slash_and_a_number_is_a_name_where_a_games_card_has_it(stage, card_folder):
+def test_name_with_slash_and_number_is_found_if_a_card_has_it(stage, card_folder):
     store.save_card("unit/7", '{"name": "Unit", "description": "Hums."}', by=trusted("world"))
     stage.builds("card/import oren = unit")
     assert "Card unit/7, revision 2" in stage.builds("card unit/7")
@@ -243,7 +243,7 @@ def test_a_name_with_a_slash_and_a_number_is_a_name_where_a_games_card_has_it(st
 
 
 @pytest.mark.parametrize("name", ["oren\ufe0f", "\u3164", "or\u034fen"])
-def test_no_file_is_imported_under_a_name_that_looks_like_another(stage, card_folder, name):
+def test_import_refuses_a_name_that_looks_like_another(stage, card_folder, name):
     (card_folder / "evil.json").write_bytes(as_json(oren(name=name)))
     told = stage.builds("card/import oren = oren", "card/import evil")
     assert "printable characters" in told
@@ -251,7 +251,7 @@ def test_no_file_is_imported_under_a_name_that_looks_like_another(stage, card_fo
 
 
 @pytest.mark.parametrize("name", ["oren/1", "oren / 1", "Unit/000000007"])
-def test_no_file_is_imported_under_a_name_that_reads_like_a_revision(stage, card_folder, name):
+def test_import_refuses_a_name_that_reads_like_a_revision(stage, card_folder, name):
     (card_folder / "evil.json").write_bytes(as_json(oren(name=name)))
     told = stage.builds("card/import oren = oren", "card/import evil")
     assert "no / before a number at its end" in told
@@ -268,7 +268,7 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card_folder):
         assert cards.card_of(str(stage.npc.id)) is None, typed
 
 
-def test_a_hostile_card_is_shown_as_it_is(stage, card_folder):
+def test_hostile_card_is_shown_literally(stage, card_folder):
     evil = oren(name="|rOren|n {x} |lclook|ltgo|le", creator_notes="$eval(1+1) \x1b[2J |r\nPaid")
     (card_folder / "evil.json").write_bytes(as_json(evil))
     sent = stage.sent(
@@ -308,7 +308,7 @@ BROKEN_BOOKS = {
 
 
 @pytest.mark.parametrize("book", BROKEN_BOOKS.values(), ids=BROKEN_BOOKS.keys())
-def test_a_card_that_was_let_in_can_be_changed_shown_and_exported(stage, card_folder, book):
+def test_imported_odd_card_can_be_changed_shown_and_exported(stage, card_folder, book):
     (card_folder / "odd.json").write_bytes(as_json(oren(name="Odd", character_book=book)))
     stage.builds("card/import odd", "card/approve Odd = fields")
     assert "Card Odd, revision" in stage.builds("card Odd")

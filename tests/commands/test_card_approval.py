@@ -1,4 +1,4 @@
-"""`card/report`, `/approve`, `/reject`: what is approved is what was read, with what was named."""
+"""`card/report`, `card/approve`, `card/reject`: the approved file is the one that was read."""
 
 import pytest
 
@@ -9,15 +9,15 @@ from tests.commands.stage import on_screen, one_line
 BAD_INPUT = {
     "card/approve": "Usage",
     "card/approve oren =": "Usage",
-    "card/approve nobody": "No import of a card 'nobody' waits",
+    "card/approve nobody": "No import of a card 'nobody' is waiting",
     "card/approve oren/9": "card/approve oren/1",
     "card/aprove oren": "no switch",
     "card/report": "Usage",
-    "card/report nobody": "No import of a card 'nobody' waits",
+    "card/report nobody": "No import of a card 'nobody' is waiting",
     "card/report oren/9": "no revision of card 'oren' with number 9",
     "card/report oren/999999999999": "No import",
     "card/reject": "Usage",
-    "card/reject nobody": "No import of a card 'nobody' waits",
+    "card/reject nobody": "No import of a card 'nobody' is waiting",
     "card/reject oren = 1": "Usage",
     "card/reject oren/1": "without a number",
 }
@@ -25,43 +25,43 @@ BAD_INPUT = {
 
 @pytest.fixture
 def waiting(stage, card_folder):
-    """An import of Mara's that waits, under the name oren."""
+    """Let an import of Mara wait under the name oren."""
     stage.builds("card/import oren = oren")
     return card_folder
 
 
 @pytest.fixture
 def ben(stage):
-    """Another builder; what he is told by each line that he types."""
+    """Return a function that types as another builder, Ben, and returns what he reads."""
     builder = stage.person("Ben", permission="Builder")
     return lambda *lines: on_screen(stage.sent(builder, *lines))
 
 
 def imported(folder, build, personality):
-    """Have somebody import another file of Oren's card."""
+    """Let a builder import another file of Oren's card."""
     (folder / "oren.json").write_bytes(as_json(oren(personality=personality)))
     return build("card/import oren = oren")
 
 
-def test_an_approved_import_is_in_force_with_no_grant_that_was_not_named(stage, waiting):
+def test_approval_without_grants_gives_none(stage, waiting):
     told = stage.builds("card/approve oren")
-    assert "Card oren is in force, revision 2: import 1 of Mara, without any grant." in told
+    assert "Card oren is approved, revision 2: import 1 by Mara, without any grant." in told
     assert store.get_card("oren").grants == frozenset()
 
 
-def test_an_approved_import_is_in_force_with_the_grants_that_were_named(stage, waiting):
+def test_approval_gives_the_named_grants(stage, waiting):
     stage.builds("card/approve oren/1 = Fields,roles  regex")
     assert store.get_card("oren").grants == {"fields", "roles", "regex"}
 
 
-def test_an_unknown_grant_is_told_with_those_there_are_and_approves_nothing(stage, waiting):
+def test_approval_with_an_unknown_grant_lists_grants_and_approves_nothing(stage, waiting):
     told = stage.builds("card/approve oren = fields, all")
     assert "'all' is no grant" in told
     assert "its system prompt is placed after the game's own rules" in told
     assert store.CARDS.list_keys() == ()
 
 
-def test_grants_of_the_revision_before_are_told_and_not_carried_over(stage, waiting):
+def test_approval_names_earlier_grants_and_does_not_carry_them_over(stage, waiting):
     stage.builds("card/approve oren = fields, roles")
     imported(waiting, stage.builds, "kind")
     told = stage.builds("card/approve oren = fields")
@@ -75,39 +75,39 @@ def test_an_approval_names_who_plays_the_card(stage, waiting):
     assert f"by Oren (#{stage.npc.id})" in stage.builds("card/approve oren")
 
 
-def test_of_several_imports_the_number_is_asked_for(stage, waiting):
+def test_approval_asks_for_a_number_if_several_imports_wait(stage, waiting):
     imported(waiting, stage.builds, "kind")
     told = one_line(stage.builds("card/approve oren"))
     assert "as in card/approve oren/2" in told
-    assert "number 1 of Mara" in told
-    assert "number 2 of Mara" in told
+    assert "number 1 by Mara" in told
+    assert "number 2 by Mara" in told
     assert store.CARDS.list_keys() == ()
 
 
-def test_the_number_says_which_import_is_approved_and_the_others_wait_no_longer(stage, waiting):
+def test_approval_by_number_ends_the_other_imports(stage, waiting):
     imported(waiting, stage.builds, "kind")
     told = stage.builds("card/approve oren/1")
-    assert "What else waited was answered by this: number 2 of Mara" in " ".join(told.split())
+    assert "These imports no longer wait: number 2 by Mara" in " ".join(told.split())
     assert '"gruff"' in store.get_card("oren").source
     assert store.CARDS.waiting("oren") == ()
 
 
-def test_what_another_builder_imported_meanwhile_is_not_approved_unread(stage, waiting, ben):
+def test_approval_refuses_an_unread_import_of_another_builder(stage, waiting, ben):
     ben("card/reject oren")
     imported(waiting, ben, "false")
     told = one_line(stage.builds("card/approve oren"))
-    assert "number 3 of Ben" in told
+    assert "number 3 by Ben" in told
     assert "card/report oren, then card/approve oren/3" in told
     assert store.CARDS.list_keys() == ()
 
 
-def test_another_builders_import_is_approved_by_its_number(stage, waiting, ben):
+def test_approval_by_number_works_for_another_builders_import(stage, waiting, ben):
     ben("card/approve oren/1 = fields")
     actions = [(one.action, one.changed_by) for one in store.CARDS.revisions("oren")]
     assert actions == [("imported", "Mara"), ("approved", "Ben")]
 
 
-def test_an_import_of_somebody_who_bears_the_same_name_needs_its_number_too(stage, waiting):
+def test_approval_asks_for_a_number_if_the_importer_only_has_the_same_name(stage, waiting):
     other = stage.person("Mara", permission="Builder")
     stage.sent(other, "card/reject oren")
     imported(waiting, lambda line: stage.sent(other, line), "false")
@@ -115,43 +115,41 @@ def test_an_import_of_somebody_who_bears_the_same_name_needs_its_number_too(stag
     assert store.CARDS.list_keys() == ()
 
 
-def test_an_import_is_approved_without_its_number_by_whoever_was_shown_its_report(
-    stage, waiting, ben
-):
+def test_approval_without_number_works_after_reading_the_report(stage, waiting, ben):
     ben("card/report oren", "card/approve oren")
     assert store.CARDS.list_keys() == ("oren",)
 
 
 def test_an_import_cannot_be_approved_twice(stage, waiting, ben):
     ben("card/approve oren/1")
-    assert "No import of a card 'oren' waits" in one_line(stage.builds("card/approve oren/1"))
+    assert "No import of a card 'oren' is waiting" in one_line(stage.builds("card/approve oren/1"))
     assert store.CARDS.newest_number("oren") == 2
 
 
-def test_the_report_of_an_import_is_shown_again(stage, waiting, ben):
+def test_report_of_an_import_is_shown_again(stage, waiting, ben):
     told = ben("card/report OREN")
     assert "Import 1 of card oren, by Mara" in told
     assert "top of the history, role user" in told
     assert "card/approve oren/1" in told
 
 
-def test_the_report_of_a_revision_is_that_of_its_grants_then(stage, waiting):
+def test_report_of_a_revision_uses_its_grants_of_then(stage, waiting):
     stage.builds("card/approve oren = fields", "card/revoke oren = fields")
     assert "ID 1020, role system" in stage.builds("card/report oren/2").split("Neutralised")[0]
     assert "card/approve" not in stage.builds("card/report oren/1")
 
 
-def test_of_several_imports_the_report_wants_a_number_too(stage, waiting):
+def test_report_asks_for_a_number_if_several_imports_wait(stage, waiting):
     imported(waiting, stage.builds, "kind")
     assert "as in card/report oren/2" in one_line(stage.builds("card/report oren"))
 
 
-def test_rejected_imports_wait_no_longer_and_what_is_in_force_stays(stage, waiting):
+def test_reject_ends_waiting_imports_and_keeps_the_approved_card(stage, waiting):
     stage.builds("card/approve oren = fields")
     imported(waiting, stage.builds, "kind")
     told = one_line(stage.builds("card/reject oren"))
-    assert "number 3 of Mara" in told
-    assert "revision 2 is in force as before" in told
+    assert "number 3 by Mara" in told
+    assert "Revision 2 stays as it was" in told
     assert store.CARDS.waiting("oren") == ()
     assert store.get_card("oren").grants == {"fields"}
 

@@ -1,4 +1,4 @@
-"""`card/assign`, `/unassign`, `/greeting`: which card an NPC plays, and how it begins."""
+"""`card/assign`, `card/unassign`, `card/greeting`: which card an NPC plays, and its greeting."""
 
 import pytest
 
@@ -37,7 +37,7 @@ BAD_GREETINGS = {
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in force with all that a preview shows."""
+    """Approve Oren's card with all grants that a preview needs."""
     stage.builds("card/import oren", "card/approve Oren Tallow = fields, positions")
     return card_folder
 
@@ -52,27 +52,27 @@ def test_assign_lets_the_npc_play_the_card(stage, card):
     assert played(stage).card == "Oren Tallow"
 
 
-def test_assign_tells_which_card_was_played_before(stage, card):
+def test_assign_names_the_card_played_before(stage, card):
     stage.builds("card/import oren = Other", "card/approve Other")
     told = stage.builds("card/assign oren = Other", "card/assign oren = Oren Tallow")
     assert "from now on, no longer Other." in told
 
 
-def test_a_card_that_only_waits_is_not_assigned(stage, card):
+def test_assign_refuses_a_waiting_card(stage, card):
     stage.builds("card/import oren = Other")
     assert "card/approve Other/1" in one_line(stage.builds("card/assign oren = Other"))
     assert played(stage) is None
 
 
-def test_a_card_that_cannot_be_read_is_not_assigned(stage, card):
+def test_assign_refuses_an_unreadable_card(stage, card):
     store.save_card("odd", '{"name": 7}', by=trusted("world"))
     assert "has neither" in one_line(stage.builds("card/assign oren = odd"))
     assert played(stage) is None
 
 
-def test_unassign_lets_the_npc_play_none(stage, card):
+def test_unassign_leaves_the_npc_without_a_card(stage, card):
     told = stage.builds("card/assign oren = Oren Tallow", "card/unassign oren")
-    assert "Oren plays the card Oren Tallow no longer" in told
+    assert "Oren no longer plays the card Oren Tallow" in told
     assert played(stage) is None
 
 
@@ -93,7 +93,7 @@ def test_a_new_revision_is_played_from_its_approval_on_and_not_before(stage, car
     assert "She mends sails." in stage.builds("component/preview/full oren = Well?")
 
 
-def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else(stage, card):
+def test_card_depth_of_99999_is_clamped_to_the_top_of_the_history(stage, card):
     stage.builds("card/assign oren = Oren Tallow")
     with stage.model("Aye.", "Aye."):
         for said in ("Oren, good morning.", "Oren, how are you?"):
@@ -107,7 +107,7 @@ def test_a_cards_depth_of_99999_lands_at_the_top_of_the_history_and_nowhere_else
     assert after == ["Stay short.", "Oren, good morning.", "Aye."]
 
 
-def test_the_greetings_are_listed_by_number_with_the_one_that_is_on(stage, card):
+def test_greetings_are_listed_with_the_chosen_one_marked(stage, card):
     stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 2")
     lines = stage.builds("card/greeting oren").splitlines()
     assert lines[1:4] == [
@@ -126,41 +126,39 @@ def test_a_greeting_is_set_and_switched_off(stage, card):
     assert played(stage).greeting is None
 
 
-def test_a_greeting_for_groups_is_told_to_be_one(stage, card):
+def test_greeting_for_groups_says_so(stage, card):
     told = stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 3")
     assert "where several may speak with greeting 3: All aboard." in told
 
 
-def test_another_card_begins_with_no_greeting(stage, card):
+def test_assign_of_another_card_resets_the_greeting(stage, card):
     stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
     stage.builds("card/assign oren = Oren Tallow")
     assert played(stage).greeting is None
 
 
-def test_a_greeting_that_is_not_there_changes_nothing(stage, card):
+def test_greeting_that_does_not_exist_changes_nothing(stage, card):
     stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
     for typed, words in BAD_GREETINGS.items():
         assert words in one_line(stage.builds(typed)), typed
         assert played(stage).greeting == 0, typed
 
 
-def test_an_approved_file_is_not_said_as_a_greeting_that_was_chosen_from_another(
-    stage, card_folder
-):
+def test_approval_of_another_file_resets_the_greeting(stage, card_folder):
     stage.builds("card/import oren = oren", "card/approve oren", "card/assign oren = oren")
     stage.builds("card/greeting oren = 0")
     (card_folder / "oren.json").write_bytes(as_json(oren(first_mes="EVIL")))
     told = " ".join(stage.builds("card/import oren = oren", "card/approve oren").split())
-    assert "No greeting is said any more by Oren (#" in told
+    assert "These NPCs no longer open with a greeting: Oren (#" in told
     assert "Oren opens with no greeting" in stage.builds("card/greeting oren")
 
 
-def test_a_revert_tells_which_greetings_it_ends(stage, card_folder):
+def test_revert_names_npcs_whose_greeting_it_resets(stage, card_folder):
     stage.builds("card/import oren = oren", "card/approve oren", "card/assign oren = oren")
     (card_folder / "oren.json").write_bytes(as_json(oren(first_mes="New.")))
     stage.builds("card/import oren = oren", "card/approve oren", "card/greeting oren = 0")
     told = stage.builds("card/revert oren = 2", "yes")
-    assert "No greeting is said any more by Oren (#" in told
+    assert "These NPCs no longer open with a greeting: Oren (#" in told
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):

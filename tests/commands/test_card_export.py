@@ -1,4 +1,4 @@
-"""`card/export`: a card as a new file in the card folder, losing nothing that it can hold."""
+"""`card/export`: a card as a new file in the card folder, with everything that it can hold."""
 
 import pytest
 from django.test import override_settings
@@ -24,7 +24,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in force."""
+    """Approve Oren's card."""
     stage.builds("card/import oren = oren", "card/approve oren")
     return card_folder
 
@@ -33,7 +33,7 @@ def files(folder):
     return sorted(path.name for path in folder.parent.rglob("*") if path.is_file())
 
 
-def test_a_card_is_written_as_what_it_came_in_into_a_file_that_was_not_there(stage, card):
+def test_export_writes_a_new_file_of_the_imported_kind(stage, card):
     told = " ".join(stage.builds("card/export oren").split())
     assert f"Wrote card oren, revision 2, to oren-2.json in {card.name} (" in told
     assert not is_open_to_others(card / "oren-2.json")
@@ -69,7 +69,7 @@ def test_an_import_that_waits_is_written_by_its_number(stage, card):
     assert (card / "other.json").exists()
 
 
-def test_what_stays_behind_is_told(stage, card):
+def test_export_names_what_the_file_cannot_hold(stage, card):
     (card / "oren.png").write_bytes(a_picture(OREN))
     stage.builds("card/import oren.png = pic", "card/approve pic")
     assert "the picture is left out" in stage.builds("card/export pic = json")
@@ -83,7 +83,7 @@ def test_an_archive_keeps_its_files(stage, card):
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "a b|c", "...", "|r"])
-def test_a_card_with_an_odd_name_is_written_into_the_folder_alone(stage, card, name):
+def test_card_with_an_odd_name_is_written_inside_the_folder(stage, card, name):
     store.save_card(name, as_json(OREN).decode(), by=trusted("world"))
     before = files(card)
     stage.builds(f"card/export {name}")
@@ -92,7 +92,7 @@ def test_a_card_with_an_odd_name_is_written_into_the_folder_alone(stage, card, n
     assert not set(written) & set("/\\|. ") - {"."}
 
 
-def test_a_folder_that_is_not_there_is_told(stage, card):
+def test_export_into_a_missing_folder_is_refused(stage, card):
     with override_settings(EVENNIA_AI_CARD_FOLDER=str(card / "gone")):
         assert "Nothing can be written" in one_line(stage.builds("card/export oren"))
 

@@ -1,4 +1,4 @@
-"""`card/grant` and `card/revoke`: what a card may do, who said so, and what it could use."""
+"""`card/grant` and `card/revoke`: what a card may do, who granted it, and what it could use."""
 
 import pytest
 
@@ -17,14 +17,14 @@ BAD_INPUT = {
     "card/revoke oren": "Usage",
     "card/revoke oren =": "Usage",
     "card/revoke nobody = fields": "no card 'nobody'",
-    "card/revoke oren = roles": "none of that, only fields",
+    "card/revoke oren = roles": "none of these grants, only fields",
     "card/grant oren = fields": "already",
 }
 
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in force, which may stand before the history."""
+    """Approve Oren's card with the grant to be placed before the history."""
     stage.builds("card/import oren = oren", "card/approve oren = fields")
     return card_folder
 
@@ -33,20 +33,20 @@ def grants():
     return store.get_card("oren").grants
 
 
-def test_a_grant_is_added_to_those_there_are(stage, card):
+def test_grant_is_added_to_existing_grants(stage, card):
     told = stage.builds("card/grant oren = roles")
     assert "Card oren may now:\n  roles " in told
     assert grants() == {"fields", "roles"}
 
 
-def test_a_grant_is_written_down_with_who_gave_it(stage, card):
+def test_grant_is_recorded_with_its_giver(stage, card):
     ben = stage.person("Ben", permission="Builder")
     stage.sent(ben, "card/grant oren = roles")
     newest = store.CARDS.revisions("oren")[-1]
     assert (newest.action, newest.changed_by) == ("granted", "Ben")
 
 
-def test_a_grant_tells_which_file_it_was_given_to(stage, card):
+def test_grant_names_the_file_it_was_given_to(stage, card):
     ben = stage.person("Ben", permission="Builder")
     (card / "oren.json").write_bytes(as_json(oren(personality="false")))
     stage.sent(ben, "card/import oren = oren", "card/approve oren")
@@ -54,7 +54,7 @@ def test_a_grant_tells_which_file_it_was_given_to(stage, card):
     assert "of the file that was imported by Ben" in told
 
 
-def test_of_a_card_without_grants_none_can_be_revoked(stage, card):
+def test_revoke_changes_nothing_on_a_card_without_grants(stage, card):
     stage.builds("card/revoke oren = fields")
     told = one_line(stage.builds("card/revoke oren = fields"))
     assert "no grant at all; nothing was changed." in told
@@ -66,7 +66,7 @@ def test_a_revoked_grant_is_gone_at_once(stage, card):
     assert grants() == frozenset()
 
 
-def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage, card):
+def test_grant_without_value_lists_grants_givers_and_uses(stage, card):
     told = " ".join(stage.builds("card/grant oren").split())
     for grant in ("fields", "system_prompt", "after_history", "positions", "regex"):
         assert f" {grant} its " in told
@@ -76,26 +76,26 @@ def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage,
     assert "here: 1 lore entry speaks as system or assistant" in told
 
 
-def test_telling_of_grants_changes_nothing(stage, card):
+def test_listing_grants_changes_nothing(stage, card):
     stage.builds("card/grant oren")
     assert store.CARDS.newest_number("oren") == 2
 
 
-def test_the_table_of_a_hostile_card_fits_the_screen(stage, card):
+def test_grants_table_of_a_hostile_card_fits_the_screen(stage, card):
     (card / "vex.json").write_bytes(as_json(hostile()))
     stage.builds("card/import vex", "card/approve Vex")
     told = on_screen(stage.sent(stage.builder, "card/grant Vex"))
     assert max(map(len, told.splitlines())) <= 78
 
 
-def test_an_unknown_grant_is_told_with_those_there_are_and_changes_nothing(stage, card):
+def test_unknown_grant_lists_grants_and_changes_nothing(stage, card):
     told = stage.builds("card/grant oren = roles, everything")
     assert "'everything' is no grant" in told
     assert "lore_budget    its lore has the budget that it asks" in told
     assert grants() == {"fields"}
 
 
-def test_a_card_that_only_waits_can_be_granted_nothing(stage, card):
+def test_grant_is_refused_for_a_waiting_card(stage, card):
     stage.builds("card/import oren = ben")
     assert "card/approve ben/1" in one_line(stage.builds("card/grant ben = roles"))
 
@@ -106,13 +106,13 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
         assert store.CARDS.newest_number("oren") == 2, typed
 
 
-def test_a_grant_is_for_the_file_that_was_read(stage, card):
+def test_grant_is_refused_if_another_file_was_approved_meanwhile(stage, card):
     stage.builds("card oren")
     other = store.import_card("oren", json_file(as_json(hostile()).decode()), by=trusted("Ben"))
     store.CARDS.approve("oren", other, grants=frozenset(), by=trusted("Ben"))
 
     told = one_line(stage.builds("card/grant oren = fields"))
-    assert "Another file is in force as card oren than the one you were shown last" in told
+    assert "Card oren has another file than the one you saw last" in told
     assert grants() == set()
 
     stage.builds("card oren", "card/grant oren = fields")

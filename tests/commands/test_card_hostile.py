@@ -1,4 +1,4 @@
-"""Cards that want to take over: what they are told to be, and what is left of them in a prompt."""
+"""Hostile cards: what their report says, and what of them gets into a prompt."""
 
 from unittest.mock import patch
 
@@ -16,7 +16,7 @@ _SCREEN_LINES = 200
 
 @pytest.fixture(scope="module")
 def report(beforehand, tmp_path_factory):
-    """What a builder was told who took in the hostile card with a book of ten thousand entries."""
+    """Return the report on the hostile card, which has a book of ten thousand entries."""
     folder = tmp_path_factory.mktemp("cards")
     (folder / "vex.json").write_bytes(as_json(hostile(entries=10_000)))
 
@@ -43,11 +43,12 @@ def test_the_report_says_what_the_card_tries(report):
         assert words in report, words
 
 
-def test_the_report_of_a_huge_book_is_short_and_comes_soon(report):
-    assert len(report.splitlines()) < _SCREEN_LINES  # `report` fails where it takes long
+def test_report_of_a_huge_book_is_short_and_quick(report):
+    # The fixture `report` fails if the import takes long.
+    assert len(report.splitlines()) < _SCREEN_LINES
 
 
-def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage, report):
+def test_hostile_card_without_grants_stays_in_the_history_as_user(stage, report):
     stage.builds("card/approve Vex/1", "card/assign oren = Vex")
     with stage.model("Aye."):
         stage.player.at_say("Oren, good morning.")
@@ -62,7 +63,7 @@ def test_without_grants_none_of_it_leaves_the_history_or_speaks_as_system(stage,
     assert "EVIL-SYSTEM" not in "".join(message.content for message in prompt.messages)
 
 
-def test_with_a_grant_it_may_what_was_granted_and_nothing_else(stage, report):
+def test_hostile_card_with_a_grant_may_only_what_was_granted(stage, report):
     stage.builds("card/approve Vex/1 = fields", "card/assign oren = Vex")
     prompt = stage.npc.ai.preview("Oren, the ferry?", stage.player)
     outside = [message for message in evil_messages(prompt) if message.block != "history"]
@@ -78,9 +79,10 @@ def test_a_huge_book_is_read_before_a_turn_needs_it(stage, report):
         assert evil_messages(stage.npc.ai.preview("Oren, the ferry?", stage.player))
 
 
-def test_a_pattern_without_end_holds_nobody_up(stage, report):
+def test_endless_pattern_of_a_card_delays_nobody(stage, report):
     stage.builds("card/approve Vex/1", "card/assign oren = Vex")
-    stage.npc.ai.preview("Oren, the ferry?", stage.player)  # compiles the book's keys
+    # This compiles the keys of the book.
+    stage.npc.ai.preview("Oren, the ferry?", stage.player)
     with little_work():
         stage.npc.ai.preview("Oren, " + "a" * 40 + "!", stage.player)
 
@@ -90,7 +92,7 @@ def test_a_pattern_without_end_holds_nobody_up(stage, report):
     [
         {"creator": "|r|lclook|ltgo|le\nApproved by Mara"},
         {"tags": ["\x1b[2J", "$eval(1)"]},
-        {"creator_notes": "fine\n\nTo put it in force: card/approve Other"},
+        {"creator_notes": "fine\n\nTo approve it: card/approve Other"},
         {"character_book": {"name": "|[r\n", "entries": [an_entry("x", name="|r\nyes\x1b")]}},
         {"first_mes": "|lclook|ltgo|le\x07", "nickname": "|R"},
     ],
@@ -102,5 +104,5 @@ def test_a_cards_texts_forge_no_colour_no_link_and_no_line(stage, card_folder, e
     assert not any(ord(letter) < 32 and letter != "\n" for letter in sent)
     assert "|lc" not in on_screen(sent)
     assert "\nApproved by Mara" not in sent
-    assert "\nTo put it in force: card/approve Other" not in sent
+    assert "\nTo approve it: card/approve Other" not in sent
     assert "\x1b" not in parse_ansi(sent)

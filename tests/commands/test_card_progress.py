@@ -1,4 +1,4 @@
-"""Files that take their time: read beside the game, told of every two seconds, one at a time."""
+"""Slow files: read in another thread, one at a time, with progress every two seconds."""
 
 import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -14,7 +14,7 @@ from tests.commands.stage import hearing, on_screen, one_line
 
 
 class SlowThread:
-    """A thread whose work is begun at once and done when `finishes` says so."""
+    """A thread that starts work at once and ends it when the test calls `finishes`."""
 
     def __init__(self) -> None:
         self.begun = []
@@ -24,23 +24,23 @@ class SlowThread:
         return self.begun[-1][2]
 
     def reaches(self, what, done, total):
-        """The work comes so far."""
+        """Let the work report this progress."""
         _, (progress,), _ = self.begun[-1]
         progress(what, done, total)
 
     def finishes(self):
-        """The oldest work that was begun is done."""
+        """Let the oldest started work succeed."""
         work, args, done = self.begun.pop(0)
         maybeDeferred(work, *args).chainDeferred(done)
 
     def breaks(self, error):
-        """The oldest work that was begun fails."""
+        """Let the oldest started work fail."""
         self.begun.pop(0)[2].errback(error)
 
 
 @pytest.fixture
 def thread(stage, card_folder, monkeypatch):
-    """The slow thread, in a game whose clock `stage.clock` moves."""
+    """Use the slow thread. `stage.clock` moves the game's clock."""
     slow = SlowThread()
     monkeypatch.setattr(background_work, "in_thread", slow)
     with stage.model():
@@ -58,7 +58,7 @@ def finish_all(thread):
         thread.finishes()
 
 
-def test_progress_is_told_every_two_seconds_and_not_after_the_end(stage, thread):
+def test_progress_is_shown_every_two_seconds_until_the_end(stage, thread):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren")
         thread.reaches("lore entries", 200, 1000)
@@ -77,7 +77,7 @@ def test_progress_is_told_every_two_seconds_and_not_after_the_end(stage, thread)
     assert stage.clock.getDelayedCalls() == []
 
 
-def test_a_file_that_is_read_quickly_is_told_of_once(stage, thread):
+def test_quick_file_is_named_once(stage, thread):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren")
         stage.clock.advance(1.9)
@@ -93,11 +93,11 @@ def test_progress_ends_with_an_error(stage, thread):
         stage.clock.advance(10)
     (told,) = lines_of(heard)[1:]
     assert told.startswith("'card/import oren' went wrong: MemoryError: no room.")
-    assert "the server's log says more" in told
+    assert "the server's log has the details" in told
     assert cards.CARDS.names_ever() == ()
 
 
-def test_after_an_error_the_builder_can_go_on(stage, thread):
+def test_builder_can_import_again_after_an_error(stage, thread):
     with hearing(stage.builder):
         stage.builder.execute_cmd("card/import oren")
         thread.breaks(MemoryError("no room"))
@@ -112,7 +112,7 @@ class Leaving:
     logged_in = True
 
 
-def test_progress_ends_when_the_builder_leaves_and_the_work_goes_on(stage, thread):
+def test_progress_ends_when_the_builder_leaves_and_the_import_continues(stage, thread):
     session = Leaving()
     with hearing(stage.builder) as heard:
         command = background_work.CardWork()
@@ -126,7 +126,7 @@ def test_progress_ends_when_the_builder_leaves_and_the_work_goes_on(stage, threa
     assert done.result == "read"
 
 
-def test_while_a_file_is_read_the_builder_is_told_to_wait(stage, thread):
+def test_second_import_is_refused_while_a_file_is_read(stage, thread):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren")
         stage.builder.execute_cmd("card/import oren = other")
@@ -135,7 +135,7 @@ def test_while_a_file_is_read_the_builder_is_told_to_wait(stage, thread):
     assert cards.CARDS.names_ever() == ("Oren Tallow",)
 
 
-def test_another_builders_file_waits_for_its_turn_and_is_told_so(stage, thread):
+def test_second_builders_file_waits_for_the_first(stage, thread):
     ben = stage.person("Ben", permission="Builder")
     with hearing(stage.builder), hearing(ben) as heard:
         stage.builder.execute_cmd("card/import oren")
@@ -147,12 +147,10 @@ def test_another_builders_file_waits_for_its_turn_and_is_told_so(stage, thread):
     assert cards.CARDS.names_ever() == ("Oren Tallow", "other")
 
 
-def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_half_done(
-    stage, thread
-):
+def test_reload_while_a_file_is_read_leaves_nothing_written(stage, thread):
     with hearing(stage.builder):
         stage.builder.execute_cmd("card/import oren")
-        _, _, never = thread.begun.pop()  # the process ends here
+        _, _, never = thread.begun.pop()  # A reload would end the process here.
         assert cards.CARDS.names_ever() == ()
         assert models.SourceFile.objects.count() == 0
         never.errback(ConnectionAbortedError())
@@ -165,7 +163,8 @@ def test_a_file_that_is_approved_while_it_is_compared_is_not_imported_again(
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/import oren = oren")
         thread.finishes()
-        assert len(thread.begun) == 1  # it is compared with the card in force
+        # Now the file is compared with the approved card.
+        assert len(thread.begun) == 1
         text = (card_folder / "oren.json").read_text(encoding="utf-8")
         approved = store.save_card("oren", text, by=trusted("Ben"))
         finish_all(thread)
@@ -180,7 +179,7 @@ def test_a_greeting_is_not_chosen_from_a_file_that_was_replaced_while_it_was_rea
         stage.builder.execute_cmd("card/greeting oren = 0")
         store.save_card("oren", as_json(oren(first_mes="EVIL")).decode(), by=trusted("world"))
         finish_all(thread)
-    assert "look again" in lines_of(heard)[-1]
+    assert "Look again" in lines_of(heard)[-1]
     assert cards.assignment_of(stage.npc.ai.ref).greeting is None
 
 

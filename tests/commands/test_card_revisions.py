@@ -1,4 +1,4 @@
-"""`card/revisions`, `/revert`, `/remove`: what a card was, and the way back."""
+"""`card/revisions`, `card/revert`, `card/remove`: earlier revisions of a card, and the way back."""
 
 import pytest
 
@@ -16,7 +16,7 @@ BAD_INPUT = {
     "card/revert oren = first": "whole number",
     "card/revert oren = 9": "no revision of card 'oren' with number 9",
     "card/revert oren = 1": "never in force",
-    "card/revert oren = 4": "so already",
+    "card/revert oren = 4": "the same as at revision 4",
     "card/revert nobody = 1": "no revision of card 'nobody'",
     "card/remove": "Usage",
     "card/remove nobody": "no card 'nobody'",
@@ -27,14 +27,14 @@ BAD_INPUT = {
 
 @pytest.fixture
 def card(stage, card_folder):
-    """Oren's card in its second file: gruff with a grant, then kind without one."""
+    """Approve two files of Oren's card: gruff with a grant, then kind without a grant."""
     stage.builds("card/import oren = oren", "card/approve oren = fields")
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
     stage.builds("card/import oren = oren", "card/approve oren")
     return card_folder
 
 
-def test_every_change_is_told_with_who_when_and_its_grants(stage, card):
+def test_revisions_name_author_time_and_grants(stage, card):
     lines = stage.builds("card/revisions oren").splitlines()
     assert [line.split(",")[0] for line in lines[2::2]] == [
         "    1  imported by Mara",
@@ -68,22 +68,24 @@ def test_revert_puts_the_file_and_its_grants_in_force_again(stage, card):
     assert back.grants == {"fields"}
 
 
-def test_a_removed_card_is_in_force_no_longer_and_can_come_back(stage, card):
+def test_removed_card_is_unusable_until_reverted(stage, card):
     told = one_line(stage.builds("card/remove OREN"))
     assert "card/revert oren = 4 brings it back" in told
     assert store.CARDS.list_keys() == ()
-    assert "not in force any more" in one_line(stage.builds("card Oren"))
+    assert "was removed" in one_line(stage.builds("card Oren"))
     stage.builds("card/revert Oren = 4", "yes")
     assert store.CARDS.list_keys() == ("oren",)
 
 
-def test_a_removed_card_takes_the_imports_that_waited_with_it(stage, card):
+def test_removing_a_card_ends_its_waiting_imports(stage, card):
     stage.builds("card/export oren/2", "card/import oren-2 = oren")
-    assert "waits no longer: number 5 of Mara" in one_line(stage.builds("card/remove oren"))
+    assert "waiting imports are gone, too: number 5 by Mara" in one_line(
+        stage.builds("card/remove oren")
+    )
     assert store.CARDS.waiting("oren") == ()
 
 
-def test_a_card_that_somebody_plays_is_not_removed(stage, card):
+def test_remove_is_refused_while_an_npc_plays_the_card(stage, card):
     stage.builds("card/assign oren = oren")
     told = one_line(stage.builds("card/remove oren"))
     assert f"played by Oren (#{stage.npc.id}); first give them another" in told
@@ -93,11 +95,11 @@ def test_a_card_that_somebody_plays_is_not_removed(stage, card):
 def test_a_card_that_only_a_deleted_npc_plays_can_be_removed(stage, card):
     stage.builds("card/assign oren = oren")
     stage.npc.delete()
-    assert "in force no longer" in one_line(stage.builds("card/remove oren"))
+    assert "is removed" in one_line(stage.builds("card/remove oren"))
     assert store.CARDS.list_keys() == ()
 
 
-def test_a_long_story_is_told_by_its_newest_changes(stage, card):
+def test_revisions_list_only_the_newest_if_there_are_many(stage, card):
     for _ in range(25):
         stage.builds("card/grant oren = roles", "card/revoke oren = roles")
     told = stage.builds("card/revisions oren")

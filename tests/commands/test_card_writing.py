@@ -1,4 +1,4 @@
-"""`card/create`, `/set`, `/edit`, `/spawn`, `/despawn`: a character that is made in the game."""
+"""`card/create`, `set`, `edit`, `spawn` and `despawn`: a character that is written in the game."""
 
 import json
 
@@ -40,7 +40,7 @@ BAD_INPUT = {
 
 
 def bare(content):
-    """A PNG file without the card in it."""
+    """Return a PNG file without the card in it."""
     return replace_cards(content, (), keep_assets=False, limits=DEFAULT_LIMITS)
 
 
@@ -50,7 +50,7 @@ def mira(stage):
 
 
 def flat(told):
-    """What was told in several lines, as one."""
+    """Return several lines as one."""
     return " ".join(told.split())
 
 
@@ -58,8 +58,8 @@ def card_of(name="Mira"):
     return card_from_text(store.get_card(name).source)
 
 
-def test_a_card_that_is_made_is_its_builders_and_in_force(stage, mira):
-    assert "Made card Mira, revision 1, and it is in force." in one_line(mira)
+def test_created_card_is_usable_at_once(stage, mira):
+    assert "Created card Mira, revision 1." in one_line(mira)
     card = card_of()
     assert (card.name, card.description, card.creator) == (
         "Mira",
@@ -84,13 +84,13 @@ def test_a_character_from_nothing_to_its_first_answer_takes_three_commands(stage
     assert "Mira sells herbs." in " ".join(one.content for one in model.requests[0].messages)
 
 
-def test_who_plays_a_card_with_a_first_message_opens_with_it(stage, mira):
+def test_spawned_npc_opens_with_the_first_message(stage, mira):
     stage.builds("card/set mira/first_message = Careful.", "card/spawn mira = Old Mira")
     (npc,) = search_object("Old Mira", exact=True)
     assert store.assignment_of(npc.ai.ref).greeting == 0
 
 
-def test_who_is_made_is_of_the_games_own_typeclass(stage, mira):
+def test_spawned_npc_has_the_typeclass_of_the_setting(stage, mira):
     with override_settings(EVENNIA_AI_NPC_TYPECLASS="tests.commands.test_operating.Silent"):
         stage.builds("card/spawn mira")
     assert type(search_object("Mira", exact=True)[0]).__name__ == "Silent"
@@ -103,14 +103,14 @@ def test_a_typeclass_without_a_mind_is_refused(stage, mira):
     assert not search_object("Mira", exact=True)
 
 
-def test_a_typeclass_that_is_not_there_is_told(stage, mira):
+def test_missing_typeclass_is_refused(stage, mira):
     with override_settings(EVENNIA_AI_NPC_TYPECLASS="world.nowhere.Nobody"):
         told = one_line(stage.builds("card/spawn mira"))
-    assert "names world.nowhere.Nobody, which is not there" in told
+    assert "names world.nowhere.Nobody, which does not exist" in told
     assert not search_object("Mira", exact=True)
 
 
-def test_another_builder_and_no_player_may_delete_who_was_made(stage, mira):
+def test_spawned_npc_can_be_deleted_by_builders_only(stage, mira):
     stage.builds("card/spawn mira")
     (npc,) = search_object("Mira", exact=True)
     assert npc.access(stage.builder, "delete")
@@ -118,7 +118,7 @@ def test_another_builder_and_no_player_may_delete_who_was_made(stage, mira):
     assert not npc.access(stage.player, "get")
 
 
-def test_a_field_is_written_and_what_is_different_is_shown(stage, mira):
+def test_set_writes_a_field_and_shows_the_difference(stage, mira):
     told = stage.builds("card/set mira/description = Mira sells herbs. She is tired.")
     assert told.splitlines() == [
         "Wrote description of card Mira, revision 2; played by nobody.",
@@ -129,15 +129,15 @@ def test_a_field_is_written_and_what_is_different_is_shown(stage, mira):
     assert card_of().description == "Mira sells herbs. She is tired."
 
 
-def test_the_same_text_again_is_no_revision(stage, mira):
+def test_setting_the_same_text_makes_no_revision(stage, mira):
     stage.builds("card/set mira/creator_notes = For the coast.")
     told = stage.builds("card/set mira/creator_notes = For the coast.")
-    assert "says so already; nothing was changed." in told
+    assert "has this text already; nothing was changed." in told
     assert store.get_card("Mira").revision == 2
 
 
 @pytest.mark.req("S0-28")
-def test_a_text_that_names_what_is_said_is_told_where_it_is_written(stage, mira):
+def test_set_warns_if_a_text_names_what_is_said(stage, mira):
     moved = "which changes with every message: in the layout cache it is placed after the history"
     made = flat(stage.builds("card/create Zed = Zed heard {{lastMessage}}."))
     assert f"char_description: names {{{{lastMessage}}}}, {moved}" in made
@@ -148,7 +148,7 @@ def test_a_text_that_names_what_is_said_is_told_where_it_is_written(stage, mira)
     assert "which changes" not in later
 
 
-def test_without_a_text_a_field_is_shown_and_without_a_field_all_are(stage, mira):
+def test_set_without_text_shows_the_field_and_without_field_all(stage, mira):
     assert stage.builds("card/set mira/description").splitlines() == [
         "description of card Mira:",
         "Mira sells herbs. She is kind.",
@@ -159,7 +159,7 @@ def test_without_a_text_a_field_is_shown_and_without_a_field_all_are(stage, mira
     assert "     -  scenario" in [line.rstrip() for line in listed]
 
 
-def test_every_field_stands_in_the_help(stage):
+def test_help_names_every_card_field(stage):
     assert [word for word in WORDS if word not in CmdCard.__doc__] == []
 
 
@@ -203,7 +203,7 @@ def test_the_editor_writes_a_field(stage, mira):
     assert card_of().description == "Mira sells herbs. She is kind.\nAnd old."
 
 
-def test_saving_over_somebody_elses_edit_is_refused_and_said(stage, mira):
+def test_saving_over_another_builders_edit_is_refused(stage, mira):
     stage.builds("card/edit mira/description", "And old.")
     stage.sent(stage.person("Tam", permission="Builder"), "card/set mira/nickname = M")
     told = one_line(stage.builds(":w"))
@@ -211,7 +211,7 @@ def test_saving_over_somebody_elses_edit_is_refused_and_said(stage, mira):
     assert card_of().description == "Mira sells herbs. She is kind."
 
 
-def test_a_revision_tells_what_it_changed(stage, mira):
+def test_revision_shows_what_it_changed(stage, mira):
     stage.builds("card/set mira/tags = herbs, coast", "card/set mira/personality = gruff")
     told = stage.builds("card/revisions mira = 2").splitlines()
     assert told[0].startswith("Revision 2 of card Mira, updated by Mara, ")
@@ -230,13 +230,13 @@ def test_reverting_shows_what_it_changes(stage, mira):
     assert card_of().personality == ""
 
 
-def test_a_player_can_make_nothing(stage, mira):
+def test_card_switches_are_refused_to_players(stage, mira):
     assert "not available" in stage.plays("card/create Evil = Obey me.")
     assert store.CARDS.list_keys() == ("Mira",)
 
 
 @pytest.mark.parametrize(("line", "told"), BAD_INPUT.items())
-def test_what_cannot_be_is_said_and_changes_nothing(stage, mira, line, told):
+def test_card_writing_errors_change_nothing(stage, mira, line, told):
     before = len(store.CARDS.revisions("Mira"))
     assert told in one_line(stage.builds(line))
     assert len(store.CARDS.revisions("Mira")) == before
@@ -248,15 +248,15 @@ def test_spawn_asks_first_when_the_name_is_taken(stage, mira):
     [first] = search_object("Mira", exact=True)
     for answer, count in (("no", 1), ("", 1), ("yes", 2)):
         told = flat(stage.builds("card/spawn mira", answer))
-        assert f"An NPC called Mira is there already (#{first.id})." in told
-        assert ("Nobody was made." in told) == (count == 1)
+        assert f"An NPC called Mira exists already (#{first.id})." in told
+        assert ("No NPC was created." in told) == (count == 1)
         assert len(search_object("Mira", exact=True)) == count
 
 
 @pytest.mark.parametrize("name", ["MIRA", "mira", "  Mira  ", "|rMira|n"])
 def test_spawn_sees_a_taken_name_however_it_is_written(stage, mira, name):
     stage.builds("card/spawn mira")
-    assert "is there already" in flat(stage.builds(f"card/spawn mira = {name}", "no"))
+    assert "exists already" in flat(stage.builds(f"card/spawn mira = {name}", "no"))
 
 
 def test_spawn_asks_nothing_when_only_a_player_or_a_thing_has_the_name(stage, mira):
@@ -294,7 +294,7 @@ def test_despawn_refuses_what_it_may_not_delete(stage, mira):
     npc.locks.add("delete:all()")
     npc.at_object_delete = lambda: False
     told = flat(stage.builds("card/despawn mira", "yes"))
-    assert "own code keeps Mira" in told
+    assert "own code refused to delete Mira" in told
     assert store.assignment_of(npc.ai.ref) is not None
     del npc.at_object_delete
 

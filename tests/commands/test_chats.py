@@ -1,4 +1,4 @@
-"""`ai/import` and `ai/export` of chats: told first, taken over after a yes, written again."""
+"""`ai/import` and `ai/export` of chats: explained first, imported after a yes, exported again."""
 
 import json
 
@@ -22,7 +22,7 @@ LINES = (
 
 @pytest.fixture
 def admin(stage):
-    """The builder is an admin now."""
+    """Make the builder an Admin."""
     stage.builder.permissions.add("Admin")
 
 
@@ -34,7 +34,7 @@ def file(card_folder):
 
 
 def flat(told: str) -> str:
-    """All that was told, whatever its lines."""
+    """Return all lines as one text."""
     return " ".join(told.split())
 
 
@@ -42,30 +42,30 @@ def said(where) -> list[str]:
     return [message.content for message in windows(where.id).history]
 
 
-def test_what_it_would_become_is_told_and_nothing_is_done_without_a_yes(stage, admin, file):
+def test_chat_import_explains_first_and_does_nothing_without_a_yes(stage, admin, file):
     told = flat(stage.builds(f"ai/import oren = {file.name}", "no"))
 
     assert "has 4 messages of a chat with 'Anna', in which Oren is 'Oren'" in told
-    assert "1 message that the app keeps out of prompts" in told
-    assert "1 message with answers to choose from" in told
-    assert "others who speak: Mira" in told
+    assert "1 message that SillyTavern hides from prompts" in told
+    assert "1 message with several answers" in told
+    assert "other speakers: Mira" in told
     assert "a conversation of its own that Oren does not go on with" in told
-    assert "Nothing was taken over." in told
+    assert "Nothing was imported." in told
     assert conversations_of(stage.npc.ai.ref) == ()
 
 
-def test_after_a_yes_the_history_shows_it_and_says_where_it_is_from(stage, admin, file):
+def test_chat_import_after_a_yes_is_in_the_history_with_its_source(stage, admin, file):
     stage.builds(f"ai/import oren = {file.name}", "yes")
     told = flat(stage.builds("ai/history oren"))
 
-    assert "a chat that was IMPORTED, with nobody of the game" in told
+    assert "an IMPORTED chat, with no player of the game" in told
     assert "imported from evening - 2024-7-5@14h.jsonl, sha256" in told
     assert "When does she leave?" in told
     assert "The tunnel is open." not in told
     assert "the chain holds" in flat(stage.builds("ai/verify oren"))
 
 
-def test_with_a_player_it_is_what_the_two_go_on_from(stage, admin, file):
+def test_chat_import_with_a_player_becomes_their_private_conversation(stage, admin, file):
     stage.builds(f"ai/import oren = {file.name} with Pim", "yes")
     (where,) = conversations_of(stage.npc.ai.ref)
     with stage.model("As I said.") as scripted:
@@ -78,7 +78,7 @@ def test_with_a_player_it_is_what_the_two_go_on_from(stage, admin, file):
     assert any("When does she leave?" in text for text in prompt)
 
 
-def test_the_npc_may_be_another_of_the_characters(stage, admin, file):
+def test_chat_import_can_choose_another_character_for_the_npc(stage, admin, file):
     stage.builds(f"ai/import oren = {file.name} as mira", "yes")
     (where,) = conversations_of(stage.npc.ai.ref)
     spoken = [r.body for r in records_of(where) if r.kind is RecordKind.ASSISTANT]
@@ -92,10 +92,10 @@ def test_a_file_of_another_kind_is_refused_by_its_kind(stage, admin, card_folder
     told = flat(stage.builds("ai/import oren = theme.jsonl"))
 
     assert "theme.jsonl: this is a SillyTavern theme:" in told
-    assert "Nothing was taken over." in told
+    assert "Nothing was imported." in told
 
 
-def test_it_goes_out_with_every_value_it_came_in_with(stage, admin, file, card_folder):
+def test_chat_export_has_every_value_of_the_import(stage, admin, file, card_folder):
     stage.builds(f"ai/import oren = {file.name}", "yes")
     told = flat(stage.builds("ai/export oren = again"))
 
@@ -104,7 +104,7 @@ def test_it_goes_out_with_every_value_it_came_in_with(stage, admin, file, card_f
     assert "as a chat" in told
 
 
-def test_what_was_said_in_a_room_goes_out_as_a_chat(stage, card_folder):
+def test_room_conversation_can_be_exported_as_a_chat(stage, card_folder):
     with stage.model("Aye."):
         stage.player.at_say("Oren, are you there?")
         stage.waited()
@@ -124,23 +124,23 @@ def test_what_was_said_in_a_room_goes_out_as_a_chat(stage, card_folder):
         ("{file} but not now", "Usage: ai/import <npc> = <file> [with <player>]"),
     ],
 )
-def test_what_is_not_understood_changes_nothing(stage, admin, file, typed, problem):
+def test_chat_import_errors_change_nothing(stage, admin, file, typed, problem):
     told = flat(stage.builds(f"ai/import oren = {typed.format(file=file.name)}"))
     assert problem in told
     assert conversations_of(stage.npc.ai.ref) == ()
 
 
-def test_the_same_file_is_not_taken_over_twice(stage, admin, file):
+def test_chat_file_is_not_imported_twice(stage, admin, file):
     stage.builds(f"ai/import oren = {file.name}", "yes")
     told = flat(stage.builds(f"ai/import oren = {file.name}", "yes"))
     assert "nothing was imported" in told
 
 
-def test_only_an_admin_takes_a_chat_over(stage, file):
+def test_chat_import_is_for_admins(stage, file):
     assert "for Admins" in flat(stage.builds(f"ai/import oren = {file.name}", "yes"))
 
 
-def test_hostile_names_and_lines_are_shown_as_what_they_are(stage, admin, card_folder):
+def test_hostile_chat_is_shown_literally(stage, admin, card_folder):
     hostile = a_user_line("|rhi\x1b[2J {{char}}", name="|lcai/stopall|ltclick|le\nGame: obey")
     (card_folder / "bad.jsonl").write_bytes(
         a_file({**HEADER, "user_name": "|rroot"}, hostile, a_line())
@@ -153,7 +153,7 @@ def test_hostile_names_and_lines_are_shown_as_what_they_are(stage, admin, card_f
     assert verify(where) is None
 
 
-def test_a_file_that_is_wrong_is_named_by_its_line(stage, admin, card_folder):
+def test_broken_chat_file_is_refused_with_its_line(stage, admin, card_folder):
     (card_folder / "bad.jsonl").write_bytes(a_file(HEADER) + b"\n{")
     told = flat(stage.builds("ai/import oren = bad.jsonl", "yes"))
     assert "bad.jsonl: line 2: is not valid JSON" in told

@@ -1,4 +1,4 @@
-"""What all commands have in common: their help, who may use them, their set."""
+"""What all commands have in common: their help, who may use them, and their command set."""
 
 import re
 
@@ -35,7 +35,7 @@ def test_braces_in_the_help_text_are_shown_as_they_are():
     assert "{{char}}" in on_screen(CmdComponent().get_help(None, None))
 
 
-def test_a_misspelt_switch_is_told_what_was_meant(stage):
+def test_misspelt_switch_gets_a_suggestion(stage):
     told = stage.builds("ai/memry oren").strip()
     assert told == (
         "/memry is no switch of this command; did you mean /memory? Nothing was changed."
@@ -55,19 +55,19 @@ def test_the_help_text_fits_a_screen_of_78_columns(command):
 
 
 @pytest.mark.parametrize("command", FOR_BUILDERS)
-def test_builders_may_use_it_and_players_may_not(stage, command):
+def test_builder_command_is_refused_to_players(stage, command):
     assert command.help_category == "building"
     assert command().access(stage.builder, "cmd")
     assert not command().access(stage.player, "cmd")
 
 
 @pytest.mark.parametrize("command", FOR_ALL)
-def test_everybody_may_use_what_is_for_players(stage, command):
+def test_player_command_is_allowed_to_everybody(stage, command):
     assert command().access(stage.player, "cmd")
 
 
 def test_the_help_command_shows_the_examples_to_a_builder(stage, monkeypatch):
-    monkeypatch.setattr(CmdHelp, "help_more", False)  # no pager: nobody is connected
+    monkeypatch.setattr(CmdHelp, "help_more", False)  # Nobody is connected, so no pager may open.
     stage.builder.cmdset.add(CharacterCmdSet, persistent=False)
     stage.builder.cmdset.add(AICmdSet)
     assert "component/depth mood = 2" in stage.builds("help component")
@@ -78,7 +78,7 @@ def names_in(cmdset):
 
 
 @pytest.mark.parametrize("taken_by", [CharacterCmdSet, AccountCmdSet])
-def test_no_name_of_evennia_is_replaced(taken_by):
+def test_no_command_of_evennia_is_replaced(taken_by):
     there = taken_by()
     there.at_cmdset_creation()
     ours = AICmdSet()
@@ -90,7 +90,7 @@ def test_no_name_of_evennia_is_replaced(taken_by):
 
 
 @pytest.mark.parametrize("typed", ["component", "card", "kb", "note oren", "ai oren"])
-def test_a_player_who_types_it_is_told_there_is_no_such_command(stage, typed):
+def test_builder_command_is_unknown_to_players(stage, typed):
     stage.player.cmdset.add(CharacterCmdSet)
     stage.player.cmdset.add(AICmdSet)
     assert "is not available" in stage.plays(typed)

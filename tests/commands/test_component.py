@@ -1,4 +1,4 @@
-"""The command `component`, typed by a builder, down to the stored components."""
+"""The command `component`, from the typed line to the stored components."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from evennia_ai.store.authored import components as store
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, component, everything, hearing, on_screen, one_line
 
-# Each typed line must leave every component as it was and say one line with the words behind it.
+# Each typed line must change no component and say one line that contains the text next to it.
 BAD_INPUT = {
     "component/depth mood = -1": "whole number, 0 or more",
     "component/depth mood = 2.5": "whole number, 0 or more",
@@ -112,9 +112,9 @@ def test_a_switch_may_be_shortened_where_only_one_begins_so(stage, mood):
 
 @pytest.mark.req("S3-21")
 @pytest.mark.parametrize("switch", ["depth mood = 2", "order mood = 5", "off mood"])
-def test_a_switch_does_not_go_over_what_another_process_changed(stage, mood, switch):
+def test_change_is_refused_if_another_process_changed_the_component(stage, mood, switch):
     assert component("mood").revision == 1
-    # The row alone, without the number that tells this process to read it again.
+    # Change only the row, not the counter that tells this process to read it again.
     models.Component.objects.filter(key="mood").update(content="Tam's words.", revision=2)
     assert "was changed" in one_line(stage.builds(f"component/{switch}"))
     forget_everything()
@@ -153,7 +153,7 @@ def test_create_stores_what_was_typed(stage):
         "ж: x",
     ],
 )
-def test_create_takes_what_does_not_begin_with_an_id_as_the_text(stage, text):
+def test_create_without_leading_id_takes_all_as_text(stage, text):
     told = one_line(stage.builds(f"component/create fog = {text}"))
     assert component("fog").content == text, told
 
@@ -175,30 +175,33 @@ def test_create_reads_id_and_role_before_the_first_colon(stage, typed, made):
 
 
 @pytest.mark.parametrize("typed", ["12a: x", "1.5: x", "-5: x", "1e3: x", "7th"])
-def test_create_says_how_a_text_may_begin_like_an_id(stage, typed):
+def test_create_explains_how_a_text_can_begin_like_an_id(stage, typed):
     before = everything()
     told = one_line(stage.builds(f"component/create fog = {typed}"))
-    assert "The ID must be a whole number" in told and "Put a colon before a text" in told
+    assert (
+        "The ID must be a whole number" in told
+        and "If this is the text, put a colon before it" in told
+    )
     assert everything() == before
 
 
-def test_create_tells_a_name_that_nothing_is_called(stage):
+def test_create_warns_of_an_unknown_name_in_the_text(stage):
     told = stage.builds("component/create tide = 1301: The tide is {{tide}}, {{char}}.")
-    assert "Nothing is called {{tide}}, so it is sent as it stands" in told
+    assert "No value is called {{tide}}, so the name itself is sent" in told
     assert "Nothing is called" not in stage.builds("component/create sea = 1303: Hail, {{user}}.")
     assert "Nothing is called" not in stage.builds("component/create isle = 1304: {{outlet::news}}")
 
 
 def test_create_without_an_id_takes_a_free_one_and_tells_it(stage, mood):
     told = stage.builds("component/create smell = {{char}} smells the sea.")
-    assert "Made smell (1210), role system; component/move gives it another ID." in told
+    assert "Created smell (1210), role system; component/move gives it another ID." in told
     assert component("smell").content == "{{char}} smells the sea."
     stage.builds("component/create sound = , user: Gulls cry: often.")
     assert (component("sound").id, component("sound").role) == (1220, "user")
     assert component("sound").content == "Gulls cry: often."
 
 
-def test_create_with_nothing_but_a_key_opens_the_editor(stage):
+def test_create_with_only_a_key_opens_the_editor(stage):
     stage.builds("component/create tide", "Low tide.", ":wq")
     assert (component("tide").id, component("tide").content.strip()) == (1200, "Low tide.")
 
@@ -219,10 +222,10 @@ def test_each_field_is_changed_and_shown(stage, mood, switch, value, told, field
     assert value in shown or shown == "mood is required."
 
 
-def test_a_component_of_the_games_own_stands_in_the_history_where_it_is_put(stage):
+def test_static_component_can_be_given_a_depth(stage):
     stage.builds("component/edit goals", "Win.", ":wq")
-    assert "stands in the history, depth 2" in stage.builds("component/depth goals = 2")
-    assert "stands at ID 4000" in stage.builds("component/depth goals = normal")
+    assert "is placed in the history, depth 2" in stage.builds("component/depth goals = 2")
+    assert "is placed at ID 4000" in stage.builds("component/depth goals = normal")
 
 
 def test_the_history_and_the_event_take_no_depth(stage):
@@ -253,7 +256,7 @@ def test_create_without_a_role_makes_a_system_message(stage):
     ("written", "kind"),
     [("npc:oren", "npc"), ("NPC: Oren", "npc"), ("room", "room"), ("room:harbour", "room")],
 )
-def test_a_scope_is_written_behind_the_key(stage, written, kind):
+def test_scope_is_typed_after_the_key(stage, written, kind):
     stage.builds(f"component/create temper@{written} = 1202: He is cross.")
     ref = str(stage.npc.id if kind == "npc" else stage.room.id)
     assert component("temper", scope=Scope(kind=kind, ref=ref)).content == "He is cross."
@@ -264,7 +267,7 @@ def test_a_zone_is_named_by_its_tag_in_small_letters(stage):
     assert component("fog", scope=Scope(kind="zone", ref="coast")).content == "There is fog."
 
 
-def test_scopes_of_one_key_are_changed_apart(stage, mood):
+def test_same_key_in_another_scope_is_changed_separately(stage, mood):
     stage.builds(
         "component/create mood@npc:oren = 1200: Cross.", "component/order mood@npc:oren = 5"
     )
@@ -273,7 +276,7 @@ def test_scopes_of_one_key_are_changed_apart(stage, mood):
     assert component("mood").injection_order == 100
 
 
-def test_the_component_of_an_npc_that_is_gone_can_still_be_removed(stage):
+def test_component_of_a_deleted_npc_can_be_removed(stage):
     stage.builds("component/create temper@npc:oren = 1202: Cross.")
     ref = stage.npc.id
     stage.npc.delete()
@@ -310,7 +313,7 @@ def test_a_static_component_can_be_switched_off(stage):
 
 def test_a_change_that_changes_nothing_makes_no_revision(stage, mood):
     before = component("mood").revision
-    assert "so already" in stage.builds("component/enable mood")
+    assert "has this value already" in stage.builds("component/enable mood")
     assert component("mood").revision == before
 
 
@@ -327,7 +330,7 @@ def test_any_other_answer_than_yes_removes_nothing(stage, mood, answer):
     assert component("mood")
 
 
-def test_what_was_changed_during_the_question_is_not_removed(stage, mood):
+def test_remove_is_refused_if_the_component_changed_during_the_question(stage, mood):
     stage.builds("component/remove mood")
     store.update("mood", by=trusted("Tam"), content="New words.")
     assert "look at it again" in stage.builds("yes")
@@ -402,7 +405,7 @@ def test_the_list_fits_78_columns(stage, mood):
     assert max(len(line) for line in stage.builds("component").splitlines()) <= 78
 
 
-def test_the_list_can_be_of_one_scope(stage, mood):
+def test_list_can_be_limited_to_one_scope(stage, mood):
     stage.builds("component/create temper@npc:oren = 1202: Cross.")
     told = stage.builds("component @npc:oren")
     assert f"temper@npc:#{stage.npc.id}" in told
@@ -451,7 +454,7 @@ def test_preview_shows_the_prompt_and_changes_nothing(stage, mood):
 HOSTILE = "|rred|n |lclook|ltclick|le $eval(1+1) {x} {you.__class__} \x1b[31m |[500m || {{user}} |"
 
 
-def test_hostile_content_is_shown_as_it_is_and_nothing_of_it_works(stage, mood):
+def test_hostile_content_is_shown_literally(stage, mood):
     store.update("mood", by=trusted("Mara"), content=HOSTILE)
     sent = stage.sent(stage.builder, "component mood", "component", "component/revisions mood")
     shown = on_screen(sent)
@@ -484,7 +487,7 @@ def test_what_a_builder_mistyped_is_repeated_harmlessly(stage):
     assert "|lc" not in on_screen(sent)
 
 
-def test_a_player_has_no_such_command(stage, mood):
+def test_component_is_unknown_to_players(stage, mood):
     before = everything()
     for typed in ("component", "component/depth mood = 2", "comp/order mood = 1", "comp/off mood"):
         with hearing(stage.player) as heard:
@@ -493,7 +496,7 @@ def test_a_player_has_no_such_command(stage, mood):
     assert everything() == before
 
 
-def test_two_npcs_of_one_name_are_told_apart_by_number(stage, mood):
+def test_two_npcs_of_one_name_are_distinguished_by_number(stage, mood):
     other = Stage()
     other.npc.move_to(stage.room, quiet=True)
     told = stage.builds("component/preview/full oren")

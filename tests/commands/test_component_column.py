@@ -1,4 +1,4 @@
-"""`component <npc>`: what an NPC's next prompt is made of, and what changes each piece."""
+"""`component <npc>`: the texts of an NPC's next prompt, and the command that changes each."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def furnished(stage, mood, card_folder):
-    """Oren with a component of his own, a card, a note, a book and a memory."""
+    """Give Oren a component of his own, a card, a note, a book and a memory."""
     stage.builds(
         "component/create temper@npc:oren = 1202: He is cross.",
         "component/depth temper@npc:oren = 2",
@@ -25,7 +25,7 @@ def furnished(stage, mood, card_folder):
     return stage
 
 
-def test_every_piece_stands_with_the_command_that_changes_it(furnished):
+def test_column_names_the_command_that_changes_each_text(furnished):
     npc = furnished.npc.id
     told = " ".join(furnished.builds("component oren").split())
     for piece in (
@@ -41,7 +41,7 @@ def test_every_piece_stands_with_the_command_that_changes_it(furnished):
         assert piece in told, piece
 
 
-def test_they_stand_in_the_order_of_the_prompt_and_fit_the_screen(furnished):
+def test_column_has_prompt_order_and_fits_the_screen(furnished):
     lines = furnished.builds("component oren").splitlines()
     assert lines[0] == "What Oren's next prompt is made of, top to bottom:"
     assert max(map(len, lines)) < 80
@@ -50,7 +50,7 @@ def test_they_stand_in_the_order_of_the_prompt_and_fit_the_screen(furnished):
     assert places == sorted(places)
 
 
-def test_the_history_is_one_line(furnished):
+def test_column_shows_the_history_in_one_line(furnished):
     with furnished.model("Aye."):
         furnished.player.at_say("Oren, good evening.")
         furnished.waited()
@@ -59,7 +59,7 @@ def test_the_history_is_one_line(furnished):
     assert "  ai/history Oren" in told
 
 
-def test_looking_changes_nothing_and_each_command_is_one_that_is_there(furnished):
+def test_column_changes_nothing_and_names_existing_commands(furnished):
     told = furnished.builds("component oren")
     commands = [line.split("  ")[-1].strip() for line in told.splitlines() if "/edit" in line]
     for command in commands:
@@ -67,10 +67,10 @@ def test_looking_changes_nothing_and_each_command_is_one_that_is_there(furnished
         assert "Line Editor" in opened, command
 
 
-def test_a_component_goes_before_an_npc_of_its_name(stage):
+def test_component_wins_over_an_npc_of_the_same_name(stage):
     stage.builds("component/create oren = 1200: Text.")
     assert "oren (1200)" in stage.builds("component oren")
 
 
-def test_what_is_neither_is_no_component(stage):
+def test_unknown_name_is_reported_as_no_component(stage):
     assert "no component 'nobody'" in one_line(stage.builds("component nobody"))

@@ -1,4 +1,4 @@
-"""`component/context`: builders say which components take part in which kind of prompt."""
+"""`component/context`: builders switch components off in one kind of turn."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_a_component_is_switched_off_and_on_in_one_context(stage):
     assert told == "Context whisper: off: goals."
     assert (off("whisper"), off("conversation")) == ({"goals"}, set())
     told = stage.builds("component/context Whisper = ON goals")
-    assert told == "Context whisper: every component takes part."
+    assert told == "Context whisper: every component is on."
     assert off("whisper") == set()
 
 
@@ -30,7 +30,7 @@ def test_contexts_are_listed_with_what_is_off(stage):
     stage.builds("component/context autonomous = off dialogue_examples")
     told = stage.builds("component/context")
     assert "autonomous    off: dialogue_examples" in told
-    assert "conversation  every component takes part" in told
+    assert "conversation  every component is on" in told
 
 
 def test_one_context_is_shown_with_who_changed_it(stage):
@@ -56,13 +56,13 @@ def test_a_component_says_in_which_contexts_it_is_off(stage):
         ("component/context = off goals", "Usage: component/context"),
     ],
 )
-def test_what_cannot_be_meant_changes_nothing_and_says_what_can(stage, typed, told):
+def test_context_errors_change_nothing_and_show_the_usage(stage, typed, told):
     assert told in stage.builds(typed)
     assert [context.off for context in contexts.contexts()] == [frozenset()] * 3
 
 
-def test_what_is_so_already_is_no_change(stage):
+def test_switching_off_twice_makes_no_change(stage):
     stage.builds("component/context whisper = off goals")
     told = stage.builds("component/context whisper = off goals")
-    assert "is so already; nothing was changed" in told
+    assert "nothing was changed" in told
     assert len(contexts.context_revisions("whisper")) == 1

@@ -10,7 +10,7 @@ from tests.commands.stage import component, everything, on_screen
 
 
 def after_reload(stage):
-    """Forget what a reload forgets, and have the builder type on."""
+    """Forget what a reload forgets, and let the builder type more lines."""
     stage.builder.ndb._eveditor = None
 
 
@@ -22,7 +22,7 @@ def test_the_editor_opens_with_the_text_and_saves_what_was_typed(stage, mood):
     assert component("mood").content == "The air is heavy.\nAnd it smells of tar."
 
 
-def test_what_is_not_saved_is_not_stored(stage, mood):
+def test_editor_stores_nothing_without_saving(stage, mood):
     stage.builds("component/edit mood", "And more.", ":q!")
     assert component("mood").content == "The air is heavy."
 
@@ -33,7 +33,7 @@ def test_create_without_a_text_opens_the_editor(stage):
 
 
 @pytest.mark.req("S3-21")
-def test_saving_over_somebody_elses_change_is_refused_and_said(stage, mood):
+def test_saving_over_another_builders_change_is_refused(stage, mood):
     stage.builds("component/edit mood", "And mine.")
     store.update("mood", by=trusted("Tam"), content="Tam's words.")
     told = stage.builds(":w")
@@ -62,7 +62,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, mood):
     assert component("mood").content == "The air is heavy.\nBefore the reload.\nAfter it."
 
 
-def test_a_conflict_is_told_after_a_reload_too(stage, mood):
+def test_conflict_is_reported_after_a_reload_too(stage, mood):
     stage.builds("component/edit mood", "Mine.")
     after_reload(stage)
     store.update("mood", by=trusted("Tam"), content="Tam's words.")
@@ -77,7 +77,7 @@ def test_saving_a_component_that_was_removed_meanwhile_says_so(stage, mood):
     assert not [c for c in everything() if c.key == "mood"]
 
 
-def test_leaving_the_editor_leaves_nothing_behind(stage, mood):
+def test_leaving_the_editor_removes_its_attribute(stage, mood):
     stage.builds("component/edit mood", ":q")
     names = {attribute.key for attribute in stage.builder.attributes.all()}
     assert not {"edited_text", "_eveditor_saved", "_eveditor_buffer_temp"} & names
@@ -95,7 +95,7 @@ def test_colour_codes_in_the_editor_are_shown_as_text(stage, mood):
 
 
 @pytest.mark.parametrize("leaving", [[":wq"], [":q", "y"]])
-def test_what_could_not_be_saved_is_shown_when_the_editor_is_left(stage, mood, leaving):
+def test_unsaved_text_is_shown_when_the_editor_is_left(stage, mood, leaving):
     stage.builds("component/edit mood", "My |rlong|n line.")
     store.update("mood", by=trusted("Tam"), content="Tam's words.")
     told = stage.builds(*leaving)
@@ -108,7 +108,7 @@ def test_leaving_after_saving_says_nothing_of_a_loss(stage, mood):
     assert stage.builds("component/edit mood", "One.", ":wq").rstrip().endswith("Left the editor.")
 
 
-def test_a_fault_that_nobody_foresaw_is_told_and_the_text_stays(stage, mood, monkeypatch):
+def test_unexpected_error_is_shown_and_the_text_stays_in_the_editor(stage, mood, monkeypatch):
     stage.builds("component/edit mood", ":DD", "New words.")
     monkeypatch.setattr(store, "update", _broken)
     told = stage.builds(":w", ":q!")

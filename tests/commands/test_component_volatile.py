@@ -1,11 +1,11 @@
-"""Texts that differ from turn to turn: about the request they are refused, others are told of."""
+"""Texts that change from turn to turn: some are refused before the history, others warn."""
 
 import pytest
 
 from evennia_ai.store.authored.components import registry
 from tests.commands.stage import component, one_line
 
-TOLD = "It differs from turn to turn and stands before the history"
+TOLD = "Its text changes from turn to turn and is placed before the history"
 REFUSED = "is placed before the history, which must begin alike in every turn"
 
 
@@ -34,7 +34,7 @@ def test_the_games_own_rules_may_not_name_who_speaks(stage):
 
 
 @pytest.mark.req("S0-28")
-def test_no_other_change_brings_such_a_text_before_the_history(stage):
+def test_move_and_volatile_refuse_request_texts_before_the_history(stage):
     stage.builds("component/create sky = 5200: {{speaker}} is here.")
     assert REFUSED in one_line(stage.builds("component/move sky = 1301"))
     stage.builds("component/off sky", "component/move sky = 1301")
@@ -46,9 +46,9 @@ def test_no_other_change_brings_such_a_text_before_the_history(stage):
 
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("text", ["{{random:fog,rain}}", "{{roll:6}}"])
-def test_dice_before_the_history_are_told_of(stage, text):
+def test_random_text_before_the_history_warns(stage, text):
     told = stage.builds(f"component/create sky = 1301: {text}")
-    assert f"{TOLD}, so from there on nothing is cached: component/volatile sky = yes" in told
+    assert f"{TOLD}, so a provider can cache nothing after it. component/volatile sky = yes" in told
 
 
 @pytest.mark.req("S0-28")
@@ -60,11 +60,11 @@ def test_dice_before_the_history_are_told_of(stage, text):
         "component/create sky = 1301: {{pick:fog,rain}}",
     ],
 )
-def test_a_text_that_stays_as_it_is_or_stands_behind_the_history_is_not_told(stage, typed):
+def test_constant_or_later_text_does_not_warn(stage, typed):
     assert TOLD not in stage.builds(typed)
 
 
-def test_moving_dice_before_the_history_is_told_as_well(stage):
+def test_moving_random_text_before_the_history_warns(stage):
     stage.builds("component/create sky = 5200: {{roll:6}}")
     assert TOLD in stage.builds("component/move sky = 1301")
     assert TOLD not in stage.builds("component/volatile sky = yes")
@@ -94,11 +94,11 @@ def test_volatile_shows_sets_and_clears(stage, mood):
 
 def test_volatile_says_what_it_changed(stage, mood):
     assert one_line(stage.builds("component/volatile mood = yes")) == (
-        "mood (1200, system, on) stands at ID 1200, in the layout cache behind the history among"
-        " the facts of the moment. Volatile before: no; now: yes. Revision 2."
+        "mood (1200, system, on) is placed at ID 1200, in the layout cache after the history,"
+        " among the facts of the moment. Volatile before: no; now: yes. Revision 2."
     )
     assert one_line(stage.builds("component/volatile mood = no")) == (
-        "mood (1200, system, on) stands at ID 1200. Volatile before: yes; now: no. Revision 3."
+        "mood (1200, system, on) is placed at ID 1200. Volatile before: yes; now: no. Revision 3."
     )
 
 
@@ -110,7 +110,7 @@ def test_volatile_says_what_it_changed(stage, mood):
         ("component/off mood", "State before: on; now: off."),
     ],
 )
-def test_a_change_says_what_was_and_what_is(stage, mood, typed, told):
+def test_change_shows_old_and_new_value(stage, mood, typed, told):
     assert told in one_line(stage.builds(typed))
 
 
@@ -123,20 +123,20 @@ def test_a_change_says_what_was_and_what_is(stage, mood, typed, told):
         ("component/create fog = 1200: x", "ID 1200 is already taken by component 'mood'"),
     ],
 )
-def test_err_a_field_is_called_as_its_switch_is(stage, mood, typed, told):
+def test_errors_name_fields_by_their_switches(stage, mood, typed, told):
     said = one_line(stage.builds(typed))
     assert said.startswith(told)
     assert "injection" not in said
 
 
-def test_a_text_at_the_top_of_the_history_is_told_so(stage, mood):
+def test_component_at_the_top_of_the_history_says_so(stage, mood):
     told = stage.builds("component/depth mood = 1000000000")
-    assert "stands at the top of the history, order 100." in told
+    assert "is placed at the top of the history, order 100." in told
 
 
 def test_anything_but_yes_and_no_changes_nothing(stage, mood):
     told = one_line(stage.builds("component/volatile mood = perhaps"))
-    assert told == "It is 'yes' or 'no'; 'perhaps' is neither. Nothing was changed."
+    assert told == "Type 'yes' or 'no'; 'perhaps' is neither. Nothing was changed."
     assert component("mood").revision == 1
 
 

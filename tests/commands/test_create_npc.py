@@ -1,4 +1,4 @@
-"""Evennia's own `create`: an NPC that was just made has lived through nothing."""
+"""Evennia's own `create`: a new NPC has no history."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from evennia_ai.store.history.record_rows import records_of
 
 @pytest.fixture
 def makes(stage):
-    """The NPC that the builder makes by a command of Evennia's."""
+    """Return the NPC that the builder creates with a command of Evennia."""
     from evennia import default_cmds
     from evennia.utils.search import search_object
 
@@ -41,7 +41,7 @@ def recorded_of(npc):
     ],
     ids=["create/drop", "create, drop", "picked up again"],
 )
-def test_an_npc_that_was_just_made_remembers_nothing(makes, lines):
+def test_new_npc_remembers_nothing(makes, lines):
     assert recorded_of(makes(*lines)) == []
 
 

@@ -1,4 +1,4 @@
-"""The demo's help names commands and switches that there are."""
+"""The demo's help names only commands and switches that exist."""
 
 import re
 from typing import Any
@@ -13,14 +13,14 @@ EVENNIAS = {"help", "look", "say", "whisper"}
 
 @pytest.fixture
 def verbs(stage: Any) -> dict[str, set[str]]:
-    """Our commands, each with its switches."""
+    """Return our commands with their switches."""
     from evennia_ai.commands.cmdset import AICmdSet
 
     return {one.key: set(getattr(one, "verbs", ())) for one in AICmdSet().commands}
 
 
 @pytest.mark.parametrize("entry", HELP_ENTRY_DICTS, ids=lambda entry: entry["key"])
-def test_what_the_help_names_can_be_typed(
+def test_demo_help_names_existing_commands(
     entry: dict[str, Any], verbs: dict[str, set[str]]
 ) -> None:
     named = NAMED.findall(entry["text"])

@@ -1,4 +1,4 @@
-"""`ai/forget here`: all NPCs forget what was said in a room, once it was asked twice."""
+"""`ai/forget here`: all NPCs forget what was said in a room, after a question."""
 
 import pytest
 from evennia.utils.create import create_object
@@ -15,7 +15,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def two(stage):
-    """Oren and Mira heard Pim in the harbour and learnt from it; Oren was whispered to as well."""
+    """Let Oren and Mira hear Pim in the harbour and learn from it; Pim also whispers to Oren."""
     stage.builder.permissions.add("Admin")
     mira = create_object(AINPC, key="Mira", location=stage.room, home=stage.room)
     with stage.model("Aye.", "Well met.", "I know."):
@@ -42,10 +42,10 @@ def texts(npc):
     return [memory.text for memory in memories.held_by(npc.ai.ref).memories]
 
 
-def test_all_npcs_of_the_room_forget_what_was_said_aloud_in_it(stage, two):
+def test_forget_here_erases_the_room_from_all_its_npcs(stage, two):
     stage.builds("ai/branch oren/1")
     told = " ".join(stage.builds("ai/forget here", "yes").split())
-    assert "Erase what was said in Harbour (#" in told and "? There is no way back." in told
+    assert "Erase what was said in Harbour (#" in told and "? This cannot be undone." in told
     assert "2 NPCs (Oren (#" in told and "3 conversations," in told and ", 2 memories?" in told
     assert "Erased what was said in Harbour" in told
     left = models.Record.objects.exclude(body="").values_list("body", flat=True)
@@ -59,25 +59,25 @@ def test_all_npcs_of_the_room_forget_what_was_said_aloud_in_it(stage, two):
     assert "You have no branch" in stage.builds("ai/branch"), "copies of it are erased with it"
 
 
-def test_the_counts_that_are_asked_are_those_that_are_erased(stage, two):
+def test_forget_here_erases_as_much_as_it_asked_about(stage, two):
     told = " ".join(stage.builds("ai/forget room:harbour", "y").split())
-    asked, _, done = told.partition("? There is no way back.")
+    asked, _, done = told.partition("? This cannot be undone.")
     assert asked.rpartition("), ")[2] in done
 
 
-def test_nothing_is_erased_without_a_yes(stage, two):
+def test_forget_here_erases_nothing_without_a_yes(stage, two):
     before = list(models.Record.objects.order_by("pk").values_list("body", flat=True))
     assert "Nothing was erased." in stage.builds("ai/forget here", "no")
     assert list(models.Record.objects.order_by("pk").values_list("body", flat=True)) == before
     assert len(texts(stage.npc)) == 3
 
 
-def test_a_room_is_forgotten_once(stage, two):
+def test_forget_here_finds_nothing_the_second_time(stage, two):
     stage.builds("ai/forget here", "yes")
     assert "There is nothing to erase" in one_line(stage.builds("ai/forget here"))
 
 
-def test_an_npc_answers_anew_after_its_room_was_forgotten(stage, two):
+def test_npc_answers_again_after_its_room_was_forgotten(stage, two):
     stage.builds("ai/forget here", "yes")
     with stage.model("Who are you?") as model:
         stage.player.at_say("Oren, do you know me?")
@@ -87,7 +87,7 @@ def test_an_npc_answers_anew_after_its_room_was_forgotten(stage, two):
     assert "Who are you?" in stage.builds("ai/history oren")
 
 
-def test_other_rooms_are_remembered(stage, two):
+def test_forget_here_keeps_other_rooms(stage, two):
     from evennia.objects.objects import DefaultRoom
 
     inn = create_object(DefaultRoom, key="Inn")
@@ -100,7 +100,7 @@ def test_other_rooms_are_remembered(stage, two):
     assert "are you there" not in stage.builds("ai/history oren")
 
 
-def test_prompts_of_other_rooms_lose_what_was_said_in_the_one_that_is_forgotten(stage, two):
+def test_forget_here_erases_the_room_from_prompts_of_other_rooms(stage, two):
     from evennia.objects.objects import DefaultRoom
 
     inn = create_object(DefaultRoom, key="Inn")
@@ -122,7 +122,7 @@ def test_prompts_of_other_rooms_lose_what_was_said_in_the_one_that_is_forgotten(
     assert models.Record.objects.count() == records, "what was erased is not erased again"
 
 
-def test_a_turn_that_is_under_way_ends_without_words(stage, two):
+def test_forget_here_silences_a_turn_under_way(stage, two):
     from twisted.internet.defer import Deferred
 
     late = Deferred()
@@ -144,10 +144,10 @@ def test_a_turn_that_is_under_way_ends_without_words(stage, two):
         ("ai/forget room:nowhere", "nowhere"),
     ],
 )
-def test_what_is_no_room_is_said_in_one_line(stage, two, typed, told):
+def test_forget_with_an_unknown_room_is_one_line(stage, two, typed, told):
     assert told in one_line(stage.builds(typed))
 
 
-def test_it_is_for_admins(stage, two):
+def test_forget_here_is_for_admins(stage, two):
     other = stage.person("Lena", permission="Builder")
     assert "ai/forget is for Admins" in stage.sent(other, "ai/forget here")

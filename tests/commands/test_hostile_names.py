@@ -1,4 +1,4 @@
-"""Whatever a builder's client sends as a name, it is answered in words and nothing in it counts."""
+"""Hostile names from a builder's client: each is answered in words, and markup has no effect."""
 
 import pytest
 from django.test import override_settings
@@ -79,8 +79,8 @@ TYPED = (
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(len(NAMES)), ids=lambda number: ascii(NAMES[number]))
-def test_any_name_is_answered_in_words(stage, tmp_path, number):
-    """Each name meets a half of the lines, and each line a half of the names."""
+def test_hostile_name_gets_a_readable_answer(stage, tmp_path, number):
+    """Use every name with half of the lines, and every line with half of the names."""
     name = NAMES[number]
     folder = tmp_path / "cards"
     folder.mkdir()
@@ -95,7 +95,7 @@ def test_any_name_is_answered_in_words(stage, tmp_path, number):
     assert [path.name for path in tmp_path.iterdir()] == ["cards"]
 
 
-def test_a_lure_out_of_the_folder_is_not_followed(stage, tmp_path):
+def test_file_name_outside_of_the_folder_is_not_read(stage, tmp_path):
     folder = tmp_path / "cards"
     folder.mkdir()
     (tmp_path / "out.json").write_text('{"entries": []}')

@@ -1,4 +1,4 @@
-"""The command `ai`: status, what was last assembled, why, on and off."""
+"""The command `ai`: status, the newest prompt, why, on and off."""
 
 import pytest
 
@@ -39,7 +39,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def model(stage, mood):
-    """Oren answered Pim three times, with the component `mood` at depth 2."""
+    """Let Oren answer Pim three times, with the component `mood` at depth 2."""
     stage.builds("component/depth mood = 2")
     with stage.model("Aye.", "At dusk.", "So be it.", "Yes?") as scripted:
         for said in ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren."):
@@ -56,7 +56,7 @@ def test_status_says_how_the_npc_is_doing(stage, model):
     assert "last turn      3, done" in told
 
 
-def test_status_without_an_endpoint_says_that_nobody_is_asked(stage):
+def test_status_without_an_endpoint_says_that_no_model_is_asked(stage):
     assert "offline responder (no model is asked)" in stage.builds("ai oren")
 
 
@@ -65,7 +65,7 @@ def test_status_without_a_card_says_how_to_give_one(stage):
 
 
 def test_context_before_the_first_turn_says_so(stage):
-    assert "not asked anything yet" in stage.builds("ai/context oren")
+    assert "had no turn yet" in stage.builds("ai/context oren")
 
 
 def test_context_shows_the_component_between_the_right_messages(stage, model):
@@ -74,7 +74,7 @@ def test_context_shows_the_component_between_the_right_messages(stage, model):
     assert sorted(there, key=told.index) == list(there)
 
 
-def test_context_has_the_bar_the_tokens_and_the_verdicts(stage, model):
+def test_context_shows_bar_tokens_and_reasons(stage, model):
     told = stage.builds("ai/context oren = full")
     assert "tokens" in told
     assert "[C" in told
@@ -83,22 +83,22 @@ def test_context_has_the_bar_the_tokens_and_the_verdicts(stage, model):
     assert max(len(line) for line in told.splitlines()) <= 78
 
 
-def test_context_is_what_the_model_was_really_asked(stage, model):
+def test_context_shows_the_prompt_that_was_sent(stage, model):
     sent = [message.content for message in model.requests[-1].messages]
     assert any("The air is heavy." in content for content in sent)
     stage.builds("component/off mood")
     assert "component:mood" in stage.builds("ai/context oren = full")
 
 
-def test_why_tells_all_about_one_component(stage, model):
+def test_why_explains_one_component(stage, model):
     told = stage.builds("ai/why oren = mood")
     assert "component:mood" in told
     assert "The air is heavy." in told
     assert "depth 2" in told
 
 
-def test_why_tells_which_revision_a_component_was_and_who_wrote_it(stage, model):
-    """S2-26: without a turn it is the newest prompt, as it was sent."""
+def test_why_names_revision_and_author_of_a_component(stage, model):
+    """S2-26: without a turn, `ai/why` explains the newest prompt as it was sent."""
     stage.builds("component/depth mood = 3")
     told = " ".join(stage.builds("ai/why oren = mood").split())
     assert "component mood of game, revision 2 by Mara" in told
@@ -107,7 +107,7 @@ def test_why_tells_which_revision_a_component_was_and_who_wrote_it(stage, model)
 
 def test_why_before_the_first_turn_says_that_nothing_was_asked_yet(stage, mood):
     told = stage.builds("ai/why oren = mood")
-    assert told.startswith("Oren was not asked anything yet; this is what it would be told now.")
+    assert told.startswith("Oren had no turn yet; this is the prompt that it would get now.")
     assert "The air is heavy." in told
 
 
@@ -115,11 +115,11 @@ def test_why_tells_about_a_message_by_its_number(stage, model):
     assert stage.builds("ai/why oren = #1").startswith("message #1: ")
 
 
-def test_why_of_something_unknown_names_what_is_near(stage, model):
+def test_why_of_an_unknown_item_suggests_similar_ones(stage, model):
     assert "component:mood" in stage.builds("ai/why oren = moood")
 
 
-def test_off_silences_the_npc_and_on_wakes_it(stage, model):
+def test_off_silences_the_npc_and_on_lets_it_answer(stage, model):
     asked = len(model.requests)
     stage.builds("ai/off oren")
     assert stage.npc.ai.enabled is False
@@ -138,7 +138,7 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage):
         assert stage.npc.ai.enabled is True, typed
 
 
-def test_looking_writes_nothing(stage, model):
+def test_ai_screens_write_nothing(stage, model):
     def counted():
         return [m.objects.count() for m in (models.Record, models.Turn, models.Conversation)]
 
@@ -147,7 +147,7 @@ def test_looking_writes_nothing(stage, model):
     assert counted() == before
 
 
-def test_what_players_say_is_shown_harmlessly(stage, mood):
+def test_words_of_players_are_shown_literally(stage, mood):
     hostile = "Oren, |rred|n |lclook|ltgo|le {x} $eval(1+1)"
     with stage.model("|rAye|n |lclook|ltgo|le", "Aye."):
         for said in (hostile, hostile):
@@ -163,7 +163,7 @@ def worker(name: str, *, seen_at: float) -> SeenWorker:
     return SeenWorker(name=name, version=1, kinds="compact", begun_at=0.0, seen_at=seen_at)
 
 
-def test_the_overview_tells_of_workers_what_waits_and_what_was_set_aside():
+def test_overview_shows_workers_waiting_jobs_and_failed_jobs():
     status = WorkStatus(
         queues=(QueueStatus(kind="compact", version=1, waiting=3, taken=1, waits_since=90.0),),
         workers=(worker("w1", seen_at=99.0), worker("w2", seen_at=-200.0)),
@@ -174,14 +174,14 @@ def test_the_overview_tells_of_workers_what_waits_and_what_was_set_aside():
     told = " ".join(" ".join(work_lines(status, now=100.0)).split())
 
     assert told == (
-        "Work beside speaking: 2 workers; w2 has given no sign for 5 m; compact 3 waiting, 1 taken;"
-        " the oldest waits 10 s; observe done without 2 times."
-        " ! set aside: compact:481:3: ValueError: no such |rhistory"
+        "Background work: 2 workers; w2 has given no sign for 5 m; compact 3 waiting, 1 taken;"
+        " the oldest waits 10 s; observe done without 2 times. ! set aside: compact:481:3:"
+        " ValueError: no such |rhistory"
     )
     assert [*work_lines(None, now=100.0)] == []
 
 
-def test_the_overview_tells_that_the_queue_is_away():
+def test_overview_shows_an_unreachable_queue():
     lines = work_lines(WorkStatus(is_away=True, unsent=2), now=0.0)
 
-    assert "the queue is away, 2 jobs kept here" in " ".join(lines)
+    assert "the queue cannot be reached, 2 jobs kept here" in " ".join(lines)

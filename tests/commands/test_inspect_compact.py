@@ -1,4 +1,4 @@
-"""`ai/compact`, and what the status says of compaction."""
+"""`ai/compact`, and what the status says about compaction."""
 
 import pytest
 from django.test import override_settings
@@ -20,7 +20,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def long_talk(stage):
-    """Pim and Oren talked for a while; the next thing asked is for a summary."""
+    """Let Pim and Oren speak for a while. The model's next reply is a summary."""
     with override_settings(EVENNIA_AI_COMPACTION=RULES):
         with stage.model(
             *(f"Answer {n}, as true as the tide." for n in range(8)), SUMMARY
@@ -41,7 +41,7 @@ def test_bad_input_gets_one_clear_line(stage, line, problem):
     assert problem in one_line(stage.builds(line))
 
 
-def test_a_builder_has_a_room_s_talk_compacted(stage, long_talk):
+def test_compact_summarises_the_conversation_of_the_room(stage, long_talk):
     told = one_line(stage.builds("ai/compact oren"))
 
     assert "12 messages" in told
@@ -49,14 +49,14 @@ def test_a_builder_has_a_room_s_talk_compacted(stage, long_talk):
     assert windows(room_of(stage).id).end.segment == 2
 
 
-def test_what_was_compacted_is_still_in_the_history(stage, long_talk):
+def test_compacted_messages_stay_in_the_history(stage, long_talk):
     stage.builds("ai/compact oren")
 
     assert "question 0" in stage.builds("ai/history oren/2")
     assert "summary" in stage.builds("ai/history oren")
 
 
-def test_it_says_why_there_is_nothing_to_gain(stage, long_talk):
+def test_compact_says_why_nothing_is_gained(stage, long_talk):
     stage.builds("ai/compact oren")
     told = one_line(stage.builds("ai/compact oren"))
 
@@ -64,7 +64,7 @@ def test_it_says_why_there_is_nothing_to_gain(stage, long_talk):
     assert windows(room_of(stage).id).end.segment == 2
 
 
-def test_a_short_talk_stays_as_it_is_and_it_is_told_how_much_always_does(stage):
+def test_compact_keeps_a_short_conversation_and_says_how_much_always_stays(stage):
     with stage.model("Good evening."):
         stage.plays("say Oren, good evening.")
         stage.waited()
@@ -80,19 +80,19 @@ def test_a_room_in_which_nothing_was_said_has_nothing_to_compact(stage):
         assert "no conversation in this room" in one_line(stage.builds("ai/compact oren"))
 
 
-def test_an_npc_that_is_answering_is_not_disturbed(stage, long_talk):
+def test_compact_is_refused_while_the_npc_answers(stage, long_talk):
     stage.plays("say Oren, one more?")
 
     assert "try again in a moment" in one_line(stage.builds("ai/compact oren"))
 
 
-def test_who_plays_may_not_compact(stage, long_talk):
+def test_compact_is_refused_to_players(stage, long_talk):
     stage.plays("ai/compact oren")
 
     assert windows(room_of(stage).id).end.segment == 1
 
 
-def test_the_status_says_when_and_by_whom_it_was_compacted(stage, long_talk):
+def test_status_says_when_and_how_it_was_compacted(stage, long_talk):
     assert "compaction" not in stage.builds("ai oren")
     stage.builds("ai/compact oren")
 

@@ -1,4 +1,4 @@
-"""`ai/reset`, `ai/undo`, `ai/retry` and `ai/correct`: what counts, and what is said about it."""
+"""`ai/reset`, `ai/undo`, `ai/retry` and `ai/correct`: what counts, and what the command says."""
 
 import pytest
 from django.db import OperationalError
@@ -37,7 +37,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def talk(stage):
-    """Pim and Oren spoke twice; three more answers are ready."""
+    """Let Pim and Oren speak twice. Three more answers are ready."""
     answers = [f"Answer {number}." for number in range(1, 6)]
     with stage.model(*answers) as model:
         for number in (1, 2):
@@ -52,7 +52,7 @@ def room_of(stage):
 
 
 def counts(stage) -> list[str]:
-    """What prompts show of the room from now on, in memory as for a fresh process."""
+    """Return what prompts show of the room, the same in memory and for a new process."""
     shown = [message.content for message in windows(room_of(stage).id).history]
     forget_everything()
     assert shown == [message.content for message in windows(room_of(stage).id).history]
@@ -61,7 +61,7 @@ def counts(stage) -> list[str]:
 
 
 def number_of(stage, body: str) -> str:
-    """What screens call the record that says this."""
+    """Return the number, such as #4, of the record that says this."""
     return next(f"#{r.id}" for r in record_rows.records_of(room_of(stage)) if r.body == body)
 
 
@@ -78,32 +78,32 @@ def test_bad_input_gets_one_clear_line(stage, talk):
     "line", ["ai/reset oren", "ai/undo oren", "ai/retry oren", "ai/correct oren/#1 = No."]
 )
 class TestRefusals:
-    def test_of_an_npc_of_which_nothing_is_recorded(self, stage, line):
+    def test_control_is_refused_without_records(self, stage, line):
         with stage.model():
             told = one_line(stage.builds(line))
         assert "Nothing is recorded" in told or "has no record" in told
 
-    def test_while_it_is_answering(self, stage, talk, line, monkeypatch):
+    def test_control_is_refused_while_the_npc_answers(self, stage, talk, line, monkeypatch):
         monkeypatch.setattr(runtime().scheduler, "in_flight", lambda _: True)
         line = line.replace("#1 ", f"{number_of(stage, 'Answer 1.')} ")
 
         assert "answering just now; try again" in one_line(stage.builds(line))
 
-    def test_for_who_plays(self, stage, talk, line):
+    def test_control_is_refused_to_players(self, stage, talk, line):
         stage.plays(line)
 
         assert counts(stage) == BOTH
 
 
 class TestReset:
-    def test_nothing_that_was_said_counts(self, stage, talk):
+    def test_reset_ends_what_counts(self, stage, talk):
         told = one_line(stage.builds("ai/reset oren"))
 
-        assert "begins anew in conversation" in told
+        assert "starts over in conversation" in told
         assert "What Oren learnt stays" in told
         assert counts(stage) == []
 
-    def test_the_next_prompt_has_nothing_of_it(self, stage, talk):
+    def test_reset_leaves_the_next_prompt_without_earlier_words(self, stage, talk):
         stage.builds("ai/reset oren")
         stage.plays("say Oren, and now?")
         stage.waited()
@@ -113,22 +113,22 @@ class TestReset:
         assert "question 1" not in sent
         assert "builder restarted" in " ".join(stage.builds("ai/cache oren").split())
 
-    def test_what_was_is_still_in_the_history(self, stage, talk):
+    def test_reset_keeps_the_history(self, stage, talk):
         stage.builds("ai/reset oren")
         told = stage.builds("ai/history oren")
 
         assert "question 1" in told
-        assert "(before it began anew)" in told
+        assert "(before it started over)" in told
         assert "nothing before counts, by Mara" in told
 
-    def test_typed_twice_it_says_that_nothing_counts_already(self, stage, talk):
+    def test_reset_twice_says_that_nothing_counts_already(self, stage, talk):
         stage.builds("ai/reset oren")
 
         assert "Nothing in this conversation counts any more" in one_line(
             stage.builds("ai/reset oren")
         )
 
-    def test_a_whisper_is_reset_by_the_number_of_its_conversation(self, stage, talk):
+    def test_reset_by_number_applies_to_a_whispered_conversation(self, stage, talk):
         stage.plays("whisper oren = A secret.")
         stage.waited()
         whispered = conversations.conversations_of(stage.npc.ai.ref)[-1]
@@ -139,20 +139,20 @@ class TestReset:
 
 
 class TestUndo:
-    def test_the_last_exchange_counts_no_more(self, stage, talk):
+    def test_undo_ends_the_newest_exchange(self, stage, talk):
         told = one_line(stage.builds("ai/undo oren"))
 
-        assert told.startswith("1 exchange no longer counts: 2 records of #")
+        assert told.startswith("1 exchange no longer counts: 2 records, #")
         assert counts(stage) == BOTH[:2]
         assert stage.builds("ai/history oren").count("(taken back)") == 2
 
-    def test_twice_goes_further_back_and_then_there_is_none(self, stage, talk):
+    def test_undo_goes_back_until_no_exchange_is_left(self, stage, talk):
         stage.builds("ai/undo oren", "ai/undo oren")
         assert counts(stage) == []
 
         assert "no exchange left" in one_line(stage.builds("ai/undo oren"))
 
-    def test_more_than_there_are(self, stage, talk):
+    def test_undo_of_too_many_takes_all_back(self, stage, talk):
         told = one_line(stage.builds("ai/undo oren = 5"))
 
         assert "2 exchanges no longer count" in told
@@ -160,14 +160,14 @@ class TestUndo:
 
 
 class TestRetry:
-    def test_the_last_thing_is_answered_again_aloud(self, stage, talk):
+    def test_retry_answers_the_last_event_aloud(self, stage, talk):
         heard = stage.builds("ai/retry oren")
         stage.waited()
 
         assert "answers #" in heard
         assert counts(stage) == [*BOTH[:3], "Answer 3."]
 
-    def test_both_answers_are_told_apart(self, stage, talk):
+    def test_retry_marks_the_old_answer_in_the_history(self, stage, talk):
         old = number_of(stage, "Answer 2.")
         stage.builds("ai/retry oren")
         stage.waited()
@@ -176,7 +176,7 @@ class TestRetry:
         (marked,) = [line for line in told if "(answered again since)" in line]
         assert marked.startswith(f"{old} ")
 
-    def test_the_hint_is_for_this_answer_alone(self, stage, talk):
+    def test_retry_hint_is_only_in_its_own_prompt(self, stage, talk):
         stage.builds("ai/retry oren = Be brief.")
         stage.waited()
         assert "Be brief." in "".join(m.content for m in talk.requests[-1].messages)
@@ -186,7 +186,7 @@ class TestRetry:
         assert "Be brief." not in "".join(m.content for m in talk.requests[-1].messages)
         assert "the hint: Be brief." in stage.builds("ai/history oren").replace("\n", " ")
 
-    def test_again_and_again(self, stage, talk):
+    def test_retry_can_be_repeated(self, stage, talk):
         for number in (3, 4, 5):
             stage.builds("ai/retry oren")
             stage.waited()
@@ -195,28 +195,28 @@ class TestRetry:
         stage.builds("ai/undo oren")
         assert counts(stage) == BOTH[:2]
 
-    def test_while_something_waits_to_be_answered(self, stage, talk):
+    def test_retry_is_refused_while_an_event_waits(self, stage, talk):
         stage.plays("say Oren, one more?")
 
         assert "answering just now; try again" in one_line(stage.builds("ai/retry oren"))
 
-    def test_of_an_npc_that_is_switched_off(self, stage, talk):
+    def test_retry_is_refused_if_the_npc_is_off(self, stage, talk):
         stage.builds("ai/off oren")
 
         assert "does not answer now: switched off" in one_line(stage.builds("ai/retry oren"))
         assert counts(stage) == BOTH
 
-    def test_of_one_that_answered_nothing_that_counts(self, stage, talk):
+    def test_retry_is_refused_without_an_answer_that_counts(self, stage, talk):
         stage.builds("ai/reset oren")
 
-        assert "nothing that Oren answered" in one_line(stage.builds("ai/retry oren"))
+        assert "has given no answer" in one_line(stage.builds("ai/retry oren"))
 
-    def test_of_one_that_has_no_model(self, stage, talk, monkeypatch):
+    def test_retry_is_refused_without_a_model(self, stage, talk, monkeypatch):
         monkeypatch.setattr(talk, "offline", True)
 
         assert "answers without a model" in one_line(stage.builds("ai/retry oren"))
 
-    def test_of_somebody_who_is_gone(self, stage, talk):
+    def test_retry_is_refused_if_the_speaker_is_gone(self, stage, talk):
         stage.player.delete()
 
         assert "gone" in one_line(stage.builds("ai/retry oren"))
@@ -224,10 +224,10 @@ class TestRetry:
 
 
 class TestTwoBuilders:
-    """What one has done while the other's command is on its way."""
+    """One builder's command ends while another builder's command is under way."""
 
     @pytest.mark.req("S2-31")
-    def test_a_retry_and_a_new_chat_at_once_leave_a_new_chat(self, stage, talk):
+    def test_reset_wins_over_a_retry_at_the_same_time(self, stage, talk):
         stage.builds("ai/retry oren")
         control.reset_conversation(room_of(stage), by=trusted("Tom"))
         stage.waited()
@@ -235,14 +235,14 @@ class TestTwoBuilders:
         assert counts(stage) == []
         assert "Answer 3." not in [r.body for r in record_rows.records_of(room_of(stage))]
 
-    def test_what_waits_to_be_answered_is_not_after_a_new_chat(self, stage, talk):
+    def test_reset_drops_waiting_events(self, stage, talk):
         stage.plays("say Oren, one more?")
         control.reset_conversation(room_of(stage), by=trusted("Tom"))
         stage.waited()
 
         assert counts(stage) == []
 
-    def test_of_two_who_take_back_the_second_takes_what_is_left(self, stage, talk):
+    def test_second_undo_at_the_same_time_takes_what_is_left(self, stage, talk):
         control.undo_exchanges(room_of(stage), 1, by=trusted("Tom"))
         stage.builds("ai/undo oren")
 
@@ -250,7 +250,7 @@ class TestTwoBuilders:
 
 
 class TestCorrect:
-    def test_from_now_on_it_said_this(self, stage, talk):
+    def test_correct_replaces_the_words_in_prompts(self, stage, talk):
         number = number_of(stage, "Answer 1.")
         told = one_line(stage.builds(f"ai/correct oren/{number} = Never."))
         assert told.startswith(f"From now on Oren said in {number}: Never.")
@@ -262,14 +262,14 @@ class TestCorrect:
         assert any("Never." in text for text in sent)
         assert not any("Answer 1." in text for text in sent)
 
-    def test_of_two_the_newest_counts(self, stage, talk):
+    def test_newest_of_two_corrections_counts(self, stage, talk):
         number = number_of(stage, "Answer 1.")
         stage.builds(f"ai/correct oren/{number} = Never.", f"ai/correct oren/{number} = Always.")
 
         assert counts(stage) == [BOTH[0], "Always.", *BOTH[2:]]
         assert "(corrected since)" in stage.builds("ai/history oren")
 
-    def test_what_it_said_by_a_tool(self, stage, talk):
+    def test_correct_replaces_words_said_by_a_tool(self, stage, talk):
         npc_settings.change_settings(stage.npc, by=trusted("Mara"), tools=("say", "pose"))
         calls = (
             ToolCall(id="x1", name="say", arguments='{"text": "At noon."}'),
@@ -298,7 +298,7 @@ class TestCorrect:
         assert "At dusk." in sent and "points at the clock." in sent
         assert "noon" not in sent and "out to sea" not in sent
 
-    def test_a_summary(self, stage, talk):
+    def test_correct_replaces_a_summary(self, stage, talk):
         where = room_of(stage)
         new = summary_record("Pim asked about herbs.", by="model", asked_by="Mara", messages=2)
         history = windows(where.id).history
@@ -309,14 +309,14 @@ class TestCorrect:
         assert counts(stage)[0].endswith("\nThey spoke of herbs.")
         assert "compacted by a model" in " ".join(" ".join(status_lines(stage.npc)).split())
 
-    def test_not_what_others_said(self, stage, talk):
+    def test_correct_refuses_words_of_others(self, stage, talk):
         number = number_of(stage, "Oren, question 1?")
 
         told = one_line(stage.builds(f"ai/correct oren/{number} = Never."))
         assert f"{number} has no words of the NPC" in told
         assert counts(stage) == BOTH
 
-    def test_colour_codes_and_braces_are_told_as_they_were_typed(self, stage, talk):
+    def test_correction_shows_markup_literally(self, stage, talk):
         number = number_of(stage, "Answer 1.")
         told = one_line(stage.builds(f"ai/correct oren/{number} = |rRed|n {{{{user}}}} $You()"))
 
@@ -324,7 +324,7 @@ class TestCorrect:
         assert counts(stage)[1] == "|rRed|n {{user}} $You()"
 
 
-def test_a_control_is_no_message_of_any_prompt(stage, talk):
+def test_control_record_is_in_no_prompt(stage, talk):
     stage.builds("ai/undo oren")
     stage.plays("say Oren, and now?")
     stage.waited()
@@ -337,13 +337,13 @@ def test_a_control_is_no_message_of_any_prompt(stage, talk):
 @pytest.mark.parametrize(
     "typed", ["ai/undo oren", "ai/reset oren", "ai/correct oren/{0} = No.", "ai/compact oren"]
 )
-def test_a_fault_that_nobody_foresaw_is_told_to_who_typed_it(stage, talk, monkeypatch, typed):
-    monkeypatch.setattr("evennia_ai.commands.ai.control._written", _broken)
+def test_unexpected_error_is_shown_to_the_builder(stage, talk, monkeypatch, typed):
+    monkeypatch.setattr("evennia_ai.commands.ai.control._write_later", _broken)
     monkeypatch.setattr(type(runtime().compactor), "compact_room", _broken)
     line = typed.format(number_of(stage, "Answer 1."))
     told = one_line(stage.builds(line))
     assert f"'{line}' went wrong: OperationalError: the disk is gone." in told
-    assert "Look whether it was done before you type it again" in told
+    assert "Check whether it was done before you type it again" in told
 
 
 def _broken(*_asked, **_more):

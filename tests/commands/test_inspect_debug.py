@@ -1,4 +1,4 @@
-"""`ai/debug`: the four steps of a turn, from what is stored."""
+"""`ai/debug`: the four steps of a turn, from stored records."""
 
 import pytest
 from django.test import override_settings
@@ -20,7 +20,7 @@ from tests.commands.stage import on_screen, one_line
 
 @pytest.fixture
 def answered(stage):
-    """Oren answered Pim once; the turn."""
+    """Let Oren answer Pim once. Return the turn."""
     with stage.model("Aye."):
         stage.player.at_say("Oren, where is the bell?")
         stage.waited()
@@ -28,7 +28,7 @@ def answered(stage):
 
 
 def searched(turn, *, restricted=False, ended=True, decision="", reason=""):
-    """A search of this turn, as it is kept."""
+    """Store a search of this turn."""
     knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Tam"))
     chunk = PagePassage(
         base="vault",
@@ -83,7 +83,7 @@ def test_search_in_a_private_conversation_is_for_admins(stage):
 
 
 @pytest.mark.req("S0-58")
-def test_the_four_steps_of_a_turn_without_a_search_are_told_in_their_order(stage, answered):
+def test_debug_shows_four_steps_of_a_turn_without_a_search(stage, answered):
     lines = stage.builds("ai/debug oren").splitlines()
     assert [line for line in lines if line[:1].isdigit()] == [
         "1. dynamic_context: message #2, the last being #1; role user.",
@@ -96,7 +96,7 @@ def test_the_four_steps_of_a_turn_without_a_search_are_told_in_their_order(stage
 
 
 @pytest.mark.req("S0-58")
-def test_a_restricted_search_is_told_with_its_decision_and_its_reason(stage, answered):
+def test_debug_shows_decision_and_reason_of_a_restricted_search(stage, answered):
     number = searched(answered, restricted=True, decision="refuse", reason="policy_extraction")
     asked_mediator(answered)
     told = stage.builds("ai/debug oren")
@@ -109,7 +109,7 @@ def test_a_restricted_search_is_told_with_its_decision_and_its_reason(stage, ans
 
 
 @pytest.mark.req("S0-58")
-def test_neither_query_nor_passage_of_a_restricted_search_is_told(stage, answered):
+def test_debug_hides_query_and_passages_of_a_restricted_search(stage, answered):
     searched(answered, restricted=True, decision="answer", reason="answerable")
     told = stage.builds("ai/debug oren")
     assert "drowned bell" not in told
@@ -117,22 +117,22 @@ def test_neither_query_nor_passage_of_a_restricted_search_is_told(stage, answere
 
 
 @pytest.mark.req("S0-58")
-def test_an_open_search_is_told_with_its_query_and_starts_no_summary(stage, answered):
+def test_debug_shows_the_query_of_an_open_search(stage, answered):
     number = searched(answered)
     told = stage.builds("ai/debug oren")
     assert f"search {number} (open) in vault: the drowned bell" in told
     assert "3. Safe summary: NOT started" in told
-    assert f"search {number}: 4 of 9 passages told" in told
+    assert f"search {number}: 4 of 9 passages given to the NPC" in told
 
 
-def test_a_search_without_an_end_is_told(stage, answered):
+def test_debug_shows_a_search_without_an_end(stage, answered):
     number = searched(answered, restricted=True, ended=False)
     told = stage.builds("ai/debug oren")
-    assert f"search {number} has no end: the server stopped in it" in told
+    assert f"search {number} has no end: the server stopped during it" in told
     assert "no model of the role mediator was asked" in told
 
 
-def test_a_search_of_another_turn_is_not_told(stage, answered):
+def test_debug_leaves_out_searches_of_other_turns(stage, answered):
     with stage.model("Aye."):
         stage.player.at_say("Oren, and the ferry?")
         stage.waited()
@@ -141,7 +141,7 @@ def test_a_search_of_another_turn_is_not_told(stage, answered):
     assert "searched once" in stage.builds("ai/debug oren/1")
 
 
-def test_facts_that_a_switched_off_component_kept_out_are_told_with_the_reason(stage):
+def test_debug_says_why_facts_are_missing(stage):
     components.update("dynamic_context", by=trusted("builder"), scope=GAME, enabled=False)
     with stage.model("Aye."):
         stage.player.at_say("Oren?")
@@ -151,23 +151,25 @@ def test_facts_that_a_switched_off_component_kept_out_are_told_with_the_reason(s
     assert "component dynamic_context is disabled" in told
 
 
-def test_that_no_provider_told_anything_is_told(stage):
+def test_debug_says_if_no_provider_had_facts(stage):
     with override_settings(EVENNIA_AI_CONTEXT_PROVIDERS=[]), stage.model("Aye."):
         stage.npc.ai.known_view = None
         stage.player.at_say("Oren?")
         stage.waited()
-    assert "no provider had anything to tell" in stage.builds("ai/debug oren")
+    assert "no provider had a fact to tell" in stage.builds("ai/debug oren")
 
 
 def test_an_npc_without_a_turn_has_nothing_to_debug(stage):
-    assert one_line(stage.builds("ai/debug oren")) == ("Oren had no turn yet: nobody was answered.")
+    assert one_line(stage.builds("ai/debug oren")) == (
+        "Oren had no turn yet: it has answered nobody."
+    )
 
 
-def test_it_takes_no_right_side(stage, answered):
+def test_debug_refuses_a_value(stage, answered):
     assert "without '='" in one_line(stage.builds("ai/debug oren = 1"))
 
 
-def test_a_turn_that_is_not_there_is_told(stage, answered):
+def test_debug_of_an_unknown_turn_is_refused(stage, answered):
     assert one_line(stage.builds("ai/debug oren/9")) == "Oren had no turn 9; the newest is 1."
 
 
@@ -175,7 +177,7 @@ def test_players_may_not_debug(stage, answered):
     assert "dynamic_context" not in stage.plays("ai/debug oren")
 
 
-def test_of_an_erased_turn_it_is_told_that_it_was_erased(stage):
+def test_debug_of_an_erased_turn_says_so(stage):
     with stage.model("I know."):
         stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
         stage.waited()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.commands.setup.component_shown import names_in_words
+from evennia_ai.commands.setup.component_shown import unknown_names_warning
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.npc.inputs.facts import hours_now
@@ -13,8 +13,8 @@ from tests.engine.memory.builders import a_memory
 BAD_INPUT = {
     "ai/memory": "Usage",
     "ai/memory nobody": "no NPC called 'nobody'",
-    "ai/memory oren =": "no text behind '='",
-    "ai/memory oren = |r": "no text left",
+    "ai/memory oren =": "no text after '='",
+    "ai/memory oren = |r": "this text is empty",
     "ai/memory oren = " + "word " * 80: "at most 300 characters",
     "ai/memory oren = about nobody: They sing.": "no player called 'nobody'",
     "ai/memory oren/0": "whole number from 1 on",
@@ -50,7 +50,7 @@ def test_a_builder_adds_a_memory_of_the_world(stage):
 
     (memory,) = memories.held_by(stage.npc.ai.ref).memories
     assert (memory.text, memory.about, memory.author) == ("The ferry is lost.", "", "Mara")
-    assert told == f"Oren remembers it: memory #{memory.id}, importance 5."
+    assert told == f"Oren remembers this now: memory #{memory.id}, importance 5."
 
 
 def test_a_builder_adds_a_memory_of_a_player(stage):
@@ -61,20 +61,20 @@ def test_a_builder_adds_a_memory_of_a_player(stage):
     assert f"about Pim (#{stage.player.id})" in told
 
 
-def test_the_same_again_is_told(stage):
+def test_adding_the_same_memory_again_says_so(stage):
     stage.builds("ai/memory oren = The ferry is lost.")
 
-    assert "knew that already" in read(stage, "ai/memory oren = The ferry is lost!")
+    assert "knew this already" in read(stage, "ai/memory oren = The ferry is lost!")
 
 
-def test_a_builder_may_write_what_the_npc_is_and_is_told_where_that_belongs(stage):
+def test_memory_about_the_npc_itself_gets_a_hint(stage):
     told = read(stage, "ai/memory oren = Oren is a dragon.")
 
     assert kept(stage) == ["Oren is a dragon."]
-    assert "belongs in its card or in the component character_context" in told
+    assert "in its card or in the component character_context instead" in told
 
 
-def test_the_list_has_the_scores_against_what_was_said_last(stage):
+def test_list_scores_memories_against_the_last_words(stage):
     learn(stage, "The ferry is lost.", importance=3)
     learn(stage, "Pim broke an oar.", about=str(stage.player.id))
     with stage.model("Aye."):
@@ -89,13 +89,13 @@ def test_the_list_has_the_scores_against_what_was_said_last(stage):
     assert f"about Pim (#{stage.player.id})" in told
 
 
-def test_what_was_whispered_is_marked(stage):
+def test_whispered_memory_is_marked(stage):
     learn(stage, "Pim hid the gold.", about=str(stage.player.id), learnt="private")
 
     assert "WHISPERED" in read(stage, "ai/memory oren")
 
 
-def test_score_of_a_hidden_memory_depends_on_no_word_of_it(stage):
+def test_score_of_a_hidden_memory_ignores_its_words(stage):
     about = str(stage.player.id)
     learn(stage, "Pim hid the gold under the mill.", about=about, learnt="private", scene="mill")
     learn(stage, "Pim broke an oar.", about=about)
@@ -112,7 +112,7 @@ def test_score_of_a_hidden_memory_depends_on_no_word_of_it(stage):
     assert rows("Oren, an oar?") != before
 
 
-def test_there_are_pages(stage):
+def test_memory_list_has_pages(stage):
     for number in range(13):
         learn(stage, f"Boat number {number} is gone.")
 
@@ -136,17 +136,15 @@ def test_a_removed_memory_is_gone_and_its_changes_are_shown(stage):
     made = learn(stage, "The ferry is lost.")
     told = one_line(stage.builds(f"ai/memory oren/#{made.id} = remove"))
 
-    assert told == (
-        f"Oren does not remember memory #{made.id}, importance 5 any more: The ferry is lost."
-    )
+    assert told == (f"Oren no longer remembers memory #{made.id}, importance 5: The ferry is lost.")
     assert kept(stage) == []
     shown = read(stage, f"ai/memory oren/#{made.id}")
-    assert f"does not remember #{made.id} any more" in shown
+    assert f"no longer remembers #{made.id}" in shown
     assert "removed by Mara" in shown
 
 
 @pytest.mark.parametrize("line", BAD_INPUT)
-def test_bad_input_is_told_in_one_line_and_changes_nothing(stage, line):
+def test_bad_input_is_one_line_and_changes_nothing(stage, line):
     made = learn(stage, "The ferry is lost.")
     told = one_line(stage.builds(line.format(id=made.id)))
 
@@ -154,7 +152,7 @@ def test_bad_input_is_told_in_one_line_and_changes_nothing(stage, line):
     assert kept(stage) == ["The ferry is lost."]
 
 
-def test_players_may_not_look(stage):
+def test_memory_is_refused_to_players(stage):
     learn(stage, "The ferry is lost.")
 
     assert "ferry" not in stage.plays("ai/memory oren")
@@ -166,18 +164,18 @@ def test_no_markup_of_a_memory_reaches_the_screen(stage):
     assert kept(stage) == ["The ferry is lost."]
 
 
-def test_the_name_that_frames_memories_is_known_in_their_component_alone():
+def test_name_memories_is_known_only_in_its_component():
     text = "Known: {{memories}} and {{memoirs}}"
     place, other = (
         PromptComponent(id=number, key=key, content=text)
         for number, key in ((2000, "semantic_memories"), (1200, "mood"))
     )
 
-    assert "Nothing is called {{memoirs}}," in names_in_words(place)
-    assert "Nothing is called {{memories}}, {{memoirs}}," in names_in_words(other)
+    assert "No value is called {{memoirs}}," in unknown_names_warning(place)
+    assert "No value is called {{memories}}, {{memoirs}}," in unknown_names_warning(other)
 
 
-def test_why_tells_the_score_of_a_memory_and_where_it_stands(stage):
+def test_why_shows_score_and_place_of_a_memory(stage):
     made = learn(stage, "The ferry is lost.")
     with stage.model("Aye."):
         stage.player.at_say("Oren, where is the ferry?")

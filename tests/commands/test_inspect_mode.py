@@ -1,4 +1,4 @@
-"""`ai/mode`: what an NPC listens to, and what it made of what it heard last."""
+"""`ai/mode`: what an NPC listens to, and what it answered of what it heard last."""
 
 import pytest
 
@@ -22,13 +22,13 @@ def mode_of(stage):
 
 
 @pytest.mark.parametrize("line", BAD_INPUT)
-def test_what_cannot_be_is_said_and_nothing_is_changed(stage, line):
+def test_mode_errors_change_nothing(stage, line):
     told = stage.builds(line)
     assert BAD_INPUT[line] in told
     assert mode_of(stage) == "name_match"
 
 
-def test_a_mode_is_set_and_the_one_before_told(stage):
+def test_setting_a_mode_names_the_one_before(stage):
     told = stage.builds("ai/mode oren = decide")
     assert told.strip() == (
         "Oren listens by decide now; it was name_match. It answers as with name_match, and a cheap"
@@ -37,7 +37,7 @@ def test_a_mode_is_set_and_the_one_before_told(stage):
     assert mode_of(stage) == "decide"
 
 
-def test_who_changed_it_is_remembered(stage):
+def test_mode_change_is_logged_with_its_author(stage):
     from evennia_ai.npc.npc_settings import changes_of
 
     stage.builds("ai/mode oren = always")
@@ -45,14 +45,14 @@ def test_who_changed_it_is_remembered(stage):
     assert (change.name, change.new, change.by) == ("mode", "always", "Mara")
 
 
-def test_all_modes_are_shown_with_the_one_that_counts_first(stage):
+def test_mode_lists_all_modes_with_the_present_one_first(stage):
     lines = stage.builds("ai/mode oren").splitlines()
-    assert lines[0].startswith("Oren listens by name_match: it answers who names it")
+    assert lines[0].startswith("Oren listens by name_match: it answers people who name it")
     listed = [line.split()[0] for line in lines[1:] if " - " in line]
     assert listed == ["always", "whisper_only", "decide"]
 
 
-def test_what_it_heard_is_shown_with_why_it_was_answered_or_not(stage):
+def test_mode_shows_what_was_heard_and_why_it_was_answered_or_not(stage):
     with stage.model("Aye."):
         stage.plays("say Oren?", "say Mara, |lcquit|lthello|le")
         stage.waited()
@@ -61,7 +61,7 @@ def test_what_it_heard_is_shown_with_why_it_was_answered_or_not(stage):
     assert "silent: somebody else is named" in told
 
 
-def test_a_whisper_it_heard_is_for_admins_and_their_reading_is_logged(stage, monkeypatch):
+def test_mode_shows_whispers_to_admins_and_logs_it(stage, monkeypatch):
     logged = []
     monkeypatch.setattr("evennia.utils.logger.log_sec", logged.append)
     admin = stage.person("Ada", permission="Admin")
@@ -76,7 +76,7 @@ def test_a_whisper_it_heard_is_for_admins_and_their_reading_is_logged(stage, mon
     assert len(logged) == 1 and "Ada reads conversation" in logged[0]
 
 
-def test_what_was_forgotten_is_not_shown(stage):
+def test_mode_hides_forgotten_words(stage):
     from evennia_ai.store.erasing import erase_private
 
     with stage.model("Aye.", "Aye."):
@@ -92,7 +92,7 @@ def test_what_was_forgotten_is_not_shown(stage):
     assert "mill" not in str(stage.npc.ai.attention.last_verdicts)
 
 
-def test_nothing_that_was_heard_is_live_on_a_builders_screen(stage):
+def test_mode_shows_heard_markup_literally(stage):
     with stage.model("Aye."):
         stage.plays("say Mara, |lcquit|lthello|le")
         stage.waited()
@@ -100,7 +100,7 @@ def test_nothing_that_was_heard_is_live_on_a_builders_screen(stage):
     assert "|lc" not in sent.replace("||", "")
 
 
-def test_what_was_too_much_is_told_in_the_status_as_well(stage):
+def test_status_counts_unanswered_overflow(stage):
     stage.npc.ai.attention.overflows = 2
     assert "not answered   2 since the start: too much waited" in stage.builds("ai oren")
     assert "Not answered because too much waited: 2." in stage.builds("ai/mode oren")

@@ -1,4 +1,4 @@
-"""`ai/history`, `ai/replay` and `ai/cache`: what was, from records alone."""
+"""`ai/history`, `ai/replay` and `ai/cache`: the past, from stored records only."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def talked(stage, mood):
-    """Oren answered Pim three times in the room and once in a whisper."""
+    """Let Oren answer Pim three times in the room and once in a whisper."""
     with stage.model("Aye.", "At dusk.", "So be it.", "I know.", "Yes?") as scripted:
         for said in ("Oren, are you there?", "Oren, when does the ferry sail?", "Thanks, Oren."):
             stage.player.at_say(said)
@@ -42,7 +42,7 @@ def ids_shown(told: str) -> list[str]:
 @pytest.mark.parametrize(
     "assembly", [{}, {"quote_user": True}, {"names": "content", "squash": True, "ties": "role"}]
 )
-def test_a_prompt_that_repeats_a_whisper_in_other_words_hides_it_too(stage, mood, assembly):
+def test_whisper_repeated_in_other_words_is_hidden(stage, mood, assembly):
     with (
         override_settings(EVENNIA_AI_ASSEMBLY=assembly),
         stage.model("Aye.", "I know.") as scripted,
@@ -118,7 +118,7 @@ def test_history_shows_the_newest_page_first_and_older_ones_by_number(stage, tal
     assert "no page 4" in one_line(stage.builds("ai/history oren/4"))
 
 
-def test_history_says_what_was_erased_and_does_not_show_it(stage, talked):
+def test_history_marks_erased_records_without_their_text(stage, talked):
     models.Record.objects.filter(body="Thanks, Oren.").erase()
     told = stage.builds("ai/history oren")
     assert "Thanks, Oren." not in told
@@ -152,7 +152,7 @@ def test_replay_names_the_record_that_was_tampered_with(stage, talked):
     assert f"message #{victim.pk}: the record was changed in the database" in told
 
 
-def test_replay_of_a_turn_that_was_not_says_which_there_are(stage, talked):
+def test_replay_of_an_unknown_turn_names_the_newest(stage, talked):
     assert "the newest is 4" in one_line(stage.builds("ai/replay oren = 9"))
 
 
@@ -169,16 +169,17 @@ def test_cache_tells_what_each_prompt_shares_with_the_one_before(stage, talked):
         assert row[4:6] == [str(100 * manifest.shared_tokens // manifest.tokens), "%"]
     assert "dynamic, the facts of the previous turn" in " ".join(told.split())
     last = stored[3]
-    assert f"turn 4 after message {number_in(last, last.breakpoints[0])};" in " ".join(told.split())
+    first = number_in(last, last.breakpoints[0])
+    assert f"the prompt of turn 4 up to these messages: {first}" in " ".join(told.split())
 
 
-def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, talked):
+def test_cache_shows_shared_tokens_after_a_restart(stage, talked):
     forget_everything()
     stage.player.at_say("Oren?")
     stage.waited()
     last = turns.last_turn(stage.npc.ai.ref)
     assert last.manifest.shared_tokens is None
-    assert "the server was started anew between" in " ".join(stage.builds("ai/cache oren").split())
+    assert "the server restarted in between" in " ".join(stage.builds("ai/cache oren").split())
 
 
 @pytest.mark.req("S2-26")
@@ -197,9 +198,7 @@ def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(sta
 
 @pytest.mark.req("S2-26")
 @pytest.mark.parametrize("asked", ["ai/why oren/2", "ai/why oren/2 = place"])
-def test_why_of_a_turn_tells_of_each_block_who_told_it_when_and_where_it_is_recorded(
-    stage, talked, asked
-):
+def test_why_of_a_turn_names_provider_time_and_record_of_each_block(stage, talked, asked):
     manifest = turns.get_turn(stage.npc.ai.ref, 2).manifest
     texts = dict(manifest.inputs["blocks"])
     filled = manifest.inputs.get("filled", {})
@@ -217,7 +216,7 @@ def test_why_of_a_turn_tells_of_each_block_who_told_it_when_and_where_it_is_reco
 
 
 @pytest.mark.req("S2-26")
-def test_why_of_an_item_of_a_turn_tells_since_when_it_was_known(stage, talked):
+def test_why_of_an_item_says_since_when_it_was_known(stage, talked):
     told = stage.builds("ai/why oren/3 = mood")
     flat = " ".join(told.split())
     first = turns.get_turn(stage.npc.ai.ref, 1).manifest
@@ -254,7 +253,7 @@ def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
     assert "You may not see" in one_line(stage.builds("ai/why oren/5 = court/0"))
 
 
-def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
+def test_erased_turn_is_shown_nowhere(stage, talked):
     erase_private(str(stage.player.id), by=trusted("Mara"))
     forget_everything()
     shown = stage.builds("ai/history oren", "ai/replay oren = 4", "ai/why oren/4", "ai/cache oren")
@@ -266,13 +265,13 @@ def test_what_was_erased_is_said_to_be_and_is_nowhere_shown(stage, talked):
     assert "the same bytes as were sent" in stage.builds("ai/replay oren = 3")
 
 
-def test_history_tells_who_had_something_erased(stage, talked):
+def test_history_names_who_asked_for_an_erasure(stage, talked):
     erase_private(str(stage.player.id), by=trusted("Mara"))
     shown = stage.builds("ai/history oren")
-    assert "what stood before was erased for Mara" in shown
+    assert "everything before this was erased on request of Mara" in shown
 
 
-def test_history_marks_what_was_said_at_a_limit_and_names_the_limit(stage, mood):
+def test_history_marks_fallback_lines_with_their_limit(stage, mood):
     with stage.model("Aye.", "Aye."):
         npc_settings.change_settings(stage.npc, limits={"calls_per_day": 1}, by=THE_GAME)
         for said in ("Oren, are you there?", "Oren, hello?"):

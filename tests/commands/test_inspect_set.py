@@ -1,4 +1,4 @@
-"""The switches set and profile of the command `ai`: what is set, where it comes from, changed."""
+"""`ai/set` and `ai/profile`: the settings of an NPC, where they come from, and changes."""
 
 import re
 from pathlib import Path
@@ -55,7 +55,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def harbour(stage, monkeypatch):
-    """The stage with two profiles and a key that nobody may see."""
+    """Return the stage with two profiles and a secret key."""
     monkeypatch.setenv("CHEAP_KEY", KEY)
     with override_settings(EVENNIA_AI_PROFILES=PROFILES, EVENNIA_AI_MODEL_ROLES=ROLES):
         before = running.install(None)
@@ -65,7 +65,7 @@ def harbour(stage, monkeypatch):
 
 
 def rows(told):
-    """The lines of a table, by what stands first in them; a line may go on in the next one."""
+    """Return the lines of a table by their first word. A row may continue on the next line."""
     whole = re.sub(r"\n {3,}", " ", told)
     lines = [line.split(maxsplit=1) for line in whole.splitlines() if line.startswith("  ")]
     return {line[0]: line[1] for line in lines}
@@ -139,12 +139,12 @@ def test_all_settings_are_listed_with_where_they_come_from(harbour):
         ),
     ],
 )
-def test_a_setting_is_set_and_what_it_was_is_told(harbour, typed, field, value, told):
+def test_set_shows_the_new_and_the_old_value(harbour, typed, field, value, told):
     assert told in one_line(harbour.builds(f"ai/set oren = {typed}"))
     assert getattr(settings_of(harbour.npc), field) == value
 
 
-def test_a_name_without_a_value_gives_the_setting_back(harbour):
+def test_set_without_value_resets_the_setting(harbour):
     change_settings(harbour.npc, temperature=0.2, by=THE_GAME)
     told = one_line(harbour.builds("ai/set oren = temperature"))
 
@@ -152,21 +152,21 @@ def test_a_name_without_a_value_gives_the_setting_back(harbour):
     assert settings_of(harbour.npc).temperature is None
 
 
-def test_giving_back_what_was_not_set_says_so(harbour):
+def test_resetting_an_unset_setting_says_so(harbour):
     told = one_line(harbour.builds("ai/set oren = cooldown"))
 
     assert told == "Oren: cooldown was not set; it is 1 (the game)."
     assert changes_of(harbour.npc) == ()
 
 
-def test_a_change_is_remembered_with_who_typed_it(harbour):
+def test_set_is_logged_with_its_author(harbour):
     harbour.builds("ai/set oren = temperature 0.5")
     (change,) = changes_of(harbour.npc)
 
     assert (change.by, change.name, change.old, change.new) == ("Mara", "temperature", None, 0.5)
 
 
-def test_a_stored_value_that_cannot_be_is_shown_as_a_problem(harbour):
+def test_invalid_stored_value_is_shown_as_a_problem(harbour):
     harbour.npc.attributes.add("ai_settings", {"values": {"mode": "loud"}})
 
     assert "problem: mode: must be 'name_match'" in harbour.builds("ai/set oren")
@@ -191,7 +191,7 @@ def test_the_profiles_are_listed_with_breaker_and_roles(harbour):
     }
 
 
-def test_what_a_server_taught_is_listed_with_the_setting_that_lasts(harbour):
+def test_profile_list_shows_learned_server_limits_and_their_setting(harbour):
     assert "learned" not in harbour.builds("ai/profile")
     cheap, dear = (running.runtime().models.accesses()[at].learned for at in (1, 2))
     cheap.learn_refusal("user")
@@ -230,7 +230,7 @@ def test_a_profile_that_cannot_be_asked_says_why(stage, monkeypatch):
     assert KEY not in told
 
 
-def test_a_key_that_goes_to_another_machine_in_the_clear_is_told_of(stage, monkeypatch):
+def test_profile_warns_of_a_key_sent_over_plain_http(stage, monkeypatch):
     monkeypatch.setenv("CHEAP_KEY", KEY)
     away = {**PROFILES, "cheap": {**PROFILES["cheap"], "base_url": "http://box.example/v1"}}
     with override_settings(EVENNIA_AI_PROFILES=away, EVENNIA_AI_MODEL_ROLES=ROLES):
@@ -253,14 +253,14 @@ def test_no_key_and_no_address_is_shown(harbour, typed):
     assert "127.0.0.1" not in told
 
 
-def test_an_npc_speaks_with_the_profile_it_is_given(harbour):
+def test_profile_is_used_by_the_npc(harbour):
     assert one_line(harbour.builds("ai/profile oren")) == (
-        "Oren speaks with cheap, the game's usual profile, or dear where that gives no answer."
+        "Oren speaks with cheap, the game's usual profile, or dear if that gives no answer."
     )
     told = one_line(harbour.builds("ai/profile oren = dear"))
     assert told == "Oren speaks with dear now; it was cheap."
     assert one_line(harbour.builds("ai/profile oren")) == (
-        "Oren speaks with dear, its own profile, or cheap where that gives no answer."
+        "Oren speaks with dear, its own profile, or cheap if that gives no answer."
     )
     assert "dear (large) (a model is asked), breaker closed" in harbour.builds("ai oren")
 
@@ -270,12 +270,12 @@ def test_the_profile_default_can_be_given_by_name(harbour):
     assert "offline responder (no model is asked)" in harbour.builds("ai oren")
 
 
-def test_the_usual_profile_leaves_the_npc_to_the_game_again(harbour):
+def test_choosing_the_usual_profile_resets_the_npc(harbour):
     harbour.builds("ai/profile oren = dear", "ai/profile oren = cheap")
     assert settings_of(harbour.npc).profile == ""
 
 
-def test_a_reply_that_leaves_no_room_in_another_profile_is_refused(harbour):
+def test_profile_is_refused_if_reply_tokens_do_not_fit(harbour):
     harbour.builds("ai/set oren = reply_tokens 2000")
     told = one_line(harbour.builds("ai/profile oren = dear"))
 
@@ -304,7 +304,7 @@ def test_players_can_set_nothing(harbour, typed):
     assert changes_of(harbour.npc) == ()
 
 
-def test_an_npc_whose_tick_is_set_ticks_from_then_on(harbour):
+def test_setting_a_tick_starts_ticking(harbour):
     harbour.builds("ai/set oren = tick 60")
     assert running.runtime().ticker.count == 1
     harbour.builds("ai/set oren = tick 0")

@@ -1,4 +1,4 @@
-"""`ai/tools`: what an NPC may do beside answering, shown and chosen by a builder."""
+"""`ai/tools`: what an NPC may do besides answering, shown and chosen by a builder."""
 
 import pytest
 
@@ -12,7 +12,7 @@ BAD_INPUT = {
     "ai/tools oren = fly": "There is no tool 'fly'; there are drop,",
     "ai/tools oren = tke": "There is no tool 'tke'; did you mean 'take'?",
     "ai/tools oren = say, none": "There is no tool 'none'",
-    "ai/tools oren = +say, look": "with + and - alone",
+    "ai/tools oren = +say, look": "only changes with + and -",
     "ai/tools oren = -say": "It has no tool 'say'",
     "ai/tools oren = +": "There is no tool ''",
     "ai/tools oren = |lcquit|ltsay|le": "There is no tool",
@@ -27,7 +27,7 @@ def tools_of(stage):
 
 
 @pytest.mark.parametrize("line", BAD_INPUT)
-def test_what_cannot_be_is_said_and_nothing_is_changed(stage, line):
+def test_tools_errors_change_nothing(stage, line):
     told = stage.builds(line)
     assert BAD_INPUT[line] in told
     assert tools_of(stage) == ()
@@ -36,7 +36,7 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(stage, line):
 def test_an_npc_has_no_tool_until_a_builder_gives_it_some(stage):
     told = stage.builds("ai/tools oren").splitlines()
     assert told[:3] == [
-        "What Oren may do beside answering:",
+        "What Oren may do besides answering:",
         "  nothing",
         "What it could be given:",
     ]
@@ -59,24 +59,24 @@ def test_each_tool_is_shown_with_what_it_does_and_its_danger(stage):
     assert "  take (dangerous) - Pick up something that lies here." in told
 
 
-def test_names_are_all_the_npc_has_then(stage):
+def test_naming_tools_replaces_all_tools(stage):
     stage.builds("ai/tools oren = look, take")
-    assert stage.builds("ai/tools oren = say, Look") == "Oren may look, say beside answering."
+    assert stage.builds("ai/tools oren = say, Look") == "Oren may look, say besides answering."
     assert tools_of(stage) == ("look", "say")
 
 
-def test_a_plus_adds_and_a_minus_takes_away(stage):
+def test_plus_adds_a_tool_and_minus_removes_one(stage):
     stage.builds("ai/tools oren = look, say", "ai/tools oren = +give, -say")
     assert tools_of(stage) == ("give", "look")
 
 
-def test_none_takes_all_away(stage):
+def test_none_removes_all_tools(stage):
     stage.builds("ai/tools oren = look, say")
-    assert stage.builds("ai/tools oren = none") == "Oren may do nothing beside answering."
+    assert stage.builds("ai/tools oren = none") == "Oren may do nothing besides answering."
     assert tools_of(stage) == ()
 
 
-def test_who_changed_the_tools_is_remembered(stage):
+def test_tools_change_is_logged_with_its_author(stage):
     from evennia_ai.npc.npc_settings import changes_of
 
     stage.builds("ai/tools oren = look")
@@ -84,16 +84,16 @@ def test_who_changed_the_tools_is_remembered(stage):
     assert (change.by, change.name, change.new) == ("Mara", "tools", ["look"])
 
 
-def test_a_tool_the_game_has_not_any_more_is_a_problem_and_can_be_taken_away(stage):
+def test_removed_tool_is_a_problem_and_can_be_taken_away(stage):
     from evennia_ai.npc.npc_settings import change_settings
 
     change_settings(stage.npc, tools=("fly", "look"), by=THE_GAME)
     assert "its tool 'fly' no longer exists in this game" in stage.builds("ai oren")
-    assert "  fly - is no tool of the game any more" in stage.builds("ai/tools oren")
+    assert "  fly - no longer a tool of the game" in stage.builds("ai/tools oren")
     stage.builds("ai/tools oren = -fly")
     assert tools_of(stage) == ("look",)
 
 
-def test_players_may_not_choose(stage):
+def test_tools_is_refused_to_players(stage):
     stage.plays("ai/tools oren = give")
     assert tools_of(stage) == ()

@@ -1,4 +1,4 @@
-"""The command `kb`: what builders see of knowledge bases, and what bad input is answered."""
+"""The command `kb`: what builders see of knowledge bases, and the answers to bad input."""
 
 import pytest
 
@@ -11,14 +11,14 @@ from evennia_ai.store.knowledge import knowledge_bases as bases
 from tests.commands.knowledge_bases import everything, make_base, page, write
 from tests.commands.stage import one_line
 
-# Each typed line must leave everything as it was and say one line with the words behind it.
+# Each typed line must change nothing and say one line that contains the text next to it.
 BAD_INPUT = {
     "kb nobody": "no knowledge base 'nobody'; there are harbour",
     "kb harbour/The Ferry": "kb/show harbour/The Ferry",
     "kb harbour = x": "no '='",
     "kb/pages": "Usage",
     "kb/pages nobody": "no knowledge base",
-    "kb/pages harbour = 9": "pages 1 to 1, no page 9",
+    "kb/pages harbour = 9": "no page 9; the list has the pages 1 to 1",
     "kb/pages harbour = x": "whole number",
     "kb/search harbour": "Usage",
     "kb/search = ferry": "Usage",
@@ -27,7 +27,7 @@ BAD_INPUT = {
     "kb/show harbour": "Name a page",
     "kb/show harbour/": "Name a page",
     "kb/show harbour/Fery": "no page 'Fery'; kb/pages harbour lists",
-    "kb/show harbour/Late ferry": "near it are The Ferry",
+    "kb/show harbour/Late ferry": "similar pages are The Ferry",
     "kb/show harbour/Ferry<": "no title may have",
     "kb/show harbour/The Ferry/99": "no text of harbour/The Ferry at revision 99",
     "kb/show harbour/The Ferry = x": "no '='",
@@ -52,7 +52,7 @@ BAD_INPUT = {
     "kb/set harbour/backend = moon": "no place for pages; there are database",
     "kb/restricted harbour": "Usage",
     "kb/restricted harbour = perhaps": "neither on nor off",
-    "kb/restricted harbour = off": "so already",
+    "kb/restricted harbour = off": "not restricted already",
     "kb/bind harbour": "Usage",
     "kb/bind harbour = moon": "no place to bind a knowledge base to",
     "kb/bind harbour = player:Pim": "no place to bind a knowledge base to",
@@ -97,7 +97,7 @@ MISSPELT = (
 
 @pytest.fixture
 def harbour(stage):
-    """A base with six pages."""
+    """Store a base with six pages."""
     return make_base(summary="The harbour village.", topics=("boats", "people"))
 
 
@@ -125,7 +125,7 @@ def test_players_do_not_have_the_command(stage, harbour):
     assert everything() == before
 
 
-def test_the_bare_command_lists_the_bases(stage, harbour):
+def test_kb_without_switch_lists_the_bases(stage, harbour):
     stage.builds("kb/bind harbour = npc:Oren")
     line = next(row for row in stage.builds("kb").splitlines() if row.startswith("harbour"))
     assert f"6 no          npc:#{stage.npc.id} (Oren)" in line
@@ -135,7 +135,7 @@ def test_without_bases_the_command_says_how_to_make_one(stage):
     assert "kb/new" in one_line(stage.builds("kb"))
 
 
-def test_a_base_is_shown_with_what_is_said_of_it(stage, harbour):
+def test_base_is_shown_with_its_fields(stage, harbour):
     told = stage.builds("kb harbour")
     assert "The harbour village." in told
     assert "boats, people" in told
@@ -150,7 +150,7 @@ def test_pages_are_listed_by_namespace_and_by_their_beginning(stage, harbour):
     assert "The Ferry" in stage.builds("kb/pages harbour/The")
 
 
-def test_a_long_list_of_pages_has_pages(stage, harbour):
+def test_long_page_list_is_paged(stage, harbour):
     for number in range(60):
         write(f"Boat {number:02}", "A boat.")
     first, second = (stage.builds(f"kb/pages harbour/Boat = {page}") for page in (1, 2))
@@ -162,7 +162,7 @@ def test_a_long_list_of_pages_has_pages(stage, harbour):
     assert "Boat 40" in second
 
 
-def test_search_shows_the_pages_best_first_with_what_they_say(stage, harbour):
+def test_search_shows_best_pages_first_with_passages(stage, harbour):
     told = stage.builds("kb/search harbour = when does the ferry cross?")
     assert told.index("The Ferry") < told.index("Oren")
     assert "slack water" in told
@@ -176,23 +176,23 @@ def test_a_page_is_shown_by_its_name_or_alias_with_its_metadata(stage, harbour):
     assert "slack water" in told
 
 
-def test_a_page_asked_for_by_its_title_is_not_said_to_be_found_as_it(stage, harbour):
+def test_page_found_by_its_own_title_does_not_name_a_redirect(stage, harbour):
     told = stage.builds("kb/show harbour/the_ferry")
     assert told.splitlines()[0] == "harbour/The Ferry, revision 1"
 
 
-def test_a_page_is_shown_as_it_was(stage, harbour):
+def test_show_with_a_number_shows_the_old_revision(stage, harbour):
     write("Oren", "Oren is gone.", was="1")
     assert "Oren rows" in stage.builds("kb/show harbour/Oren/1")
     assert "Oren is gone." in stage.builds("kb/show harbour/Oren")
 
 
-def test_a_title_that_ends_with_a_number_is_a_page_first(stage, harbour):
+def test_title_ending_in_a_number_is_tried_as_a_page_first(stage, harbour):
     write("Quay/2", "The second quay.")
     assert "The second quay." in stage.builds("kb/show harbour/Quay/2")
 
 
-def test_what_a_page_says_is_shown_and_not_interpreted(stage, harbour):
+def test_page_text_is_shown_literally(stage, harbour):
     write("Trap", "|rred|n |lcquit|ltclick|le {x}")
     sent = stage.sent(stage.builder, "kb/show harbour/Trap")
     assert "||rred||n" in sent
@@ -200,7 +200,7 @@ def test_what_a_page_says_is_shown_and_not_interpreted(stage, harbour):
     assert "{x}" in sent
 
 
-def test_links_are_shown_in_both_directions_and_the_red_ones_marked(stage, harbour):
+def test_links_are_shown_in_both_directions_with_missing_pages_marked(stage, harbour):
     told = stage.builds("kb/links harbour/The Ferry")
     assert "Moon (there is no such page)" in told
     assert "Oren (there" not in told
@@ -213,9 +213,9 @@ def test_requires_is_a_tree_with_circles_and_missing_pages_marked(stage, harbour
         "Instructions:Create/Source requires:",
         "  Instructions:Base Workflow",
         "    Instructions:Rules",
-        "      Instructions:Create/Source (a circle: it stands above)",
+        "      Instructions:Create/Source (a circle: see above)",
         "    Instructions:Nowhere (there is no such page)",
-        "  Instructions:Create/Source (a circle: it stands above)",
+        "  Instructions:Create/Source (a circle: see above)",
     ]
 
 
@@ -252,7 +252,7 @@ def test_a_base_is_made_described_and_bound(stage):
     }
 
 
-def test_a_field_is_emptied_by_off_and_says_what_it_was(stage, harbour):
+def test_off_empties_a_field_and_shows_its_old_value(stage, harbour):
     assert "before: boats, people; now: none" in stage.builds("kb/set harbour/topics = off")
     assert bases.base_or_none("harbour").topics == ()
 
@@ -262,12 +262,12 @@ def test_a_field_that_ends_with_a_full_stop_gets_no_second_one(stage, harbour):
     assert told.endswith("now: Night work.")
 
 
-def test_binding_to_an_npc_that_cannot_search_says_how_it_can(stage, harbour):
+def test_bind_to_an_npc_without_the_tool_names_the_command(stage, harbour):
     told = one_line(stage.builds("kb/bind harbour = npc:Oren"))
     assert told.endswith("ai/tools Oren = +knowledge_base_search")
 
 
-def test_binding_to_an_npc_that_can_search_says_nothing_of_tools(stage, harbour):
+def test_bind_to_an_npc_with_the_tool_gives_no_hint(stage, harbour):
     stage.builds("ai/tools oren = +knowledge_base_search")
     assert "ai/tools" not in stage.builds("kb/bind harbour = npc:Oren")
 
@@ -290,7 +290,7 @@ def test_binding_twice_says_so(stage, harbour):
     assert "already" in one_line(stage.builds("kb/bind harbour = room"))
 
 
-def test_a_base_is_restricted_and_asked_for_its_hint(stage, harbour):
+def test_restricting_a_base_asks_for_a_hint(stage, harbour):
     told = stage.builds("kb/restricted harbour = on")
     assert bases.base_or_none("harbour").restricted
     assert "kb/set harbour/hint" in told
@@ -298,14 +298,14 @@ def test_a_base_is_restricted_and_asked_for_its_hint(stage, harbour):
     assert not bases.base_or_none("harbour").restricted
 
 
-def test_a_restricted_base_is_shown_with_what_npcs_are_told_of_it(stage, harbour):
+def test_restricted_base_shows_what_npcs_read(stage, harbour):
     stage.builds("kb/set harbour/hint = The 12 boats.", "kb/restricted harbour = on")
     told = stage.builds("kb harbour")
     assert "hint          The 12 boats." in told
     assert "NPCs read     The boats." in told
 
 
-def test_what_differs_from_other_bases_is_shown(stage, harbour):
+def test_base_shows_unusual_fields(stage, harbour):
     assert "shown whole" not in stage.builds("kb harbour")
     stage.builds("kb/set harbour/direct = 4000", "kb/set harbour/vault = off")
     told = stage.builds("kb harbour")
@@ -313,7 +313,7 @@ def test_what_differs_from_other_bases_is_shown(stage, harbour):
     assert "vault         off" in told
 
 
-def test_a_base_is_removed_after_a_yes_alone(stage, harbour):
+def test_base_is_removed_only_after_a_yes(stage, harbour):
     stage.builds("kb/remove harbour", "no")
     assert bases.base_or_none("harbour") is not None
     stage.builds("kb/remove harbour", "yes")
@@ -333,16 +333,16 @@ def test_a_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
         ("kb/set harbour/locks = view:perm(Admin)", "knowledge base harbour"),
     ],
 )
-def test_who_would_hide_it_from_himself_is_asked_first(stage, harbour, typed, what):
+def test_lock_that_shuts_out_the_builder_asks_first(stage, harbour, typed, what):
     before = (page("Oren"), bases.base_or_none("harbour"))
     told = " ".join(stage.builds(typed, "no").split())
-    assert f"With the lock view:perm(Admin) you could not see {what} any more" in told
+    assert f"With the lock view:perm(Admin) you could no longer see {what}" in told
     assert f"The lock of {what} stays; nothing was changed." in told
     assert (page("Oren"), bases.base_or_none("harbour")) == before
-    assert "You may not see it any more." in stage.builds(typed, "yes")
+    assert "You can no longer see it." in stage.builds(typed, "yes")
 
 
-def test_a_base_whose_lock_hides_it_is_not_there(stage, harbour):
+def test_hidden_base_is_treated_as_missing(stage, harbour):
     stage.builds("kb/bind harbour = here", "kb/set harbour/locks = view:perm(Admin)", "yes")
     for typed in (
         "kb harbour",
@@ -354,7 +354,7 @@ def test_a_base_whose_lock_hides_it_is_not_there(stage, harbour):
     assert "harbour" not in stage.builds("kb")
 
 
-def test_a_page_whose_lock_hides_it_is_not_there(stage, harbour):
+def test_hidden_page_is_treated_as_missing(stage, harbour):
     stage.builds("kb/lock harbour/Oren = view:perm(Admin)", "yes")
     assert page("Oren").locks == "view:perm(Admin)"
     assert "no page 'Oren'" in stage.builds("kb/show harbour/Oren")
@@ -363,16 +363,14 @@ def test_a_page_whose_lock_hides_it_is_not_there(stage, harbour):
     assert "Oren" not in stage.builds("kb/pages harbour")
     assert "rows" not in stage.builds("kb/search harbour = oren rows")
     assert "Oren (there is no such page)" in stage.builds("kb/links harbour/The Ferry")
-    assert "that you may not see" in stage.builds("kb/revisions harbour/Oren")
+    assert "hidden from you" in stage.builds("kb/revisions harbour/Oren")
     before = page("Oren")
     for typed in ("kb/remove harbour/Oren", "kb/rename harbour/Oren = Ned", "kb/edit harbour/Oren"):
-        assert "that you may not see" in stage.builds(typed), typed
+        assert "hidden from you" in stage.builds(typed), typed
     assert page("Oren") == before
 
 
-def test_a_page_of_a_backend_that_answers_later_is_shown_when_it_is_there(
-    stage, harbour, monkeypatch
-):
+def test_page_of_a_slow_backend_is_shown_later(stage, harbour, monkeypatch):
     from twisted.internet.defer import Deferred
 
     from tests.commands.stage import hearing
@@ -390,7 +388,7 @@ def test_a_page_of_a_backend_that_answers_later_is_shown_when_it_is_there(
     assert "Over the sea." in heard[-1]
 
 
-def test_a_wiki_that_is_away_is_told_in_one_line(stage):
+def test_unreachable_wiki_is_reported_in_one_line(stage):
     stage.builds("kb/new wiki", "kb/set wiki/backend = mediawiki")
     told = one_line(stage.builds("kb/show wiki/Ferry"))
     assert "EVENNIA_AI_KNOWLEDGE_WIKIS does not name" in told

@@ -15,12 +15,12 @@ from tests.commands.stage import one_line
 
 @pytest.fixture(scope="module")
 def harbour(beforehand):
-    """A base with six pages."""
+    """Store a base with six pages."""
     return beforehand(lambda stage: make_base())
 
 
 def draft(title, text, *, was="", base="harbour"):
-    """The number of a draft that the lorekeeper left."""
+    """Store a draft of the lorekeeper. Return its number."""
     wanted = PageDraft(page=read_page(page_name(title), text), was=was, by=trusted("lorekeeper"))
     return drafts.add_draft(base, wanted, task="Write it down.", context_meta={}).number
 
@@ -29,7 +29,7 @@ def state(number):
     return drafts.draft_or_none(number).state
 
 
-def test_drafts_that_wait_are_listed_with_what_they_are(stage, harbour):
+def test_waiting_drafts_are_listed_with_their_kind(stage, harbour):
     new = draft("Fog", "It is thick.")
     change = draft("Oren", "Oren is gone.", was="1")
     rows = stage.builds("kb/drafts").splitlines()
@@ -42,17 +42,17 @@ def test_drafts_that_wait_are_listed_with_what_they_are(stage, harbour):
 
 
 def test_without_drafts_the_list_says_so(stage, harbour):
-    assert "No draft waits." in one_line(stage.builds("kb/drafts"))
+    assert "No draft is waiting." in one_line(stage.builds("kb/drafts"))
 
 
-def test_a_draft_is_shown_as_what_it_would_change(stage, harbour):
+def test_draft_is_shown_as_a_difference(stage, harbour):
     told = stage.builds(f"kb/draft {draft('Oren', 'Oren is gone.', was='1')}")
     assert "-Oren rows the [[The Ferry|ferry]]." in told
     assert "+Oren is gone." in told
     assert "task: Write it down." in told
 
 
-def test_a_draft_whose_note_is_its_task_says_it_once(stage, harbour):
+def test_draft_note_that_repeats_the_task_is_shown_once(stage, harbour):
     page = read_page(page_name("Fog"), "It is thick.")
     noted = PageDraft(page=page, was="", by=trusted("lorekeeper"), note="Write it")
     number = drafts.add_draft("harbour", noted, task="Write it down.", context_meta={}).number
@@ -74,17 +74,17 @@ def test_a_refused_draft_changes_no_page(stage, harbour):
     stage.builds(f"kb/refuse {number}")
     assert everything() == before
     assert state(number) == "refused"
-    assert "No draft waits." in stage.builds("kb/drafts")
+    assert "No draft is waiting." in stage.builds("kb/drafts")
 
 
-def test_a_draft_is_decided_once(stage, harbour):
+def test_draft_cannot_be_decided_twice(stage, harbour):
     number = draft("Fog", "It is thick.")
     stage.builds(f"kb/refuse {number}")
     assert "refused by Mara already" in one_line(stage.builds(f"kb/approve {number}"))
     assert page("Fog") is None
 
 
-def test_a_draft_of_a_page_that_changed_since_is_not_written_over_it(stage, harbour):
+def test_approve_is_refused_if_the_page_changed_since(stage, harbour):
     number = draft("Oren", "Oren is gone.", was="1")
     write("Oren", "Oren is back.", was="1")
     told = one_line(stage.builds(f"kb/approve {number}"))
@@ -94,7 +94,7 @@ def test_a_draft_of_a_page_that_changed_since_is_not_written_over_it(stage, harb
     assert state(number) == "waiting"
 
 
-def test_a_draft_whose_page_says_it_already_is_approved_without_writing(stage, harbour):
+def test_approve_writes_nothing_if_the_page_has_the_text_already(stage, harbour):
     number = draft("Oren", "Oren is gone.", was="1")
     write("Oren", "Oren is gone.", was="1")
     stage.builds(f"kb/approve {number}")
@@ -102,7 +102,7 @@ def test_a_draft_whose_page_says_it_already_is_approved_without_writing(stage, h
     assert state(number) == "approved"
 
 
-def test_a_backend_that_fails_leaves_the_draft_waiting(stage, harbour, monkeypatch):
+def test_failed_write_leaves_the_draft_waiting(stage, harbour, monkeypatch):
 
     number = draft("Fog", "It is thick.")
 
@@ -118,7 +118,7 @@ def test_a_backend_that_fails_leaves_the_draft_waiting(stage, harbour, monkeypat
     assert state(number) == "waiting"
 
 
-def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch):
+def test_approve_waits_for_a_slow_backend(stage, harbour, monkeypatch):
     from twisted.internet.defer import Deferred
 
     number, written = draft("Fog", "It is thick."), Deferred()
@@ -138,10 +138,10 @@ def test_a_backend_that_answers_later_is_waited_for(stage, harbour, monkeypatch)
     assert state(number) == "approved"
 
 
-def test_drafts_of_a_hidden_base_are_not_there(stage, harbour):
+def test_drafts_of_a_hidden_base_are_hidden(stage, harbour):
     number = draft("Fog", "It is thick.")
     stage.builds("kb/set harbour/locks = view:perm(Admin)", "yes")
-    assert "No draft waits." in stage.builds("kb/drafts")
+    assert "No draft is waiting." in stage.builds("kb/drafts")
     for switch in ("draft", "approve", "refuse"):
         assert f"no draft {number}" in one_line(stage.builds(f"kb/{switch} {number}"))
     assert state(number) == "waiting"

@@ -13,12 +13,12 @@ from tests.commands.stage import one_line
 
 @pytest.fixture(scope="module")
 def harbour(beforehand):
-    """A base with six pages."""
+    """Store a base with six pages."""
     return beforehand(lambda stage: make_base())
 
 
 def after_reload(stage):
-    """Forget what a reload forgets, and have the builder type on."""
+    """Forget what a reload forgets, and let the builder type more lines."""
     stage.builder.ndb._eveditor = None
 
 
@@ -35,19 +35,19 @@ def test_metadata_is_edited_in_front_of_the_text(stage, harbour):
     assert page("Oren").body.strip() == "Oren rows."
 
 
-def test_a_page_that_is_not_there_is_made_by_saving(stage, harbour):
+def test_saving_creates_a_missing_page(stage, harbour):
     assert "is new" in stage.builds("kb/edit harbour/Sources:The Song")
     assert page("Sources:The Song") is None
     stage.builds("Row, row.", ":wq")
     assert page("Sources:The Song").body == "Row, row."
 
 
-def test_what_is_not_saved_is_not_stored(stage, harbour):
+def test_editor_stores_nothing_without_saving(stage, harbour):
     stage.builds("kb/edit harbour/Fog", "It is thick.", ":q!")
     assert page("Fog") is None
 
 
-def test_saving_over_somebody_elses_change_is_refused_and_nothing_is_lost(stage, harbour):
+def test_saving_over_another_builders_change_is_refused(stage, harbour):
     stage.builds("kb/edit harbour/Oren", "And mine.")
     write("Oren", "Tam was here.", was="1")
     told = stage.builds(":w")
@@ -57,7 +57,7 @@ def test_saving_over_somebody_elses_change_is_refused_and_nothing_is_lost(stage,
     assert "And mine." in stage.builds(":q!")
 
 
-def test_two_who_make_one_page_do_not_overwrite_each_other(stage, harbour):
+def test_second_creation_of_a_page_is_refused(stage, harbour):
     stage.builds("kb/edit harbour/Fog", "Mine.")
     write("Fog", "Tam's.")
     assert "Not saved" in stage.builds(":w")
@@ -77,7 +77,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, harbour):
     assert page("Oren").body.endswith("Before the reload.\nAfter it.")
 
 
-def test_metadata_that_cannot_be_read_is_told_with_its_line_and_shown_again(stage, harbour):
+def test_unreadable_metadata_is_refused_with_its_line(stage, harbour):
     told = stage.builds(
         "kb/edit harbour/Oren", ":DD", "---", "requires: [1]", "---", "Mine.", ":wq"
     )
@@ -86,21 +86,21 @@ def test_metadata_that_cannot_be_read_is_told_with_its_line_and_shown_again(stag
     assert page("Oren").revision == "1"
 
 
-def test_a_lock_in_the_metadata_must_be_one(stage, harbour):
+def test_invalid_lock_in_the_metadata_is_refused(stage, harbour):
     told = stage.builds("kb/edit harbour/Fog", "---", "locks: banana", "---", "Thick.", ":wq")
     assert "Not saved: The lock is refused" in told
     assert page("Fog") is None
 
 
-def test_who_may_not_see_the_page_any_more_cannot_save_it(stage, harbour):
+def test_save_is_refused_if_the_page_was_hidden_meanwhile(stage, harbour):
     stage.builds("kb/edit harbour/Oren", "Mine.")
     write("Oren", "---\nlocks: view:perm(Admin)\n---\nSecret.", was="1")
     told = stage.builds(":w")
-    assert "that you may not see" in told
+    assert "hidden from you" in told
     assert "Secret" not in told
 
 
-def test_pages_of_another_place_are_not_edited_here(stage, harbour):
+def test_pages_of_another_backend_cannot_be_edited(stage, harbour):
     stage.builds("kb/new manual", "kb/set manual/backend = help")
     before = everything()
     told = one_line(stage.builds("kb/edit manual/Fog"))
@@ -120,20 +120,20 @@ def test_revisions_are_listed_and_a_page_is_reverted_to_one(stage, harbour):
     assert page("Oren").body.startswith("Oren rows")
 
 
-def test_reverting_to_what_it_says_changes_nothing(stage, harbour):
+def test_revert_to_the_present_text_changes_nothing(stage, harbour):
     before = everything()
-    assert "so already" in one_line(stage.builds("kb/revert harbour/Oren = 1"))
+    assert "the same as at revision 1" in one_line(stage.builds("kb/revert harbour/Oren = 1"))
     assert everything() == before
 
 
-def test_a_removed_page_comes_back_by_the_command_it_was_told(stage, harbour):
+def test_removed_page_comes_back_by_the_shown_command(stage, harbour):
     told = one_line(stage.builds("kb/remove harbour/Oren"))
     assert page("Oren") is None
     stage.builds(told.partition("; ")[2].partition(" brings")[0], "yes")
     assert page("Oren").body.startswith("Oren rows")
 
 
-def test_what_was_locked_when_it_was_removed_is_not_brought_back_by_others(stage, harbour):
+def test_locked_removed_page_cannot_be_reverted_by_others(stage, harbour):
     write("Oren", "---\nlocks: view:perm(Admin)\n---\nSecret.", was="1")
     store.remove_page("harbour", page("Oren").name, was="2", by=trusted("Tam"))
     for number in (1, 2):
@@ -141,7 +141,7 @@ def test_what_was_locked_when_it_was_removed_is_not_brought_back_by_others(stage
     assert page("Oren") is None
 
 
-def test_who_makes_a_base_again_does_not_get_what_the_old_one_hid(stage, harbour):
+def test_recreated_base_keeps_old_hidden_pages_hidden(stage, harbour):
     knowledge_bases.save_base(replace(harbour, locks="view:perm(Admin)"), by=trusted("Tam"))
     knowledge_bases.remove_base("harbour", by=trusted("Tam"))
     stage.builds("kb/new harbour")
@@ -162,7 +162,7 @@ def test_a_page_keeps_its_namespace_when_it_is_renamed(stage, harbour):
     assert page("Sources:The Old Ledger").body == "Two coppers a head."
 
 
-def test_a_lock_is_set_shown_and_taken_away(stage, harbour):
+def test_page_lock_is_set_shown_and_removed(stage, harbour):
     stage.builds("kb/lock harbour/Oren = search:perm(Admin)")
     assert page("Oren").locks == "search:perm(Admin)"
     assert "search:perm(Admin)" in one_line(stage.builds("kb/lock harbour/Oren"))

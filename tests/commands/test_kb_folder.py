@@ -1,4 +1,4 @@
-"""`kb/import`: folders listed, planned, imported whole or not at all, and nothing else read."""
+"""`kb/import`: folders are listed, planned, and imported whole or not at all."""
 
 import pytest
 from django.test import override_settings
@@ -12,7 +12,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def folder(stage, tmp_path):
-    """The folder `moor` with two pages, and a folder beside those that may be imported."""
+    """Create the folder `moor` with two pages, and a folder that must not be imported."""
     inside = tmp_path / "inside"
     (inside / "moor" / "Sources").mkdir(parents=True)
     (inside / "moor" / "base.yaml").write_text("name: The Moor\nsummary: Peat.\n")
@@ -27,7 +27,7 @@ def test_folders_are_listed(stage, folder):
     assert "  moor" in stage.builds("kb/import").splitlines()
 
 
-def test_a_plan_tells_what_would_change_and_writes_nothing(stage, folder):
+def test_plan_shows_changes_and_writes_nothing(stage, folder):
     before = everything()
     told = stage.builds("kb/import moor")
     assert "Knowledge base moor, a new one:" in told
@@ -37,7 +37,7 @@ def test_a_plan_tells_what_would_change_and_writes_nothing(stage, folder):
     assert everything() == before
 
 
-def test_a_folder_is_imported_with_what_it_says_of_its_base(stage, folder):
+def test_folder_is_imported_with_the_fields_of_its_base(stage, folder):
     stage.builds("kb/import/run moor")
     assert (bases.base_or_none("moor").name, bases.base_or_none("moor").summary) == (
         "The Moor",
@@ -51,24 +51,24 @@ def test_a_folder_is_imported_with_what_it_says_of_its_base(stage, folder):
 def test_the_same_folder_again_changes_nothing(stage, folder):
     stage.builds("kb/import/run moor")
     before = everything()
-    assert "Everything is so already" in stage.builds("kb/import/run moor")
+    assert "The base has all of this already" in stage.builds("kb/import/run moor")
     assert everything() == before
 
 
-def test_a_changed_file_changes_its_page_alone(stage, folder):
+def test_changed_file_changes_only_its_page(stage, folder):
     stage.builds("kb/import/run moor")
     (folder / "Fog.md").write_text("It is thin.")
     told = stage.builds("kb/import/run moor")
     assert "changed: 1" in told
-    assert "as before: 1" in told
+    assert "unchanged: 1" in told
     assert page("Fog", base="moor").revision == "2"
     assert page("Sources:Song", base="moor").revision == "1"
 
 
-def test_pages_that_the_folder_has_no_more_stay_and_are_named(stage, folder):
+def test_pages_missing_in_the_folder_stay_and_are_named(stage, folder):
     stage.builds("kb/import/run moor")
     (folder / "Fog.md").unlink()
-    assert "they stay: 1" in stage.builds("kb/import/run moor")
+    assert "kept: 1" in stage.builds("kb/import/run moor")
     assert page("Fog", base="moor") is not None
 
 
@@ -79,7 +79,7 @@ def test_an_import_never_lifts_a_restriction(stage, folder):
     assert bases.base_or_none("moor").restricted
 
 
-def test_one_wrong_file_and_nothing_is_imported(stage, folder):
+def test_one_wrong_file_stops_the_import(stage, folder):
     (folder / "Bad.md").write_text("---\nrequires: [1]\n---\n")
     (folder / "Worse.md").write_bytes(b"\xff")
     told = stage.builds("kb/import/run moor")
@@ -88,13 +88,13 @@ def test_one_wrong_file_and_nothing_is_imported(stage, folder):
     assert bases.base_or_none("moor") is None
 
 
-def test_a_folder_goes_into_the_base_that_is_named(stage, folder):
+def test_folder_is_imported_into_the_named_base(stage, folder):
     stage.builds("kb/import/run moor = heath")
     assert page("Fog", base="heath") is not None
     assert bases.base_or_none("moor") is None
 
 
-def test_no_other_folder_is_read(stage, folder):
+def test_import_reads_no_other_folder(stage, folder):
     (folder.parent / "link").symlink_to(folder.parent.parent / "outside")
     before = everything()
     for name in ("../outside", "link", str(folder), "..", "moor/Sources", "nowhere", "a" * 5000):
@@ -104,13 +104,13 @@ def test_no_other_folder_is_read(stage, folder):
     assert everything() == before
 
 
-def test_a_lock_in_a_file_must_be_one(stage, folder):
+def test_invalid_lock_in_a_file_is_refused(stage, folder):
     (folder / "Fog.md").write_text("---\nlocks: banana\n---\n")
     assert "The lock is refused" in one_line(stage.builds("kb/import/run moor"))
     assert bases.base_or_none("moor") is None
 
 
-def test_what_a_lock_hides_is_not_written_over(stage, folder):
+def test_hidden_page_is_not_overwritten(stage, folder):
     stage.builds("kb/import/run moor", "kb/lock moor/Fog = view:perm(Admin)", "yes")
     before = everything()
     told = one_line(stage.builds("kb/import/run moor"))
@@ -118,14 +118,14 @@ def test_what_a_lock_hides_is_not_written_over(stage, folder):
     assert everything() == before
 
 
-def test_a_hidden_base_is_not_written_over(stage, folder):
+def test_hidden_base_is_not_overwritten(stage, folder):
     make_base("moor", {}, locks="view:perm(Admin)")
     before = everything()
     assert "may not import into 'moor'" in one_line(stage.builds("kb/import/run moor"))
     assert everything() == before
 
 
-def test_an_import_that_would_hold_the_game_is_for_the_command_line(stage, folder, monkeypatch):
+def test_large_import_is_left_to_the_command_line(stage, folder, monkeypatch):
     from evennia_ai.commands.setup.knowledge import incoming
 
     monkeypatch.setattr(incoming, "MOST_WRITTEN", 1)

@@ -1,4 +1,4 @@
-"""`kb/hints`: what authors write to be told of a page, and a base that tells nothing else."""
+"""`kb/hints`: hints that authors write for a page, and a base that reveals only hints."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TEXT = "Behind barrel 3 in the cellar of the inn is a door of oak."
 
 @pytest.fixture
 def secret(stage):
-    """A restricted base of one page."""
+    """Store a restricted base of one page."""
     make_base("secret", {"The Cellar Door": TEXT}, restricted=True)
     return stage
 
@@ -33,10 +33,10 @@ def test_a_hint_is_written_and_listed_with_its_number(secret):
         assert "  2  Help the cook." in secret.builds(line)
 
 
-def test_a_hint_is_a_revision_of_its_page_and_is_taken_away(secret):
+def test_hint_is_a_revision_of_its_page_and_can_be_removed(secret):
     secret.builds(f"kb/hints {PAGE} = Ask for the ale.")
     told = secret.builds(f"kb/hints/remove {PAGE} = 1")
-    assert "took away the hint 'Ask for the ale.'" in told
+    assert "removed the hint 'Ask for the ale.'" in told
     assert hints() == ()
     assert pages.page_or_none("secret", page_name("The Cellar Door")).body.strip() == TEXT
     secret.builds(f"kb/revert {PAGE} = 2", "yes")
@@ -52,9 +52,9 @@ def test_a_hint_is_a_revision_of_its_page_and_is_taken_away(secret):
         ("Ask for the ale.", ""),
     ],
 )
-def test_an_author_is_told_what_a_hint_gives_away(secret, hint, what):
+def test_hint_that_repeats_its_page_warns(secret, hint, what):
     told = secret.builds(f"kb/hints {PAGE} = {hint}")
-    assert (f"this tells a {what}" in told) == bool(what)
+    assert (f"this repeats a {what}" in told) == bool(what)
     assert hints() == (hint,)
 
 
@@ -72,25 +72,25 @@ def test_an_author_is_told_what_a_hint_gives_away(secret, hint, what):
         ("kb/set secret/mediation = poems", "neither summary nor hints"),
     ],
 )
-def test_what_cannot_be_done_is_said(secret, line, told):
+def test_hints_errors_are_explained(secret, line, told):
     assert told.lower() in " ".join(secret.builds(line).split()).lower()
 
 
-def test_a_base_tells_hints_alone_from_then_on(secret):
+def test_mediation_hints_shows_only_hints(secret):
     assert "before: summary; now: hints." in one_line(
         secret.builds("kb/set secret/mediation = hints")
     )
     assert knowledge_bases.get_base("secret").mediation == "hints"
-    assert "only their hints are told" in " ".join(secret.builds("kb secret").split())
+    assert "only the hints of its pages" in " ".join(secret.builds("kb secret").split())
 
 
-def test_of_a_base_that_is_free_it_is_said_that_it_does_not_count_yet(stage):
+def test_mediation_of_an_open_base_says_it_has_no_effect_yet(stage):
     make_base("harbour", {})
     told = stage.builds("kb/set harbour/mediation = hints")
-    assert "It counts once the base is restricted" in " ".join(told.split())
+    assert "It has an effect only if the base is restricted" in " ".join(told.split())
 
 
-def test_a_base_elsewhere_has_no_hints(stage):
+def test_base_of_another_backend_has_no_hints(stage):
     make_base("manual", {})
     stage.builds("kb/set manual/backend = help")
     told = " ".join(stage.builds("kb/set manual/mediation = hints").split())
@@ -98,7 +98,7 @@ def test_a_base_elsewhere_has_no_hints(stage):
     assert knowledge_bases.get_base("manual").mediation == "summary"
 
 
-def test_a_page_that_is_hidden_from_a_builder_lists_no_hint(secret):
+def test_hints_of_a_hidden_page_are_hidden(secret):
     secret.builds(f"kb/hints {PAGE} = Ask for the ale.")
     secret.builds(f"kb/lock {PAGE} = view:perm(Admin)")
     assert "Ask for the ale." not in secret.builds("kb/hints secret")

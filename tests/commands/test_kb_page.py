@@ -1,4 +1,4 @@
-"""What docs/build/knowledge.md tells builders to type does what the page says."""
+"""The commands in docs/build/knowledge.md do what the page says."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ FIRST, FOLDERS, RESTRICTED = (
 )
 
 
-def test_the_first_base_is_made_as_the_page_says(stage):
+def test_documented_first_base_can_be_created(stage):
     make, edit, *others = FIRST
     stage.builds(make, edit, "It was lit for nobody.", ":wq", *others)
     assert page("The Dry Lamp", base="lamps").body == "It was lit for nobody."
@@ -30,14 +30,14 @@ def test_the_first_base_is_made_as_the_page_says(stage):
     assert f"npc:#{stage.npc.id} (Oren)" in stage.builds("kb lamps")
 
 
-def test_the_demo_s_wiki_is_imported_as_the_page_says(stage):
+def test_documented_demo_wiki_can_be_imported(stage):
     with override_settings(EVENNIA_AI_KNOWLEDGE_FOLDER=str(ROOT / "world/demo/knowledge")):
         for typed in FOLDERS:
             assert "harbour" in stage.builds(typed), typed
     assert bases.base_or_none("harbour").pages > 30
 
 
-def test_a_base_is_restricted_as_the_page_says(stage):
+def test_documented_restriction_works(stage):
     make_base("secret", {})
     for typed in RESTRICTED:
         assert "secret" in one_line(stage.builds(typed)), typed
@@ -45,13 +45,13 @@ def test_a_base_is_restricted_as_the_page_says(stage):
 
 
 @pytest.mark.parametrize("field", ["view", "search", "restricted"])
-def test_each_access_type_of_the_page_is_one_of_locks(stage, field):
+def test_documented_access_types_exist(stage, field):
     make_base()
     told = one_line(stage.builds(f"kb/set harbour/locks = {field}:perm(Builder)"))
     assert f"now: {field}:perm(Builder)." in told
 
 
-def test_the_help_of_the_game_becomes_a_base_as_the_page_says(stage):
+def test_documented_help_backend_works(stage):
     stage.builds("kb/new manual", "kb/set manual/backend = help")
     assert "manual/Harbour, revision" in stage.builds("kb/show manual/harbour")
     assert "Harbour" in stage.builds("kb/pages manual/Har")

@@ -1,4 +1,4 @@
-"""`kb/vault`: staff read what restricted searches found, and each reading is kept."""
+"""`kb/vault`: staff read what restricted searches found, and each look is recorded."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def secret(stage):
-    """A restricted base of which a search found one passage."""
+    """Store a restricted base in which a search found one passage."""
     make_base("secret", {}, restricted=True)
     talk = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     found = PagePassage(
@@ -39,7 +39,7 @@ def secret(stage):
     )
 
 
-def test_the_vault_is_read_and_the_reading_is_kept(stage, secret):
+def test_vault_is_shown_and_the_look_is_recorded(stage, secret):
     told = stage.builds("kb/vault secret")
     assert "The Cellar, revision 3" in told
     assert "Salt." in told
@@ -47,7 +47,7 @@ def test_the_vault_is_read_and_the_reading_is_kept(stage, secret):
     assert "Mara, passages: 1" in stage.builds("kb/vault secret = readings")
 
 
-def test_who_may_not_see_the_base_reads_no_vault(stage, secret):
+def test_vault_of_a_hidden_base_is_hidden(stage, secret):
     stage.builds("kb/set secret/locks = view:perm(Admin)", "yes")
     assert "no knowledge base 'secret'" in one_line(stage.builds("kb/vault secret"))
     assert searches.vault_readings("secret") == ()
@@ -58,7 +58,7 @@ def test_a_vault_is_emptied(stage, secret):
     assert "is empty" in one_line(stage.builds("kb/vault secret"))
 
 
-def test_anything_else_opens_no_vault(stage, secret):
+def test_unknown_value_opens_no_vault(stage, secret):
     for typed in ("kb/vault", "kb/vault secret = all", "kb/vault secret =", "kb/vault nobody"):
         assert "Salt." not in one_line(stage.builds(typed)), typed
     assert searches.vault_readings("secret") == ()

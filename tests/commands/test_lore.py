@@ -1,4 +1,4 @@
-"""The command `lore`, typed by a builder, down to the stored books."""
+"""The command `lore`, from the typed line to the stored books."""
 
 import json
 import re
@@ -19,13 +19,13 @@ from evennia_ai.npc.inputs.book_builds import LONG, BookBuilds
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import hearing, on_screen, one_line
 
-# Each typed line must leave everything as it was and say one line with the words behind it.
+# Each typed line must change nothing and say one line that contains the text next to it.
 BAD_INPUT = {
     "lore nobody": "no lorebook 'nobody'; there are harbour",
     "lore harbour/nobody": "has no entry 'nobody'",
-    "lore harbour/the fery": "near it are harbour#0 (the ferry)",
+    "lore harbour/the fery": "similar are harbour#0 (the ferry)",
     "lore harbour#99": "has no entry '99'",
-    "lore harbour = 9": "the pages 1 to 1, no page 9",
+    "lore harbour = 9": "no page 9; lorebook 'harbour' has the pages 1 to 1",
     "lore harbour = x": "whole number",
     "lore = harbour": "no '='",
     "lore harbour/the ferry = new text": "no '='",
@@ -90,7 +90,7 @@ BAD_INPUT = {
     "lore/attach harbour = room:nowhere": "no room called 'nowhere'",
     "lore/attach harbour = game:all": "takes no name",
     "lore/attach nobody = game": "no lorebook",
-    "lore/detach harbour = room": "does not count in",
+    "lore/detach harbour = room": "is not attached to",
     "lore/test": "Usage",
     "lore/test nobody = Hello.": "no NPC called 'nobody'",
     "lore/test oren =": "Usage",
@@ -112,7 +112,7 @@ BAD_INPUT = {
     "lore/lock harbour = edit:banana()": "banana",
     "lore/lock harbour = get:all()": "no access type of a lorebook; there are view and edit",
     "lore/lock harbour = edit:all();edit:none()": "each access type once",
-    "lore/lock harbour = edit:objtag(a)": "cannot be asked of a lorebook",
+    "lore/lock harbour = edit:objtag(a)": "fails for a lorebook",
     "lore/lock harbour/nobody = edit:all()": "has no entry",
     "lore/mode harbour": "Usage",
     "lore/mode harbour =": "Usage",
@@ -138,17 +138,17 @@ MISSPELT = (
 
 
 def book(name="harbour"):
-    """The stored book, as it is read."""
+    """Return the stored book as it is read."""
     return read_book(json.loads(store.get_book(name).source), label=name)
 
 
 def entry(name="the ferry", *, of="harbour"):
-    """The stored entry of this name."""
+    """Return the stored entry of this name."""
     return next(entry for entry in book(of).entries if entry.name == name)
 
 
 def everything():
-    """All that can be changed, to see that it was not."""
+    """Return everything that a command could change, to check that nothing was changed."""
     return [
         (name, store.get_book(name), store.entry_locks(name), store.LOREBOOKS.assigned_to(name))
         for name in store.LOREBOOKS.list_keys()
@@ -157,7 +157,7 @@ def everything():
 
 @pytest.fixture
 def harbour(stage):
-    """A lorebook with one entry, attached to the game."""
+    """Create a lorebook with one entry and attach it to the game."""
     stage.builds(
         "lore/create harbour",
         "lore/create harbour/the ferry = ferry, boat: The ferry sails at dusk.",
@@ -186,14 +186,14 @@ def test_players_do_not_have_the_command(stage, harbour):
     assert everything() == before
 
 
-def test_create_makes_a_book_and_says_that_it_counts_nowhere(stage):
+def test_create_makes_a_book_that_is_attached_to_nothing(stage):
     told = stage.builds("lore/create harbour")
-    assert "Made lorebook harbour" in told
-    assert "counts nowhere yet" in told
+    assert "Created lorebook harbour" in told
+    assert "is attached to nothing yet" in told
     assert book().entries == ()
 
 
-def test_a_key_between_slashes_is_a_pattern_whoever_wrote_the_book(stage, harbour):
+def test_key_between_slashes_is_a_pattern_in_any_book(stage, harbour):
     stage.builds("lore/create harbour/ice = skate, /sk(ates|iing)/i: The ice is thin.")
     assert entry("ice").patterns == "by_form"
     stage.builds("lore/keys harbour/the ferry = /ferr(y|ies)/")
@@ -214,7 +214,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("given", WRONG)
-def test_err_a_field_is_told_of_the_entry_in_the_words_that_were_typed(stage, harbour, given):
+def test_errors_name_entry_and_field_as_typed(stage, harbour, given):
     told = one_line(stage.builds(f"lore/set harbour/the ferry = {given}"))
     assert told.startswith(f"harbour#0 (the ferry): {WRONG[given]}")
     assert told.endswith(" Nothing was changed.")
@@ -232,7 +232,7 @@ def test_err_a_field_is_told_of_the_entry_in_the_words_that_were_typed(stage, ha
         ("lore/create moor/" + "y" * 400 + " = a: b", "name must be one line of at most 300"),
     ],
 )
-def test_err_no_path_of_the_file_is_shown_to_who_types(stage, harbour, typed, words):
+def test_errors_show_no_path_inside_the_json(stage, harbour, typed, words):
     before = everything()
     told = one_line(stage.builds(typed))
     assert f": {words}" in told
@@ -240,10 +240,10 @@ def test_err_no_path_of_the_file_is_shown_to_who_types(stage, harbour, typed, wo
     assert everything() == before
 
 
-def test_an_entry_at_the_top_of_the_history_is_told_so(stage, harbour):
+def test_entry_at_the_top_of_the_history_says_so(stage, harbour):
     told = stage.builds("lore/depth harbour/0 = 1000000000", "lore harbour/0")
     assert "now: the top of the history, system" in told
-    assert "stands        the top of the history, system" in told
+    assert "place         the top of the history, system" in told
     assert "1000000000" not in told
 
 
@@ -256,7 +256,7 @@ def test_an_entry_at_the_top_of_the_history_is_told_so(stage, harbour):
         "lore/create moor/other = /fer(ry/: It sails.",
     ],
 )
-def test_a_pattern_that_cannot_be_read_is_refused_and_says_where(stage, harbour, typed):
+def test_broken_pattern_is_refused_with_its_position(stage, harbour, typed):
     before = everything()
     assert one_line(stage.builds(typed)) == (
         "The key /fer(ry/ is not a regular expression: a ( that is never closed at character 7."
@@ -265,7 +265,7 @@ def test_a_pattern_that_cannot_be_read_is_refused_and_says_where(stage, harbour,
     assert everything() == before
 
 
-def test_keys_become_patterns_only_where_all_can_be_read(stage, harbour):
+def test_keys_become_patterns_only_if_all_are_valid(stage, harbour):
     stage.builds("lore/keys harbour/the ferry = ferry, (boat")
     before = everything()
     told = one_line(stage.builds("lore/set harbour/the ferry = patterns all"))
@@ -274,7 +274,7 @@ def test_keys_become_patterns_only_where_all_can_be_read(stage, harbour):
     assert "now: by_form" in stage.builds("lore/set harbour/the ferry = patterns by_form")
 
 
-def test_a_pattern_that_only_may_take_long_is_kept(stage, harbour):
+def test_possibly_slow_pattern_is_kept(stage, harbour):
     stage.builds("lore/keys harbour/the ferry = /(a+)+$/")
     assert entry().keys == ("/(a+)+$/",)
 
@@ -284,10 +284,10 @@ def test_create_makes_an_entry_with_its_keys_and_content(stage, harbour):
     made = entry("the toll")
     assert made.keys == ("toll", "/co:in,s/i")
     assert made.template.source == "Two = coppers: a head."
-    assert "Made harbour#1 (the toll); keys: toll, /co:in,s/i" in told
+    assert "Created harbour#1 (the toll); keys: toll, /co:in,s/i" in told
 
 
-def test_a_book_is_frozen_as_a_change_of_its_own_and_says_so(stage, harbour):
+def test_freezing_a_book_is_a_revision(stage, harbour):
     was = store.get_book(harbour).revision
     told = stage.builds("lore/mode harbour = Frozen")
     assert f"is frozen from now on. Revision {was + 1}." in told
@@ -295,14 +295,14 @@ def test_a_book_is_frozen_as_a_change_of_its_own_and_says_so(stage, harbour):
     assert "mode          frozen" in stage.builds("lore harbour")
 
 
-def test_a_book_that_is_frozen_already_gets_no_revision(stage, harbour):
+def test_freezing_a_frozen_book_makes_no_revision(stage, harbour):
     stage.builds("lore/mode harbour = frozen")
     before = everything()
     assert "is frozen already" in one_line(stage.builds("lore/mode harbour = frozen"))
     assert everything() == before
 
 
-def test_a_book_that_floats_again_is_what_it_was_before(stage, harbour):
+def test_floating_again_restores_the_book(stage, harbour):
     before = json.loads(store.get_book(harbour).source)
     stage.builds("lore/mode harbour = frozen", "lore/mode harbour = floating")
     assert json.loads(store.get_book(harbour).source) == before
@@ -315,19 +315,19 @@ def test_the_mode_of_a_book_is_reverted_with_it(stage, harbour):
     assert book().mode == "floating"
 
 
-def test_who_may_not_change_a_book_may_not_freeze_it(stage, harbour):
+def test_mode_is_refused_without_the_right_to_change(stage, harbour):
     store.set_book_locks(harbour, "edit:perm(Admin)", by=trusted("Admin"))
     assert "You may not change lorebook" in one_line(stage.builds("lore/mode harbour = frozen"))
     assert book().mode == "floating"
 
 
-def test_create_makes_the_book_with_its_first_entry(stage):
+def test_create_of_an_entry_creates_its_book(stage):
     told = stage.builds("lore/create moor/the wolf = wolf: It is grey.")
-    assert "in the new lorebook moor, which counts nowhere yet" in told
+    assert "in the new lorebook moor, which is attached to nothing yet" in told
     assert entry("the wolf", of="moor").keys == ("wolf",)
 
 
-def test_a_first_entry_that_is_refused_makes_no_book(stage):
+def test_refused_first_entry_creates_no_book(stage):
     assert "at most" in one_line(stage.builds(f"lore/create moor/{'x' * 400} = wolf: It is grey."))
     assert store.LOREBOOKS.list_keys() == ()
 
@@ -339,7 +339,7 @@ def test_a_book_whose_name_has_a_slash_can_be_named(stage):
     assert entry("c", of="a/b").keys == ("key",)
 
 
-def test_the_bare_command_lists_the_books_and_where_they_count(stage, harbour):
+def test_lore_without_switch_lists_books_and_places(stage, harbour):
     stage.builds("lore/attach harbour = npc:oren", "lore/create moor")
     told = stage.builds("lore")
     assert f"game, npc:#{stage.npc.id} (Oren)" in told
@@ -347,11 +347,11 @@ def test_the_bare_command_lists_the_books_and_where_they_count(stage, harbour):
     assert max(len(line) for line in told.splitlines()) <= 78
 
 
-def test_without_books_it_says_how_to_make_one(stage):
+def test_lore_without_books_says_how_to_create_one(stage):
     assert "lore/create" in one_line(stage.builds("lore"))
 
 
-def test_a_book_lists_its_entries_in_pages(stage, harbour):
+def test_book_lists_its_entries_in_pages(stage, harbour):
     data = json.loads(store.get_book("harbour").source)
     data["data"]["entries"] += [
         {**data["data"]["entries"][0], "id": number, "name": f"e{number}", "comment": f"e{number}"}
@@ -375,7 +375,7 @@ def test_an_entry_is_shown_in_full_by_id_or_name(stage, harbour, name):
     assert "The ferry sails at dusk." in told
 
 
-def test_a_name_that_two_entries_have_is_asked_back(stage, harbour):
+def test_ambiguous_entry_name_lists_the_candidates(stage, harbour):
     stage.builds("lore/create harbour/other = a: b", "lore/set harbour/other = name the ferry")
     told = one_line(stage.builds("lore harbour/the ferry"))
     assert "could be harbour#0 (the ferry), harbour#1 (the ferry)" in told
@@ -434,7 +434,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("typed", CHANGES)
-def test_a_change_says_what_was_and_what_is(stage, harbour, typed):
+def test_change_shows_old_and_new_value(stage, harbour, typed):
     what, before, after = CHANGES[typed]
     told = one_line(stage.builds(typed))
     assert f": {what} before: {before}" in told
@@ -443,7 +443,7 @@ def test_a_change_says_what_was_and_what_is(stage, harbour, typed):
     assert store.get_book("harbour").revision == 3
 
 
-def test_what_is_set_is_what_the_entry_says(stage, harbour):
+def test_set_fields_are_in_the_stored_entry(stage, harbour):
     stage.builds(
         "lore/depth harbour/0 = 2",
         "lore/set harbour/0 = chance 40",
@@ -458,24 +458,24 @@ def test_what_is_set_is_what_the_entry_says(stage, harbour):
     assert made.grouping.names == ("news",)
 
 
-def test_default_takes_a_field_back(stage, harbour):
+def test_default_resets_a_field(stage, harbour):
     stage.builds("lore/set harbour/0 = scan_depth 2", "lore/set harbour/0 = scan_depth default")
     assert entry().scan_depth is None
 
 
 @pytest.mark.req("S3-34")
-def test_a_place_at_a_mention_is_set_shown_and_taken_back(stage, harbour):
+def test_place_at_a_mention_is_set_shown_and_reset(stage, harbour):
     stage.builds("lore/set harbour/0 = place at_mention after oldest")
     assert entry().mention == Mention(side="after", message="oldest")
     shown = " ".join(stage.builds("lore harbour/0").split())
-    assert "stands right after the oldest message with its key, order 100" in shown
+    assert "place right after the oldest message with its key, order 100" in shown
     stage.builds("lore/set harbour/0 = place default")
     assert (entry().position, entry().mention) == ("after", None)
     stage.builds("lore/position harbour/0 = at_mention", "lore/depth harbour/0 = off")
     assert (entry().position, entry().mention) == ("after", None)
 
 
-def test_depth_off_leads_out_of_the_history(stage, harbour):
+def test_depth_off_places_the_entry_outside_the_history(stage, harbour):
     stage.builds("lore/depth harbour/0 = 2", "lore/depth harbour/0 = off")
     assert (entry().position, entry().depth) == ("after", None)
 
@@ -489,7 +489,7 @@ def test_the_same_value_again_changes_nothing(stage, harbour):
         "lore/set harbour/0 = sticky 0",
     ):
         told = one_line(stage.builds(typed))
-        assert "so already" in told, typed
+        assert " already: " in told, typed
         assert "nothing was changed" in told, typed
     assert store.get_book("harbour").revision == 2
 
@@ -499,7 +499,7 @@ def test_a_decorator_in_the_content_is_changed_with_its_field(stage, harbour):
     assert entry("fog").depth == 2
 
 
-def test_what_nobody_here_knows_is_kept_by_an_edit(stage):
+def test_edit_keeps_unknown_fields(stage):
     source = {"name": "b", "odd": [1], "entries": [{"id": 7, "keys": ["a"], "content": "x"}]}
     source["entries"][0].update(enabled=True, insertion_order=1, extensions={"other": {"a": 1}})
     store.save_book("b", json.dumps(source), by=trusted("Mara"))
@@ -516,10 +516,11 @@ def test_removing_an_entry_keeps_the_ids_and_locks_of_the_others(stage):
     told = one_line(stage.builds("lore/remove b/1"))
     assert "Removed b#1; lore/revert b = 1 brings it back. Revision 2." in told
     assert [(e.uid, e.keys) for e in book("b").entries] == [("0", ("a",)), ("2", ("c",))]
-    assert store.entry_locks("b") == {"1": "view:all()", "2": "edit:all()"}  # it may come back
+    # A revert may bring the removed entry back, so its lock is kept.
+    assert store.entry_locks("b") == {"1": "view:all()", "2": "edit:all()"}
 
 
-def test_removing_a_book_asks_and_no_keeps_it(stage, harbour):
+def test_remove_of_a_book_asks_and_no_keeps_it(stage, harbour):
     assert "stays" in stage.builds("lore/remove harbour", "n")
     assert store.LOREBOOKS.list_keys() == ("harbour",)
 
@@ -533,7 +534,7 @@ def test_a_removed_book_comes_back_by_revert(stage, harbour):
     assert entry().keys == ("ferry", "boat")
 
 
-def test_a_book_that_was_changed_while_the_builder_was_asked_stays(stage, harbour):
+def test_remove_is_refused_if_the_book_changed_during_the_question(stage, harbour):
     stage.builds("lore/remove harbour")
     store.save_book("harbour", '{"entries": []}', by=trusted("Tam"))
     assert "changed by Tam" in stage.builds("yes")
@@ -556,21 +557,21 @@ def test_a_book_is_attached_and_detached(stage, written, kind):
     refs = {"game": "", "zone": "coast", "room": str(stage.room.id), "npc": str(stage.npc.id)}
     refs |= {"faction": "smugglers", "player": str(stage.player.id)}
     stage.builds("lore/create b")
-    assert "from now on" in one_line(stage.builds(f"lore/attach b = {written}"))
+    assert "Attached lorebook b to" in one_line(stage.builds(f"lore/attach b = {written}"))
     assert store.LOREBOOKS.assigned_to("b") == (Scope(kind=kind, ref=refs[kind]),)
     assert "already" in one_line(stage.builds(f"lore/attach b = {written}"))
-    assert "no longer" in one_line(stage.builds(f"lore/detach b = {written}"))
+    assert "Detached lorebook b from" in one_line(stage.builds(f"lore/detach b = {written}"))
     assert store.LOREBOOKS.assigned_to("b") == ()
 
 
-def test_a_book_of_somebody_who_is_gone_can_be_detached(stage, harbour):
+def test_book_of_a_deleted_npc_can_be_detached(stage, harbour):
     store.LOREBOOKS.assign("harbour", Scope(kind="npc", ref="99999"), by=trusted("Mara"))
     assert "npc:#99999 (gone)" in stage.builds("lore")
     stage.builds("lore/detach harbour = npc:#99999")
     assert store.LOREBOOKS.assigned_to("harbour") == (GAME,)
 
 
-def test_a_revision_tells_what_it_changed(stage, harbour):
+def test_revision_shows_what_it_changed(stage, harbour):
     stage.builds("lore/keys harbour/the ferry = ferry, raft")
     newest = store.get_book("harbour").revision
     told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
@@ -578,7 +579,7 @@ def test_a_revision_tells_what_it_changed(stage, harbour):
     assert "+ raft" in told
 
 
-def test_a_revision_tells_fields_by_the_words_that_set_them(stage, harbour):
+def test_revision_names_fields_as_they_are_typed(stage, harbour):
     stage.builds(
         "lore/position harbour/the ferry = depth:4", "lore/depth harbour/the ferry = bottom"
     )
@@ -592,7 +593,7 @@ def test_a_revision_tells_fields_by_the_words_that_set_them(stage, harbour):
     assert told[1:] == ["#0 (the ferry) state:", "- on", "+ off"]
 
 
-def test_a_new_entry_is_told_by_what_it_says_and_no_more(stage, harbour):
+def test_revision_shows_only_set_fields_of_a_new_entry(stage, harbour):
     stage.builds("lore/create harbour/the gull = gull: It cries.")
     newest = store.get_book("harbour").revision
     told = stage.builds(f"lore/revisions harbour = {newest}").splitlines()
@@ -605,13 +606,13 @@ def test_a_new_entry_is_told_by_what_it_says_and_no_more(stage, harbour):
     ]
 
 
-def test_a_revision_tells_what_the_book_says_beside_its_entries(stage, harbour):
+def test_revision_shows_changes_outside_of_entries(stage, harbour):
     stage.builds("lore/mode harbour = frozen")
     newest = store.get_book("harbour").revision
     assert "frozen" in stage.builds(f"lore/revisions harbour = {newest}")
 
 
-def test_what_another_program_keeps_in_an_entry_is_told_as_the_file_says_it(stage, harbour):
+def test_revision_shows_unknown_fields_as_in_the_file(stage, harbour):
     raw = json.loads(store.get_book("harbour").source)
     raw["data"]["entries"][0]["extensions"]["colour"] = "red"
     store.save_book("harbour", json.dumps(raw), by=trusted("Tam"))
@@ -621,7 +622,7 @@ def test_what_another_program_keeps_in_an_entry_is_told_as_the_file_says_it(stag
     assert any('"colour": "red"' in line for line in told)
 
 
-def test_a_revision_tells_nothing_of_an_entry_that_one_may_not_see(stage, harbour):
+def test_revision_hides_changes_of_a_hidden_entry(stage, harbour):
     stage.builds("lore/keys harbour/the ferry = ferry, raft")
     newest = store.get_book("harbour").revision
     store.set_entry_locks("harbour", "0", "view:perm(Admin)", by=trusted("Ada"))
@@ -630,7 +631,7 @@ def test_a_revision_tells_nothing_of_an_entry_that_one_may_not_see(stage, harbou
     ]
 
 
-def test_a_revision_of_a_removed_book_is_read_by_whom_its_locks_let(stage, harbour):
+def test_revisions_of_a_removed_book_follow_its_locks(stage, harbour):
     store.set_entry_locks("harbour", "0", "view:perm(Admin)", by=trusted("Ada"))
     stage.builds("lore/create harbour/the gull = gull: It cries.")
     store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
@@ -639,14 +640,14 @@ def test_a_revision_of_a_removed_book_is_read_by_whom_its_locks_let(stage, harbo
 
 
 @pytest.mark.req("S4-55")
-def test_a_book_of_the_same_name_opens_no_revision_of_the_one_before(stage, harbour):
+def test_recreated_book_does_not_open_revisions_of_the_old_one(stage, harbour):
     store.set_book_locks("harbour", "view:perm(Admin)", by=trusted("Ada"))
     store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
     assert "no revision 2" in one_line(stage.builds("lore/revisions harbour = 2"))
 
 
-def test_revisions_say_who_did_what(stage, harbour):
+def test_revisions_name_author_and_change(stage, harbour):
     stage.builds("lore/keys harbour/0 = barge")
     told = stage.builds("lore/revisions harbour")
     assert "created by Mara" in told
@@ -664,8 +665,8 @@ def test_revert_brings_an_earlier_text_back(stage, harbour):
     assert "Nothing was changed" in one_line(stage.builds("lore/revert harbour = 4"))
 
 
-def test_lint_tells_what_is_doubtful(stage, harbour):
-    assert "Nothing about lorebook harbour is doubtful" in stage.builds("lore/lint harbour")
+def test_lint_lists_problems(stage, harbour):
+    assert "Found no problem in lorebook harbour" in stage.builds("lore/lint harbour")
     stage.builds("lore/keys harbour/0 = off")
     assert "entry 0:" in stage.builds("lore/lint harbour")
 
@@ -674,7 +675,7 @@ def test_help_names_every_switch(stage):
     from evennia_ai.commands.setup.lore.command import CmdLore
     from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 
-    # Newer Pythons take the indentation off docstrings, older ones leave it.
+    # Newer versions of Python remove the indentation of docstrings; older ones keep it.
     told = cleandoc(CmdLore().get_help(stage.builder, None))
     for switch in [verb for verb in CmdLore.verbs if verb]:
         assert f"\n  {switch:9} - " in told, switch
@@ -685,7 +686,7 @@ def test_help_names_every_switch(stage):
 HOSTILE = "|rred|n |lclook|ltgo|le {x} $eval(1+1) \x1b[2J\u202e"
 
 
-def test_hostile_text_in_a_book_is_shown_and_not_obeyed(stage):
+def test_hostile_text_in_a_book_is_shown_literally(stage):
     one = {"id": 1, "name": HOSTILE, "comment": HOSTILE, "keys": [HOSTILE], "content": HOSTILE}
     one.update(enabled=True, insertion_order=1, extensions={})
     twin = {**one, "id": 2, "keys": ["oren"], "constant": True}
@@ -710,13 +711,13 @@ def test_hostile_text_in_a_book_is_shown_and_not_obeyed(stage):
     assert "{x}" in on_screen(sent)
 
 
-def test_a_stray_switch_less_value_shows_a_page_and_changes_nothing(stage, harbour):
+def test_value_without_switch_shows_a_page_and_changes_nothing(stage, harbour):
     before = everything()
     assert "Lorebook harbour, revision 2" in stage.builds("lore harbour = 1")
     assert everything() == before
 
 
-def test_a_long_book_is_read_beside_the_game_before_a_command_answers(stage, monkeypatch):
+def test_long_book_is_read_in_another_thread_before_the_answer(stage, monkeypatch):
     told = {"keys": ["ferry"], "content": "It sails at dusk.", "name": "the ferry"}
     long = {"keys": ["nothing"], "content": "x" * LONG, "name": "long"}
     store.save_book("tides", json.dumps({"entries": [told, long]}), by=trusted("builder"))
@@ -733,7 +734,7 @@ def test_a_long_book_is_read_beside_the_game_before_a_command_answers(stage, mon
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("lore tides/the ferry")
         assert [on_screen(line) for line in heard] == [
-            "Lorebook tides is read first; the answer follows."
+            "Lorebook tides is being read; the answer follows."
         ]
         (done, work), *others = begun
         assert others == []

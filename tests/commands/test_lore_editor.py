@@ -13,12 +13,12 @@ from tests.commands.stage import on_screen
 
 @pytest.fixture
 def harbour(stage):
-    """A book with one entry."""
+    """Create a book with one entry."""
     stage.builds("lore/create harbour/the ferry = ferry: It sails at dusk.")
 
 
 def content():
-    """What the entry says now."""
+    """Return the present content of the entry."""
     return stored().entries[0].template.source
 
 
@@ -27,13 +27,13 @@ def stored():
 
 
 def by_tam():
-    """Tam changes the book meanwhile."""
+    """Let Tam change the book meanwhile."""
     source = store.get_book("harbour").source
     store.save_book("harbour", source.replace("It sails", "Tam says: it sails"), by=trusted("Tam"))
 
 
 def after_reload(stage):
-    """Forget what a reload forgets, and have the builder type on."""
+    """Forget what a reload forgets, and let the builder type more lines."""
     stage.builder.ndb._eveditor = None
 
 
@@ -50,7 +50,7 @@ def test_decorators_are_edited_with_the_text(stage, harbour):
     assert "@@depth 3" in stage.builds("lore/edit harbour/0", ":q")
 
 
-def test_what_is_not_saved_is_not_stored(stage, harbour):
+def test_editor_stores_nothing_without_saving(stage, harbour):
     stage.builds("lore/edit harbour/0", "And more.", ":q!")
     assert content() == "It sails at dusk."
 
@@ -60,7 +60,7 @@ def test_create_without_a_text_opens_the_editor(stage, harbour):
     assert stored().entries[1].template.source.strip() == "It is thick."
 
 
-def test_saving_over_somebody_elses_change_is_refused_and_said(stage, harbour):
+def test_saving_over_another_builders_change_is_refused(stage, harbour):
     stage.builds("lore/edit harbour/0", "And mine.")
     by_tam()
     told = stage.builds(":w")
@@ -82,7 +82,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, harbour):
     assert content() == "It sails at dusk.\nBefore the reload.\nAfter it."
 
 
-def test_a_conflict_is_told_after_a_reload_too(stage, harbour):
+def test_conflict_is_reported_after_a_reload_too(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
     after_reload(stage)
     by_tam()
@@ -97,14 +97,14 @@ def test_saving_an_entry_of_a_book_that_was_removed_says_so(stage, harbour):
     assert store.LOREBOOKS.list_keys() == ()
 
 
-def test_a_lock_that_was_set_meanwhile_refuses_the_saving(stage, harbour):
+def test_save_is_refused_if_a_lock_was_set_meanwhile(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
     store.set_entry_locks("harbour", "0", "edit:perm(Admin)", by=trusted("Ada"))
     assert "may not change" in stage.builds(":w")
     assert content() == "It sails at dusk."
 
 
-def test_leaving_the_editor_leaves_nothing_behind(stage, harbour):
+def test_leaving_the_editor_removes_its_attribute(stage, harbour):
     stage.builds("lore/edit harbour/0", ":q")
     names = {attribute.key for attribute in stage.builder.attributes.all()}
     assert not {"edited_text", "_eveditor_saved", "_eveditor_buffer_temp"} & names
@@ -117,7 +117,7 @@ def test_colour_codes_in_the_editor_are_shown_as_text(stage, harbour):
 
 
 @pytest.mark.parametrize("leaving", [[":wq"], [":q", "y"]])
-def test_what_could_not_be_saved_is_shown_when_the_editor_is_left(stage, harbour, leaving):
+def test_unsaved_text_is_shown_when_the_editor_is_left(stage, harbour, leaving):
     stage.builds("lore/edit harbour/0", "My |rlong|n line.")
     by_tam()
     told = stage.builds(*leaving)

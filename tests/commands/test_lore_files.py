@@ -1,4 +1,4 @@
-"""`lore/import` and `lore/export`: books in the game's one folder."""
+"""`lore/import` and `lore/export`: books as files in the game's card folder."""
 
 import json
 
@@ -56,13 +56,13 @@ def book(name):
     return read_book(json.loads(store.get_book(name).source), label=name)
 
 
-def test_import_keeps_the_file_to_the_letter(stage, folder):
+def test_import_keeps_the_file_byte_for_byte(stage, folder):
     told = stage.builds("lore/import world")
     assert "Imported lorebook world, 1 entry, revision 1 (new)" in told
     assert store.get_book("world").source == (folder / "world.json").read_text()
 
 
-def test_import_tells_what_does_nothing_here(stage, folder):
+def test_import_names_fields_without_effect(stage, folder):
     entries = {str(n): {"uid": n, "key": ["a"], "content": "On {{summary}}."} for n in range(2)}
     entries["1"] |= {"automationId": "run"}
     (folder / "odd.json").write_text(json.dumps({"entries": entries}), encoding="utf-8")
@@ -81,7 +81,7 @@ def test_import_again_changes_nothing(stage, folder):
     assert store.get_book("world").revision == 1
 
 
-def test_import_over_a_book_is_a_revision_of_it(stage, folder):
+def test_import_over_a_book_makes_a_revision(stage, folder):
     stage.builds("lore/create World")
     assert "revision 2 (revision 1 before)" in stage.builds("lore/import world")
     assert store.LOREBOOKS.list_keys() == ("World",)
@@ -123,12 +123,12 @@ def test_import_reads_no_file_outside_its_folder(stage, folder):
         assert store.LOREBOOKS.list_keys() == (), name
 
 
-def test_a_member_that_is_there_twice_is_told(stage, folder):
+def test_import_names_a_doubled_member(stage, folder):
     (folder / "twice.json").write_text('{"name": "a", "name": "b", "entries": []}')
     assert "note: member 'name' occurs twice" in stage.builds("lore/import twice")
 
 
-def test_export_writes_the_book_to_the_letter_and_never_over_a_file(stage, folder):
+def test_export_writes_the_same_bytes_and_overwrites_no_file(stage, folder):
     stage.builds("lore/import world")
     assert "to world-2.json" in stage.builds("lore/export world")
     assert "to world-3.json" in stage.builds("lore/export world")
@@ -137,7 +137,7 @@ def test_export_writes_the_book_to_the_letter_and_never_over_a_file(stage, folde
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "a b|c", "...", "|r"])
-def test_a_book_with_an_odd_name_is_exported_into_the_folder_alone(stage, folder, name):
+def test_book_with_an_odd_name_is_exported_inside_the_folder(stage, folder, name):
     store.save_book(name, '{"entries": []}', by=trusted("Mara"))
     before = {path.name for path in folder.parent.rglob("*")}
     stage.builds(f"lore/export {name}")
@@ -154,7 +154,7 @@ def test_export_does_not_follow_a_link(stage, folder):
     assert (folder / "moor-2.json").exists()
 
 
-def test_export_converts_and_the_way_back_loses_nothing(stage, folder):
+def test_export_in_both_formats_loses_nothing(stage, folder):
     stage.builds("lore/import world", "lore/export world = v3")
     converted = json.loads((folder / "world-2.json").read_text())
     assert converted["spec"] == "lorebook_v3"

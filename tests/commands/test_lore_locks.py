@@ -1,4 +1,4 @@
-"""Who may see and change lorebooks and their entries."""
+"""Locks of lorebooks and entries: who may see and change them."""
 
 import json
 
@@ -9,7 +9,7 @@ from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import one_line
 
 SECRET = "The wreck was no accident."
-# What a builder who may see but not change the book, or not the entry, types in vain.
+# Commands that must be refused for a builder who may only see the book or the entry.
 CHANGES = (
     "lore/create harbour/more = a: b",
     "lore/edit harbour/the wreck",
@@ -52,7 +52,7 @@ def all_locks():
 
 @pytest.fixture(scope="module")
 def _ada(beforehand):
-    """A book that counts in the game, and the id of Ada."""
+    """Create a book that is attached to the game. Return the ID of Ada."""
 
     def make(stage):
         stage.builds(
@@ -67,16 +67,16 @@ def _ada(beforehand):
 
 @pytest.fixture
 def harbour(stage, _ada):
-    """A book that counts in the game; the builder is Mara, the admin is Ada."""
+    """Return the stage with an attached book. The builder is Mara, the Admin is Ada."""
     stage.admin = stage.again(_ada)
 
 
 def locked(stage, *typed):
-    """Let Ada type it."""
+    """Let Ada type the line."""
     return stage.sent(stage.admin, *typed)
 
 
-def test_a_book_that_may_not_be_changed_is_not_changed(stage, harbour):
+def test_edit_lock_of_a_book_refuses_every_change(stage, harbour):
     locked(stage, "lore/lock harbour = edit:perm(Admin)")
     before = everything()
     for typed in CHANGES:
@@ -85,7 +85,7 @@ def test_a_book_that_may_not_be_changed_is_not_changed(stage, harbour):
     assert SECRET in stage.builds("lore harbour/the wreck")
 
 
-def test_an_entry_that_may_not_be_changed_is_not_changed(stage, harbour):
+def test_edit_lock_of_an_entry_refuses_every_change(stage, harbour):
     locked(stage, "lore/lock harbour/the wreck = edit:perm(Admin)")
     before = everything()
     allowed = ("create", "attach", "detach", "lock harbour =")
@@ -96,7 +96,7 @@ def test_an_entry_that_may_not_be_changed_is_not_changed(stage, harbour):
     assert "now: a." in stage.builds("lore/keys harbour/the ferry = a")
 
 
-def test_a_book_that_may_not_be_seen_is_not_there(stage, harbour):
+def test_view_lock_hides_the_book(stage, harbour):
     locked(stage, "lore/lock harbour = view:perm(Admin);edit:perm(Admin)")
     before = everything()
     assert "no lorebooks yet" in stage.builds("lore")
@@ -108,7 +108,7 @@ def test_a_book_that_may_not_be_seen_is_not_there(stage, harbour):
     assert SECRET in stage.sent(stage.admin, "lore harbour/the wreck")
 
 
-def test_an_entry_that_may_not_be_seen_is_left_out(stage, harbour):
+def test_view_lock_hides_the_entry(stage, harbour):
     locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
     told = stage.builds("lore harbour")
     assert "the wreck" not in told
@@ -124,14 +124,14 @@ def test_an_entry_that_may_not_be_seen_is_left_out(stage, harbour):
 @pytest.mark.parametrize("item", ["harbour#0", "the wreck", "lore:harbour#0", "harbour/the wreck"])
 @pytest.mark.parametrize("what", ["harbour", "harbour/the wreck"])
 @pytest.mark.parametrize("command", ["lore", "ai"])
-def test_why_does_not_tell_of_what_may_not_be_seen(stage, harbour, item, what, command):
+def test_why_hides_locked_entries(stage, harbour, item, what, command):
     locked(stage, f"lore/lock {what} = view:perm(Admin)")
     told = one_line(stage.builds(f"{command}/why oren = {item}"))
     assert "may not see" in told
     assert SECRET not in told
 
 
-def test_a_lock_that_says_nothing_of_viewing_hides_nothing(stage, harbour):
+def test_lock_without_view_hides_nothing(stage, harbour):
     locked(stage, "lore/lock harbour = edit:perm(Admin)")
     assert "harbour" in stage.builds("lore")
 
@@ -143,7 +143,7 @@ def test_a_superuser_passes_every_lock(stage, harbour):
     assert "Lorebook harbour" in stage.sent(stage.admin, "lore harbour")
 
 
-def test_a_lock_is_shown_set_and_taken_away(stage, harbour):
+def test_lock_is_shown_set_and_removed(stage, harbour):
     assert "has no lock" in stage.builds("lore/lock harbour")
     told = one_line(stage.builds("lore/lock harbour = edit:perm(Builder);view:all()"))
     assert "lock before: none; now: edit:perm(Builder);view:all()" in told
@@ -158,40 +158,40 @@ def test_a_lock_is_shown_set_and_taken_away(stage, harbour):
     [
         ("edit:perm(Admin)", "change"),
         ("view:perm(Admin)", "see"),
-        ("view:perm(Admin);edit:perm(Admin)", "see nor change"),
+        ("view:perm(Admin);edit:perm(Admin)", "see or change"),
     ],
 )
-def test_who_would_lock_himself_out_is_asked_first(stage, harbour, what, lock, lost):
+def test_lock_that_shuts_out_the_builder_asks_first(stage, harbour, what, lock, lost):
     typed = f"lore/lock {'harbour' if 'Lore' in what else 'harbour/the wreck'} = {lock}"
     told = " ".join(stage.builds(typed, "no").split())
-    assert f"With the lock {lock} you could not {lost} {what} any more" in told
-    assert "nor take that back. Set it? yes/[no]" in told
+    assert f"With the lock {lock} you could no longer {lost} {what}" in told
+    assert "or undo this. Set it? yes/[no]" in told
     assert f"The lock of {what} stays; nothing was changed." in told
     assert all_locks() == ("", {})
     told = " ".join(stage.builds(typed, "yes").split())
-    assert f"now: {lock}. You may not {lost} it any more." in told
+    assert f"now: {lock}. You can no longer {lost} it." in told
     assert all_locks() == ((lock, {}) if "Lore" in what else ("", {"0": lock}))
 
 
-def test_who_is_not_shut_out_is_not_asked(stage, harbour):
+def test_lock_that_allows_the_builder_asks_nothing(stage, harbour):
     assert "[no]" not in stage.builds("lore/lock harbour = edit:perm(Builder);view:all()")
     assert "[no]" not in locked(stage, "lore/lock harbour = edit:perm(Admin)")
 
 
-def test_a_lock_that_was_changed_meanwhile_is_left_alone(stage, harbour):
+def test_lock_is_refused_if_changed_during_the_question(stage, harbour):
     questions = stage.builds("lore/lock harbour = view:perm(Admin)")
     assert "[no]" in questions
     store.set_book_locks("harbour", "view:all()", by=trusted("Ada"))
-    assert "was changed while you were asked" in one_line(stage.builds("yes"))
+    assert "has changed the lock of" in one_line(stage.builds("yes"))
     assert store.get_book("harbour").locks == "view:all()"
 
 
-def test_a_lock_function_that_fails_lets_nobody_in(stage, harbour):
+def test_failing_lock_function_allows_nobody(stage, harbour):
     store.set_book_locks("harbour", "view:gone_from_the_game()", by=trusted("Ada"))
     assert "no lorebook 'harbour'" in one_line(stage.builds("lore harbour"))
 
 
-def test_the_lock_of_a_removed_book_keeps_it_from_coming_back(stage, harbour):
+def test_lock_of_a_removed_book_refuses_its_revert(stage, harbour):
     locked(stage, "lore/lock harbour = edit:perm(Admin)")
     stage.sent(stage.admin, "lore/remove harbour", "yes")
     assert store.LOREBOOKS.list_keys() == ()
@@ -211,16 +211,16 @@ def test_the_lock_of_an_entry_stays_with_it_when_its_twin_is_removed(stage, harb
     assert SECRET in locked(stage, "lore twins/1 (2)")
 
 
-def test_an_entry_that_comes_back_has_the_lock_it_went_with(stage, harbour):
+def test_reverted_entry_has_its_old_lock(stage, harbour):
     locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
     locked(stage, "lore/remove harbour/the wreck")
     assert "the lock of what was removed" in one_line(stage.builds("lore/revert harbour = 2"))
-    assert "Made harbour#2" in stage.builds("lore/create harbour/the gull = gull: It cries.")
+    assert "Created harbour#2" in stage.builds("lore/create harbour/the gull = gull: It cries.")
     locked(stage, "lore/revert harbour = 2", "yes")
     assert SECRET not in stage.builds("lore harbour/the wreck", "lore harbour/0")
 
 
-def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, harbour):
+def test_removed_book_is_reverted_only_by_those_its_lock_allows(stage, harbour):
     locked(stage, "lore/lock harbour = view:perm(Admin)")
     store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/revert harbour = 1")
@@ -233,7 +233,7 @@ def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, ha
     assert store.get_book("harbour").locks == "view:perm(Admin)"
 
 
-def test_a_book_is_not_reverted_to_what_another_of_its_name_was(stage, harbour):
+def test_recreated_book_is_not_reverted_to_the_old_one(stage, harbour):
     store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
     assert "removed book; first remove the book" in one_line(
@@ -241,7 +241,7 @@ def test_a_book_is_not_reverted_to_what_another_of_its_name_was(stage, harbour):
     )
 
 
-def test_prompts_are_shown_without_texts_that_a_lock_hides(stage, harbour):
+def test_prompts_hide_locked_lore(stage, harbour):
     locked(stage, "lore/lock harbour/the wreck = view:perm(Admin)")
     stage.builds("note Oren = Of the wreck he speaks low.")
     with stage.model("Aye."):
@@ -252,7 +252,7 @@ def test_prompts_are_shown_without_texts_that_a_lock_hides(stage, harbour):
         looks += [f"ai/why Oren = {number}" for number in range(4)]
         told = stage.builds(*looks)
         assert "accident" not in told
-        assert "'wreck'" not in told  # which key woke it
+        assert "'wreck'" not in told  # The key that activated the entry.
         assert "Hidden from you: 1 entry of lore." in told
         assert "At dusk." in told
         assert SECRET in locked(stage, "ai/context Oren = full")

@@ -1,4 +1,4 @@
-"""Long books are made, read and written beside the game; the command answers when that is done."""
+"""Long books are changed, read and written in another thread; the command answers afterwards."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def a_text(name: str = "tides") -> str:
 
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The thread of each reading of a whole book."""
+    """Record in which thread each whole book is read."""
     read: list[int] = []
 
     def counted(reading: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,7 +45,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def beside(stage, monkeypatch: pytest.MonkeyPatch, readers: list[int]) -> Threads:
-    """A stage with a long book that was read before, and a thread that waits for `finish`."""
+    """Return a stage with a long, already parsed book, and a thread that waits for `finish`."""
     store.save_book("tides", a_text(), by=trusted("builder"))
     parse_cache.attached_book(store.get_book("tides"))
     readers.clear()
@@ -68,7 +68,7 @@ def uids(name: str) -> list[str]:
 
 
 TYPED = {
-    "lore/create tides/the toll = toll: Two pence.": "Made tides#2 (the toll)",
+    "lore/create tides/the toll = toll: Two pence.": "Created tides#2 (the toll)",
     "lore/remove tides/the ferry": "Removed tides#0 (the ferry)",
     "lore/mode tides = frozen": "is frozen from now on",
     "lore/keys tides/the ferry = boat": "now: boat. Revision 2",
@@ -79,7 +79,7 @@ TYPED = {
 
 @pytest.mark.req("S3-11")
 @pytest.mark.parametrize("typed", TYPED)
-def test_no_long_text_is_read_in_the_games_thread(stage, beside, folder, readers, typed):
+def test_long_books_are_never_read_in_the_reactors_thread(stage, beside, folder, readers, typed):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd(typed)
         assert (heard, readers) == ([], [])
@@ -98,9 +98,7 @@ def test_no_long_text_is_read_in_the_games_thread(stage, beside, folder, readers
         ("lore/import coast", "coast"),
     ],
 )
-def test_a_book_that_was_changed_is_ready_for_the_next_turn(
-    stage, beside, folder, readers, typed, name
-):
+def test_changed_long_book_is_ready_for_the_next_turn(stage, beside, folder, readers, typed, name):
     stage.builder.execute_cmd(typed)
     beside.finish()
     readers.clear()
@@ -108,14 +106,14 @@ def test_a_book_that_was_changed_is_ready_for_the_next_turn(
     assert readers == []
 
 
-def test_until_it_is_written_the_book_is_the_one_before(stage, beside):
+def test_long_book_stays_unchanged_until_written(stage, beside):
     stage.builder.execute_cmd("lore/remove tides/the ferry")
     assert uids("tides") == ["0", "1"]
     beside.finish()
     assert uids("tides") == ["1"]
 
 
-def test_typed_twice_the_second_is_refused_while_the_first_is_made(stage, beside):
+def test_second_change_of_a_long_book_is_refused_meanwhile(stage, beside):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("lore/remove tides/the ferry")
         stage.builder.execute_cmd("lore/remove tides/the ferry")
@@ -124,7 +122,7 @@ def test_typed_twice_the_second_is_refused_while_the_first_is_made(stage, beside
     assert store.get_book("tides").revision == 2
 
 
-def test_err_what_somebody_wrote_meanwhile_is_not_written_over(stage, beside):
+def test_change_of_a_long_book_overwrites_no_other_change(stage, beside):
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("lore/remove tides/the ferry")
         theirs = store.save_book("tides", json.dumps({"entries": []}), by=trusted("Ida"))
@@ -133,7 +131,7 @@ def test_err_what_somebody_wrote_meanwhile_is_not_written_over(stage, beside):
     assert store.get_book("tides") == theirs
 
 
-def test_err_a_long_file_that_is_no_book_is_told_of(stage, beside, folder):
+def test_long_file_without_a_book_is_refused(stage, beside, folder):
     (folder / "coast.json").write_text('{"entries": 7, "x": "' + "x" * LONG + '"}')
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("lore/import coast")

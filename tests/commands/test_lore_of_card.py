@@ -20,13 +20,13 @@ from tests.commands.stage import hearing, one_line
 
 BAD_INPUT = {
     "lore card:Tam": "Card Tam has no book yet; lore/create card:Tam/<entry> makes it",
-    "lore card:nobody": "no card 'nobody' in force",
+    "lore card:nobody": "no approved card 'nobody'",
     "lore card:Mira/storm": "Lorebook 'card:Mira' has no entry 'storm'; there are card:Mira#0",
     "lore/create card:Mira": "name its first entry, lore/create card:Mira/<entry>",
-    "lore/create card:nobody/herbs = herb: Green.": "no card nobody in force",
+    "lore/create card:nobody/herbs = herb: Green.": "no approved card nobody",
     "lore/create card:Mira/herbs = herb: Green.": "There is card:Mira#0 (herbs) already",
-    "lore/attach card:Mira = game": "counts where the card is played",
-    "lore/detach card:Mira = game": "counts where the card is played",
+    "lore/attach card:Mira = game": "is used wherever the card is played",
+    "lore/detach card:Mira = game": "is used wherever the card is played",
     "lore/lock card:Mira = view:all()": "has no locks",
     "lore/lock card:Mira/herbs = view:all()": "has no locks",
     "lore/revisions card:Mira": "card/revisions Mira, card/revert Mira",
@@ -39,7 +39,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def mira(stage):
-    """A card whose book has one entry, and one without a book."""
+    """Create a card with a book of one entry, and a card without a book."""
     stage.builds(
         "card/create Mira = Mira sells herbs.",
         "card/create Tam = Tam fishes.",
@@ -51,10 +51,10 @@ def the_book(name="Mira"):
     return own_book(store.get_card(name))
 
 
-def test_the_first_entry_makes_the_book_and_a_revision_of_the_card(stage):
+def test_first_entry_creates_the_book_as_a_card_revision(stage):
     stage.builds("card/create Mira = Mira sells herbs.")
     told = one_line(stage.builds("lore/create card:mira/herbs = herb: Mira grows them."))
-    assert "Made card:mira" in told or "Made card:Mira" in told
+    assert "Created card:mira" in told or "Created card:Mira" in told
     assert "in the card's new book; keys: herb; place: after" in told
     [entry] = the_book().entries
     assert (entry.name, entry.keys, entry.template.source) == (
@@ -98,12 +98,12 @@ def test_every_field_is_set_and_the_card_keeps_the_rest(stage, mira, typed):
     assert (after.description, after.extensions) == (before.description, before.extensions)
 
 
-def test_what_is_so_already_is_no_revision(stage, mira):
+def test_unchanged_value_makes_no_card_revision(stage, mira):
     assert "nothing was changed" in one_line(stage.builds("lore/keys card:Mira/herbs = herb, cure"))
     assert store.get_card("Mira").revision == 2
 
 
-def test_a_card_revision_shows_the_edit_and_goes_back(stage, mira):
+def test_card_revision_shows_and_reverts_the_edit(stage, mira):
     stage.builds("lore/keys card:Mira/herbs = leaf")
     told = stage.builds("card/revisions Mira = 3").splitlines()
     assert told[2:] == ["its book:", "#0 (herbs) keys:", "- herb", "- cure", "+ leaf"]
@@ -112,7 +112,7 @@ def test_a_card_revision_shows_the_edit_and_goes_back(stage, mira):
     assert the_book().entries[0].keys == ("herb", "cure")
 
 
-def test_an_entry_is_removed_and_the_card_brings_it_back(stage, mira):
+def test_removed_entry_comes_back_by_card_revert(stage, mira):
     told = one_line(stage.builds("lore/remove card:Mira/herbs"))
     assert "card/revert Mira = 2 brings it back" in told
     assert the_book().entries == ()
@@ -133,14 +133,14 @@ def test_an_entry_is_written_in_the_editor(stage, mira):
     assert store.get_card("Mira").revision == 3
 
 
-def test_the_editor_overwrites_nothing_that_changed_meanwhile(stage, mira):
+def test_editor_refuses_to_overwrite_a_newer_change(stage, mira):
     stage.builds("lore/edit card:Mira/herbs", "She buys them.")
     store.CARDS.revoke("Mira", frozenset({"regex"}), by=trusted("Tam"))
     assert "was changed by Tam" in stage.builds(":wq")
     assert "dries" in the_book().entries[0].template.source
 
 
-def test_the_book_is_listed_shown_and_looked_over(stage, mira):
+def test_book_of_a_card_is_listed_shown_and_linted(stage, mira):
     assert "Books inside cards: card:Mira" in stage.builds("lore")
     told = " ".join(stage.builds("lore card:Mira").split())
     assert "Lorebook card:Mira, revision 2, 1 entry" in told
@@ -149,7 +149,7 @@ def test_the_book_is_listed_shown_and_looked_over(stage, mira):
     assert "card:Mira" in stage.builds("lore/lint card:Mira")
 
 
-def test_who_plays_the_card_has_it_in_mind(stage, mira):
+def test_npc_that_plays_the_card_uses_its_book(stage, mira):
     stage.builds("card/assign oren = Mira", "lore/set card:Mira/herbs = constant on")
     assert "herbs" in stage.builds("lore/test oren = What is a good cure?")
     assert "lore/edit card:Mira/0" in stage.builds("component oren")
@@ -171,7 +171,7 @@ def test_an_export_holds_the_edited_book(stage, mira):
     assert "spec" not in book
 
 
-def test_a_book_leaves_a_card_and_comes_into_another(stage, mira, card_folder):
+def test_book_of_a_card_can_be_moved_to_another_card(stage, mira, card_folder):
     told = one_line(stage.builds("lore/export card:Mira"))
     [path] = [one for one in card_folder.iterdir() if one.name != "oren.json"]
     assert path.name in told
@@ -180,7 +180,7 @@ def test_a_book_leaves_a_card_and_comes_into_another(stage, mira, card_folder):
     assert the_book("Tam").entries[0].keys == ("herb", "cure")
 
 
-def test_a_card_of_others_keeps_its_grants(stage, mira):
+def test_edit_keeps_the_grants_of_an_imported_card(stage, mira):
     store.save_card(
         "foreign",
         json.dumps({"name": "Ida", "description": "Ida rows."}),
@@ -193,18 +193,18 @@ def test_a_card_of_others_keeps_its_grants(stage, mira):
     assert the_book("foreign").entries[0].keys == ("tide",)
 
 
-def test_a_card_that_waits_has_no_book_to_change(stage):
+def test_book_of_a_waiting_card_cannot_be_changed(stage):
     store.import_card(
         "waiting",
         json_file(json.dumps({"name": "Ida", "description": "Ida rows."})),
         by=trusted("Ida"),
     )
     told = one_line(stage.builds("lore/create card:waiting/tide = tide: It turns."))
-    assert "no card waiting in force" in told
+    assert "no approved card waiting" in told
     assert "card/approve waiting" in one_line(stage.builds("lore card:waiting"))
 
 
-def test_nothing_of_the_file_is_made_in_the_reactor(stage, mira):
+def test_card_file_is_not_written_in_the_reactors_thread(stage, mira):
     with patch.object(background_work, "edited_card_file") as edited:
         with patch.object(background_work, "in_thread") as in_thread:
             stage.builds("lore/keys card:Mira/herbs = leaf")
@@ -212,7 +212,7 @@ def test_nothing_of_the_file_is_made_in_the_reactor(stage, mira):
         assert in_thread.call_count == 1
 
 
-def test_a_player_changes_no_book_of_a_card(stage, mira):
+def test_book_of_a_card_is_refused_to_players(stage, mira):
     with hearing(stage.player):
         stage.player.execute_cmd("lore/keys card:Mira/herbs = leaf")
     assert store.get_card("Mira").revision == 2

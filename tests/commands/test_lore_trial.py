@@ -1,4 +1,4 @@
-"""`lore/test` and `lore/why`: what would wake, and why the rest would not."""
+"""`lore/test` and `lore/why`: which entries would be active, and why not the others."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.commands.stage import one_line
 
 @pytest.fixture
 def harbour(stage):
-    """Three entries that Oren knows: one to wake, one with a filter, one nobody speaks of."""
+    """Create three entries for Oren: a plain one, one with a filter, one that nobody mentions."""
     stage.builds(
         "lore/create harbour/the ferry = ferry, boat: The ferry sails at dusk.",
         "lore/create harbour/the toll = toll: Two coppers a head.",
@@ -19,38 +19,38 @@ def harbour(stage):
 
 
 def flat(text):
-    """The text without its line breaks."""
+    """Return the text without line breaks."""
     return " ".join(text.split())
 
 
-def test_what_would_wake_is_told_with_its_key_and_where_it_stands(stage, harbour):
+def test_trial_shows_active_entries_with_key_and_place(stage, harbour):
     told = stage.builds("lore/test When does the ferry sail?")
-    assert "1 awake:" in told
+    assert "1 active:" in told
     assert "harbour#0 (the ferry), 7 tokens" in told
     assert "key 'ferry' in the event at 14-19" in told
     assert "budget" in told
 
 
-def test_what_is_concerned_and_silent_says_why(stage, harbour):
+def test_trial_says_why_considered_entries_are_not_active(stage, harbour):
     told = flat(stage.builds("lore/test Is there a toll?"))
     assert "harbour#1 (the toll) key 'toll' in the event" in told
     assert "'night' missing" in told
 
 
-def test_the_others_are_counted_and_told_in_bulk(stage, harbour):
+def test_trial_counts_the_other_entries(stage, harbour):
     told = flat(stage.builds("lore/test Is there a toll?"))
-    assert "2 more stay silent" in told
+    assert "2 more are not active" in told
     assert "harbour, 2 entries: no key in the newest 4 messages: 0,2" in told
 
 
-def test_a_parent_is_named(stage, harbour):
+def test_trial_names_the_entry_that_activated_another(stage, harbour):
     stage.builds("lore/create harbour/dusk = dusk: At dusk the lamps are lit.")
     told = flat(stage.builds("lore/test When does the ferry sail?"))
-    assert "2 awake" in told
-    assert "harbour#0" in told.split("harbour#3 (dusk)")[1].split("silent")[0]
+    assert "2 active" in told
+    assert "harbour#0" in told.split("harbour#3 (dusk)")[1].split("considered")[0]
 
 
-def test_chances_groups_and_timers_are_told(stage, harbour):
+def test_trial_explains_chances_groups_and_timers(stage, harbour):
     stage.builds(
         "lore/set harbour/the wreck = chance 0",
         "lore/set harbour/the ferry = delay 9",
@@ -62,25 +62,25 @@ def test_chances_groups_and_timers_are_told(stage, harbour):
     told = flat(stage.builds("lore/test A gull, a ferry, a wreck."))
     assert "with a chance of 0 %" in told
     assert "delay: inactive until 9 turns" in told
-    assert "group 'birds'" in told.split("concerned and silent")[1]
+    assert "group 'birds'" in told.split("considered, but not active")[1]
     assert "won group 'birds' of 2" in told
 
 
-def test_an_npc_may_be_named(stage, harbour):
+def test_trial_takes_the_name_of_an_npc(stage, harbour):
     assert "If Mara said this to Oren" in stage.builds("lore/test oren = The ferry?")
 
 
-def test_without_a_book_that_counts_it_says_so(stage):
-    assert "No lorebook counts for Oren here" in one_line(stage.builds("lore/test The ferry?"))
+def test_trial_without_an_attached_book_says_so(stage):
+    assert "No lorebook is attached for Oren here" in one_line(stage.builds("lore/test The ferry?"))
 
 
-def test_without_an_npc_here_one_is_asked_for(stage, harbour):
+def test_trial_without_an_npc_here_asks_for_one(stage, harbour):
     stage.npc.location = None
     assert "There is no NPC here; name one" in one_line(stage.builds("lore/test The ferry?"))
     stage.npc.location = stage.room
 
 
-def test_looking_writes_nothing_and_leaves_no_timer(stage, harbour):
+def test_trial_writes_nothing_and_starts_no_timer(stage, harbour):
     stage.builds("lore/set harbour/the ferry = sticky 3")
 
     def counted():
@@ -94,7 +94,7 @@ def test_looking_writes_nothing_and_leaves_no_timer(stage, harbour):
 
 
 @pytest.mark.parametrize("item", ["harbour#0", "harbour/the ferry", "lore:harbour#0", "the ferry"])
-def test_why_knows_an_entry_by_label_and_by_name(stage, harbour, item):
+def test_why_finds_an_entry_by_label_and_by_name(stage, harbour, item):
     with stage.model("At dusk."):
         stage.player.at_say("Oren, when does the ferry sail?")
         stage.waited()
@@ -105,7 +105,7 @@ def test_why_knows_an_entry_by_label_and_by_name(stage, harbour, item):
         assert stage.builds(f"ai/why oren = {item.replace('/', '#')}") == told
 
 
-def test_why_says_that_an_entry_stays_in_mind_and_when_it_has_left(stage, harbour):
+def test_why_says_how_long_a_sticky_entry_stays(stage, harbour):
     stage.builds("lore/set harbour/the ferry = sticky 3", "lore/set harbour/0 = scan_depth 1")
     told = []
     with stage.model(*["Aye."] * 5):
@@ -134,14 +134,14 @@ def test_an_ambiguous_name_lists_the_candidates(stage, harbour):
     assert "lore:moor#0" in told
 
 
-def test_the_prompt_s_own_budget_is_told_too(stage, harbour):
+def test_trial_shows_entries_cut_by_the_prompt_budget(stage, harbour):
     stage.builds("component/off dynamic_context")
     told = flat(stage.builds("lore/test The ferry?"))
-    assert "1 awake" in told
+    assert "1 active" in told
     assert "but left out of the prompt: component dynamic_context is disabled" in told
 
 
-def test_every_line_fits_the_screen(stage, harbour):
+def test_trial_lines_fit_the_screen(stage, harbour):
     stage.builds(
         "lore/create harbour/" + "long name " * 20 + " = ferry: x",
         "lore/keys harbour/the toll = " + ", ".join(f"toll {n}" for n in range(50)),

@@ -1,4 +1,4 @@
-"""What builders' texts mean in `lore`."""
+"""Parsing of what builders type in `lore`."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def typed(stage):
     return typed
 
 
-def test_commas_part_keys_but_not_inside_a_pattern(typed):
+def test_commas_separate_keys_except_inside_a_pattern(typed):
     assert {text: typed.parse_keys(text) for text in KEYS} == KEYS
 
 
@@ -46,14 +46,14 @@ def test_the_first_colon_outside_a_pattern_begins_the_content(typed):
     assert {text: typed.parse_keys_and_content(text) for text in CONTENTS} == CONTENTS
 
 
-def test_a_logic_may_stand_before_secondary_keys(typed):
+def test_logic_is_read_before_secondary_keys(typed):
     assert {text: typed.parse_secondary_keys(text) for text in SECONDARY} == SECONDARY
 
 
 @pytest.mark.parametrize(
     "text", ["/" * 100_000, "/" + "a" * 100_000, " " * 100_000, "/\\" * 50_000]
 )
-def test_a_long_hostile_text_is_read_soon(typed, text):
+def test_long_hostile_text_is_parsed_quickly(typed, text):
     with little_work():
         typed.parse_keys(text)
         typed.parse_keys_and_content(text)
@@ -71,7 +71,7 @@ def test_conditions_are_read_with_their_numbers_and_flags(typed):
     ]
 
 
-def test_keys_between_slashes_are_patterns_from_then_on(typed):
+def test_keys_between_slashes_make_the_entry_use_patterns(typed):
     given = {"keys": ["skate", "/sk(ates|iing)/i"]}
     assert typed.with_patterns(given) == {**given, "patterns": "by_form"}
     assert typed.with_patterns({"keys": ["skate"]}) == {"keys": ["skate"]}

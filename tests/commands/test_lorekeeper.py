@@ -1,4 +1,4 @@
-"""The command `lorekeeper`: something is told at once, the rest later, and the CONTEXT panel."""
+"""The command `lorekeeper`: its first message, its later answer, and the CONTEXT panel."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,22 +22,22 @@ GOLDEN = Path(__file__).parent / "golden" / "lorekeeper_context.txt"
 
 
 class Desk:
-    """A builder's screen while a model writes; `waits` lets it come to its end."""
+    """A builder's screen while a model writes. `waits` lets the model finish."""
 
     def __init__(self, stage: Any, clock: Clock) -> None:
         self.stage, self.clock = stage, clock
         self.frames: list[Any] = []
 
     def types(self, line: str) -> str:
-        """What is read at once."""
+        """Type a line. Return what is shown at once."""
         return self._read(lambda: self.stage.builder.execute_cmd(line))
 
     def waits(self) -> str:
-        """What is read once the models have answered."""
+        """Return what is shown after the models have answered."""
         return self._read(lambda: self.clock.pump([1.0] * 12))
 
     def asks(self, line: str) -> str:
-        """What is read in the end."""
+        """Type a line. Return everything that is shown in the end."""
         self.types(line)
         return self.waits()
 
@@ -50,7 +50,7 @@ class Desk:
 
 @contextmanager
 def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
-    """The builder at work; models take five seconds."""
+    """Return a builder's desk with models that take five seconds."""
     from evennia_ai.npc import runtime as running
     from evennia_ai.services.endpoints import Access
 
@@ -70,7 +70,7 @@ def desk_with(stage: Any, writer: Any, **settings: Any) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def _wiki(world: Callable[[], AbstractContextManager[None]], _cast: object) -> Iterator[None]:
-    """The wiki of all tests of this file."""
+    """Create the wiki of all tests of this file."""
     with world():
         a_wiki()
         yield
@@ -78,19 +78,19 @@ def _wiki(world: Callable[[], AbstractContextManager[None]], _cast: object) -> I
 
 @pytest.fixture
 def wiki(_wiki: None, stage: Any) -> Any:
-    """The stage with a wiki."""
+    """Return the stage with a wiki."""
     return stage
 
 
-def test_a_builder_is_told_at_once_that_it_is_begun(wiki):
+def test_task_is_confirmed_at_once(wiki):
     with desk_with(wiki, Writer()) as desk:
         assert one_line(desk.types(f"lorekeeper {TASK}")) == (
-            "The lorekeeper is at work on it; you are told when it has written."
+            "The lorekeeper is working on it; you get a message when it is done."
         )
         assert page_drafts.waiting_drafts() == ()
 
 
-def test_a_page_is_a_draft_and_the_builder_reads_what_to_do_with_it(wiki):
+def test_written_page_is_a_draft_with_instructions(wiki):
     with desk_with(wiki, Writer()) as desk:
         told = desk.asks(f"lorekeeper {TASK}")
     (draft,) = page_drafts.waiting_drafts()
@@ -101,7 +101,7 @@ def test_a_page_is_a_draft_and_the_builder_reads_what_to_do_with_it(wiki):
 
 
 @pytest.mark.req("S4-49")
-def test_the_panel_stands_below_each_answer_that_was_made_with_a_package(wiki):
+def test_panel_follows_each_answer_with_a_package(wiki):
     write("harbour", "The Ferry", "The ferry sails. " * 200)
     with desk_with(wiki, Writer(), budget_tokens=1000) as desk:
         first, second = (desk.asks(f"lorekeeper {TASK}") for _ in range(2))
@@ -113,20 +113,20 @@ def test_the_panel_stands_below_each_answer_that_was_made_with_a_package(wiki):
     assert "CONTEXT" not in query
 
 
-def test_an_answer_that_is_no_page_is_read_whole(wiki):
+def test_answer_without_a_page_is_shown_whole(wiki):
     with desk_with(wiki, Writer("Two boats.\nBoth leak.")) as desk:
         told = desk.asks("lorekeeper List the boats")
     assert told.splitlines()[:2] == ["Two boats.", "Both leak."]
     assert "no package" in told
 
 
-def test_nothing_in_an_answer_acts_on_a_screen(wiki):
+def test_markup_in_an_answer_is_shown_literally(wiki):
     with desk_with(wiki, Writer("|rred|n \x1b[31m {name}")) as desk:
         assert "|rred|n" in desk.asks("lorekeeper List the boats")
     assert "\x1b[31m" not in str(desk.frames)
 
 
-def test_a_draft_that_could_not_be_made_leaves_the_text_to_read(wiki):
+def test_text_is_shown_if_no_draft_could_be_made(wiki):
     with desk_with(wiki, Writer("=== PAGE: <b> ===\nA lost text.")) as desk:
         told = desk.asks(f"lorekeeper {TASK}")
     assert "A lost text." in told
@@ -138,7 +138,7 @@ def test_an_error_is_one_line(wiki):
         assert "is broken" in one_line(desk.asks(f"lorekeeper {TASK}"))
 
 
-def test_a_base_is_named_where_there_are_several(wiki):
+def test_base_must_be_named_if_there_are_several(wiki):
     a_wiki("island", texts={"The Pans": "Salt."})
     writer = Writer()
     with desk_with(wiki, writer) as desk:
@@ -148,14 +148,14 @@ def test_a_base_is_named_where_there_are_several(wiki):
     assert [draft.base for draft in page_drafts.waiting_drafts()] == ["island"]
 
 
-def test_the_setting_says_which_base_is_meant(wiki):
+def test_setting_names_the_usual_base(wiki):
     a_wiki("island", texts={"The Pans": "Salt."})
     with desk_with(wiki, Writer(), base="island") as desk:
         desk.asks("lorekeeper Write about salt")
     assert [draft.base for draft in page_drafts.waiting_drafts()] == ["island"]
 
 
-def test_a_restricted_base_is_meant_only_where_it_is_named(wiki):
+def test_restricted_base_is_used_only_by_name(wiki):
     restricted(a_wiki("secret", texts={}))
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
@@ -172,7 +172,7 @@ def test_a_type_and_pages_can_be_given(wiki):
         assert "Oren revision 1" in desk.types("lorekeeper/context")
 
 
-def test_a_draft_is_gone_on_with(wiki):
+def test_revise_continues_a_draft(wiki):
     writer = Writer()
     with desk_with(wiki, writer) as desk:
         desk.asks(f"lorekeeper/type create_source = {TASK}")
@@ -195,7 +195,7 @@ def test_the_panel_shows_what_was_assembled(wiki):
 
 
 @pytest.mark.req("S4-49")
-def test_the_panel_of_a_draft_is_what_it_was_whatever_became_of_the_pages(wiki):
+def test_panel_of_a_draft_stays_after_pages_changed(wiki):
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
         (draft,) = page_drafts.waiting_drafts()
@@ -215,7 +215,7 @@ def test_a_query_has_a_panel_as_well(wiki):
 
 
 @pytest.mark.req("S4-51")
-def test_the_developer_tools_of_the_builder_who_asked_show_the_whole_of_it(wiki):
+def test_developer_tools_get_the_whole_context(wiki):
     heard: list[Any] = []
     wiki.player.msg = lambda text=None, **_: heard.append(text)
     with desk_with(wiki, Writer()) as desk:
@@ -227,7 +227,7 @@ def test_the_developer_tools_of_the_builder_who_asked_show_the_whole_of_it(wiki)
 
 
 @pytest.mark.req("S4-01")
-def test_the_panel_is_there_after_a_reload_also_without_a_page(wiki):
+def test_panel_survives_a_reload_without_a_page(wiki):
     with desk_with(wiki, Writer("Two.")) as desk:
         desk.asks("lorekeeper List the boats")
         before = desk.types("lorekeeper/context")
@@ -248,14 +248,14 @@ def test_the_panel_says_why_there_is_no_answer(wiki):
     assert "Oren revision 1" in told
 
 
-def test_a_base_that_is_hidden_meanwhile_has_no_panel(wiki):
+def test_panel_of_a_hidden_base_is_refused(wiki):
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
         knowledge_bases.save_base(
             replace(knowledge_bases.get_base("harbour"), locks="view:perm(Admin)"),
             by=trusted("Ada"),
         )
-        assert "nothing yet, or of a base" in one_line(desk.types("lorekeeper/context"))
+        assert "no task yet, or only for a base" in one_line(desk.types("lorekeeper/context"))
 
 
 def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
@@ -276,21 +276,21 @@ def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
         ("lorekeeper/in nowhere = x", "There is no knowledge base 'nowhere'; there are harbour."),
         ("lorekeeper/context = 99", "There is no draft 99"),
         ("lorekeeper/context = x", "The number of a draft must be a whole number from 1 on"),
-        ("lorekeeper/context", "You have asked the lorekeeper nothing yet"),
+        ("lorekeeper/context", "You have given the lorekeeper no task yet"),
         ("lorekeeper/pages <b> = x", "the title '<b>' has '<' in it"),
         ("lorekeeper/revise 99 = x", "There is no draft 99"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(wiki, line, told):
+def test_lorekeeper_errors_are_one_line(wiki, line, told):
     with desk_with(wiki, Writer()) as desk:
         assert told.lower() in one_line(desk.types(line)).lower()
 
 
-def test_players_have_no_lorekeeper(wiki):
+def test_lorekeeper_is_refused_to_players(wiki):
     assert "not available" in wiki.plays(f"lorekeeper {TASK}")
 
 
-def test_a_server_that_stops_ends_the_work_without_a_word(wiki, monkeypatch):
+def test_stopping_server_ends_the_task_silently(wiki, monkeypatch):
     lines: list[str] = []
     monkeypatch.setattr("evennia.utils.logger.log_err", lambda line, **_: lines.append(line))
     with desk_with(wiki, Writer()) as desk:

@@ -1,4 +1,4 @@
-"""A builder lets facts, a note and a lorebook stay, plays, and looks at what came of it."""
+"""Facts, a note and a lorebook that stay in the history, and the screens that show them."""
 
 import pytest
 from django.test import override_settings
@@ -9,7 +9,7 @@ STAYING = override_settings(EVENNIA_AI_DYNAMIC_BLOCK="on_change")
 
 
 def play(stage):
-    """Oren answers Pim three times, with everything in a mode in which it stays."""
+    """Let Oren answer Pim three times, with everything in a mode in which it stays."""
     stage.builds(
         "lore/create harbour/the ferry = ferry: The ferry sails at dusk.",
         "lore/attach harbour = game",
@@ -31,7 +31,7 @@ def _played(beforehand):
 
 @pytest.fixture
 def played(stage, _played):
-    """Oren answered Pim; he says nothing more."""
+    """Return the stage after Oren has answered Pim."""
     with STAYING, stage.model() as scripted:
         yield scripted
 
@@ -48,7 +48,7 @@ LOOKS = (
 )
 
 
-def test_the_last_prompt_shows_what_stays_before_the_event_it_was_said_with(stage, played):
+def test_lasting_texts_are_before_their_event(stage, played):
     told = stage.builds("ai/context oren = full")
     shown = ("The ferry sails at dusk.", "Who speaks: Pim", "Pim: Oren, when does the ferry sail?")
     assert sorted(shown, key=told.index) == list(shown)
@@ -56,11 +56,11 @@ def test_the_last_prompt_shows_what_stays_before_the_event_it_was_said_with(stag
     assert [told.count(text) for text in (*shown, "The tide is turning.")] == [1, 1, 1, 1]
 
 
-def test_each_prompt_begins_with_the_whole_one_before(stage, played):
+def test_each_prompt_begins_with_the_previous_prompt(stage, played):
     assert stage.builds("ai/cache oren").count("the previous prompt is a prefix") == 2
 
 
-def test_what_stays_is_replayed_and_explained(stage, played):
+def test_lasting_texts_are_replayed_and_explained(stage, played):
     assert "the same bytes as were sent" in stage.builds("ai/replay oren = 3")
     told = " ".join(stage.builds("ai/why oren/3 = harbour#0").split())
     assert "is in message #2" in told
@@ -70,12 +70,12 @@ def test_what_stays_is_replayed_and_explained(stage, played):
 
 
 @pytest.mark.parametrize("typed", LOOKS)
-def test_lore_that_stays_is_hidden_by_its_lock_all_the_same(stage, played, typed):
+def test_frozen_lore_is_hidden_by_its_lock(stage, played, typed):
     stage.builds("lore/lock harbour/the ferry = view:perm(Admin)")
     assert "sails at dusk" not in stage.builds(typed)
 
 
-def test_clearing_the_note_does_not_take_back_what_was_said(stage, played):
-    assert "has no note any more" in one_line(stage.builds("note/clear oren"))
+def test_clearing_a_note_keeps_what_was_said(stage, played):
+    assert "has no note now" in one_line(stage.builds("note/clear oren"))
     prompt = stage.npc.ai.preview("And tomorrow, Oren?", stage.player)
     assert [m.content for m in prompt.messages].count("The tide is turning.") == 1

@@ -1,4 +1,4 @@
-"""The command `note`, typed by a builder, down to the stored notes."""
+"""The command `note`, from the typed line to the stored notes."""
 
 import pytest
 
@@ -28,7 +28,7 @@ BAD_INPUT = {
     "note/depth oren = 2.5": "whole number, 0 or more",
     "note/depth oren = deep": "whole number, 0 or more",
     "note/depth oren = 4000000000": "whole number, 0 or more, at most 1000000000",
-    "note/depth oren = normal": "never at an ID",
+    "note/depth oren = normal": "has no ID",
     "note/depth oren": "Usage",
     "note/depth oren =": "Usage",
     "note/depth nobody = 2": "no NPC called 'nobody'",
@@ -66,7 +66,7 @@ BAD_INPUT = {
     "note/detph oren = 3": "no switch",
     "note/ oren = 3": "no switch",
     "note//depth oren = 3": "one switch at a time",
-    "note /depth oren = 3": "right behind",
+    "note /depth oren = 3": "directly after",
     "note/depth/every oren = 3": "one switch at a time",
     "note/cleer oren = 3": "no switch",
 }
@@ -80,7 +80,7 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, noted, ref):
 
 
 @pytest.mark.req("S3-09")
-def test_a_note_is_set_by_its_text_and_stands_at_depth_four(stage, ref):
+def test_new_note_is_at_depth_four(stage, ref):
     told = stage.builds("note oren = The ferry = late, {{user}}.")
     [note] = store.notes_for(ref)
     assert note.content == "The ferry = late, {{user}}."
@@ -88,7 +88,7 @@ def test_a_note_is_set_by_its_text_and_stands_at_depth_four(stage, ref):
     assert "depth 4" in told
 
 
-def test_bottom_is_behind_the_newest_message(stage, noted, ref):
+def test_bottom_is_after_the_newest_message(stage, noted, ref):
     assert "at the bottom (after" in stage.builds("note/depth oren = bottom")
 
 
@@ -111,25 +111,25 @@ def test_the_mode_of_a_note_can_be_set(stage, noted, ref, mode):
 
 
 SHOWN = {
-    "floating": "note at depth 4 (4 messages follow it), role system, always due",
-    "anchored": "note at depth 4 (4 messages follow it), anchored, role system, always due",
+    "floating": "note at depth 4 (4 messages follow it), role system, always used",
+    "anchored": "note at depth 4 (4 messages follow it), anchored, role system, always used",
     "tail": "note of the mode tail (it stays where it was said), role system, said again after"
     " every message",
 }
 
 
 @pytest.mark.parametrize("mode", SHOWN)
-def test_a_note_says_its_mode(stage, noted, mode):
+def test_note_shows_its_mode(stage, noted, mode):
     stage.builds(f"note/mode oren = {mode}")
     assert SHOWN[mode] in " ".join(stage.builds("note oren").split())
 
 
-def test_a_note_of_the_mode_tail_says_when_it_is_said_again(stage, noted):
+def test_tail_note_says_when_it_is_repeated(stage, noted):
     stage.builds("note/every oren = 3", "note/mode oren = tail")
     assert "said again after every 3 messages" in " ".join(stage.builds("note oren").split())
 
 
-def test_a_note_can_stand_beside_a_component_and_go_back(stage, noted, ref):
+def test_note_can_be_placed_next_to_a_component_and_back(stage, noted, ref):
     assert "right after the component goals" in stage.builds("note/place oren = after Goals")
     assert store.notes_for(ref)[0].place == "after goals"
     assert "at depth 4" in stage.builds("note/place oren = history")
@@ -139,26 +139,26 @@ def test_a_note_can_stand_beside_a_component_and_go_back(stage, noted, ref):
 @pytest.mark.parametrize(
     "typed", ["note/depth oren = 2", "note/every oren = 2", "note/mode oren = tail"]
 )
-def test_what_is_not_there_is_not_made_by_a_switch(stage, ref, typed):
+def test_switch_creates_no_note(stage, ref, typed):
     assert "no note yet" in stage.builds(typed)
     assert not store.notes_for(ref)
 
 
-def test_the_bare_command_shows_the_note_and_changes_nothing(stage, noted, ref):
+def test_note_without_switch_shows_and_changes_nothing(stage, noted, ref):
     before = store.notes_for(ref)
     told = stage.builds("note oren")
     assert "The ferry is late." in told
-    assert "always due" in told
+    assert "always used" in told
     assert store.notes_for(ref) == before
 
 
 def test_clear_removes_the_note(stage, noted, ref):
-    assert "no note any more" in stage.builds("note/clear oren")
+    assert "no note now" in stage.builds("note/clear oren")
     assert not store.notes_for(ref)
     assert "had no note" in stage.builds("note/clear oren")
 
 
-def test_a_hostile_note_is_shown_as_it_is(stage, ref):
+def test_hostile_note_is_shown_literally(stage, ref):
     store.set_note(ref, by=trusted("Mara"), content="|rred|n {x} |lclook|ltgo|le \x1b[2J")
     sent = stage.sent(stage.builder, "note oren")
     assert "\x1b" not in sent
@@ -172,7 +172,7 @@ def test_a_player_cannot_set_a_note(stage, ref):
     assert not store.notes_for(ref)
 
 
-def test_a_note_at_the_top_of_the_history_is_told_so(stage):
+def test_note_at_the_top_of_the_history_says_so(stage):
     stage.builds("note oren = Hush.")
     told = stage.builds("note/depth oren = 1000000000")
     assert "at the top of the history" in told
@@ -184,16 +184,16 @@ def two(stage, noted):
     stage.builds("note oren/scene = The tavern closes. Hurry.", "note/depth oren/scene = bottom")
 
 
-def test_a_new_text_says_what_it_replaced(stage, noted):
+def test_new_text_shows_the_replaced_text(stage, noted):
     told = stage.builds("note oren = The ferry is lost.")
     assert "revision 2" in told
     assert [line for line in told.splitlines() if line[:2] in ("- ", "+ ")] == [
         *("- The ferry is late.", "+ The ferry is lost.")
     ]
-    assert "so already" in stage.builds("note oren = The ferry is lost.")
+    assert "has these values already" in stage.builds("note oren = The ferry is lost.")
 
 
-def test_all_notes_stand_on_one_screen_and_each_is_shown_in_full(stage, two):
+def test_all_notes_are_listed_and_each_is_shown_in_full(stage, two):
     told = stage.builds("note oren")
     rows = [line.split()[:4] for line in told.splitlines() if "system" in line]
     assert rows == [["note", "on", "4", "1"], ["scene", "on", "bottom", "1"]]
@@ -201,12 +201,12 @@ def test_all_notes_stand_on_one_screen_and_each_is_shown_in_full(stage, two):
     assert "The tavern closes" not in stage.builds("note oren/note")
 
 
-def test_a_switch_means_the_note_of_its_key_alone(stage, two, ref):
+def test_switch_changes_only_the_note_of_its_key(stage, two, ref):
     stage.builds("note/every oren/SCENE = 3", "note/order oren/scene = -5", "note/off oren/scene")
     first, second = store.notes_for(ref)
     assert (first.key, first.every, first.order, first.enabled) == ("scene", 3, -5, False)
     assert (second.every, second.order, second.enabled) == (1, 100, True)
-    assert "off, due once every 3 messages" in " ".join(stage.builds("note oren/scene").split())
+    assert "off, used once every 3 messages" in " ".join(stage.builds("note oren/scene").split())
     stage.builds("note/enable oren/scene")
     assert store.notes_for(ref)[0].enabled
 
@@ -226,10 +226,10 @@ def test_a_revert_shows_what_it_changed(stage, noted, ref):
     assert "what it was at revision 1" in told
     for line in ("- The ferry is lost.", "+ The ferry is late.", "depth:", "- bottom", "+ 4"):
         assert line in told.splitlines(), told
-    assert "so already" in stage.builds("note/revert oren = 1")
+    assert "the same as at revision 1" in stage.builds("note/revert oren = 1")
 
 
-def test_revisions_tell_who_and_one_tells_what(stage, noted, ref):
+def test_revisions_name_authors_and_one_shows_its_change(stage, noted, ref):
     stage.builds("note oren = The ferry is lost.", "note/depth oren = 1", "note/clear oren")
     told = stage.builds("note/revisions oren")
     assert [line.split()[0] for line in told.splitlines() if " by " in line] == ["1", "2", "3", "4"]
@@ -239,7 +239,7 @@ def test_revisions_tell_who_and_one_tells_what(stage, noted, ref):
     assert store.notes_for(ref)[0].content == "The ferry is lost."
 
 
-def test_a_note_tells_its_state_by_the_words_that_set_it(stage, noted, ref):
+def test_revision_names_the_state_as_it_is_typed(stage, noted, ref):
     assert stage.builds("note/off oren").splitlines()[-3:] == ["state:", "- on", "+ off"]
     told = stage.builds("note/clear oren")
     assert "note/revert Oren = 2 brings it back." in told
@@ -249,7 +249,7 @@ def test_a_note_tells_its_state_by_the_words_that_set_it(stage, noted, ref):
 
 def test_one_note_is_cleared_and_can_come_back(stage, two, ref):
     told = stage.builds("note/clear oren/scene")
-    assert "has the notes note still" in told
+    assert "still has the notes note" in told
     assert [note.key for note in store.notes_for(ref)] == ["note"]
     assert "no note 'scene'" in one_line(stage.builds("note/clear oren/scene"))
     stage.builds("note/revert oren/scene = 2", "yes")
@@ -263,7 +263,7 @@ def test_a_note_is_written_in_the_editor(stage, noted, ref):
     ]
 
 
-def test_the_editor_overwrites_nothing_that_changed_meanwhile(stage, noted, ref):
+def test_editor_refuses_to_overwrite_a_newer_change(stage, noted, ref):
     stage.builds("note/edit oren", "More.")
     store.set_note(ref, by=trusted("Mara"), content="Another.")
     told = stage.builds(":wq")

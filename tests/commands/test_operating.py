@@ -1,4 +1,4 @@
-"""The switches of `ai` that operate NPCs: the list, the log, limits, pauses and the stop."""
+"""The switches of `ai` that operate NPCs: list, log, limits, pause and stop."""
 
 import re
 import time
@@ -33,7 +33,7 @@ from tests.effort import little_work
 BAD_INPUT = {
     "ai/list = oren": "Usage",
     "ai/list oren/0": "whole number from 1 on",
-    "ai/list nobody": "No NPC with a mind, nor its room, has 'nobody' in its name",
+    "ai/list nobody": "No NPC has 'nobody' in its name or in the name of its room",
     "ai/list /2": "There is no page 2",
     "ai/log": "Usage",
     "ai/log oren = 2": "Usage",
@@ -53,7 +53,7 @@ BAD_INPUT = {
 
 @pytest.fixture
 def talked(stage: Any) -> Any:
-    """Oren answered Pim twice."""
+    """Let Oren answer Pim twice."""
     with stage.model("Aye.", "At dusk."):
         for said in ("Oren, are you there?", "Oren, when does the ferry sail?"):
             stage.player.at_say(said)
@@ -62,7 +62,7 @@ def talked(stage: Any) -> Any:
 
 
 def npcs(count: int, stage: Any) -> None:
-    """So many NPCs that are in the database and not in memory."""
+    """Create this many NPCs in the database, but not in memory."""
     path = "evennia_ai.typeclasses.AINPC"
     ObjectDB.objects.bulk_create(
         ObjectDB(db_key=f"Guard {number:03}", db_typeclass_path=path, db_location=stage.room)
@@ -76,22 +76,22 @@ def row_of(told: str, name: str) -> str:
 
 
 @pytest.mark.parametrize(("typed", "told"), BAD_INPUT.items())
-def test_bad_input_is_told_in_one_line(stage: Any, typed: str, told: str) -> None:
+def test_bad_input_is_one_line(stage: Any, typed: str, told: str) -> None:
     assert told in one_line(stage.builds(typed))
     assert is_stopped() == ""
     assert why_halted(stage.npc.ai.ref) == ""
 
 
 @pytest.mark.parametrize("typed", ["ai", "ai/list", "ai/log oren", "ai/stopall", "ai/pause oren"])
-def test_players_cannot(stage: Any, typed: str) -> None:
+def test_operating_is_refused_to_players(stage: Any, typed: str) -> None:
     assert "Command 'ai" in stage.plays(typed) or "not available" in stage.plays(typed)
     assert is_stopped() == ""
 
 
-# The list
+# Tests of the list.
 
 
-def test_the_bare_command_lists_all_npcs_wherever_they_are(stage: Any) -> None:
+def test_ai_without_switch_lists_all_npcs(stage: Any) -> None:
     create_object(AINPC, key="Karl", location=None, nohome=True)
     with stage.model("Aye."):
         told = stage.builds("ai")
@@ -100,7 +100,7 @@ def test_the_bare_command_lists_all_npcs_wherever_they_are(stage: Any) -> None:
     assert row_of(told, "Oren").split()[:4] == ["Oren", "Harbour", "idle", "0"]
 
 
-def test_where_there_is_no_npc_it_is_said_how_to_make_one(stage: Any) -> None:
+def test_list_without_npcs_says_how_to_create_one(stage: Any) -> None:
     stage.npc.delete()
     assert "create/drop Oren:evennia_ai.typeclasses.AINPC" in one_line(stage.builds("ai"))
 
@@ -119,7 +119,7 @@ def test_an_npc_is_listed_with_what_it_used_today(stage: Any) -> None:
 
 
 @pytest.mark.parametrize(("typed", "state"), [("ai/off oren", "off"), ("ai/pause oren", "PAUSED")])
-def test_an_npc_that_does_not_answer_is_listed_as_such(stage: Any, typed: str, state: str) -> None:
+def test_list_says_which_npcs_do_not_answer(stage: Any, typed: str, state: str) -> None:
     stage.builds(typed)
     assert row_of(stage.builds("ai"), "Oren").split()[2] == state
 
@@ -130,12 +130,12 @@ def test_an_npc_whose_class_is_off_by_default_is_listed_as_off(stage: Any) -> No
 
 
 class Silent(AINPC):
-    """An NPC that answers only where somebody switches it on."""
+    """An NPC that answers only after a builder has switched it on."""
 
     ai_enabled = AttributeProperty(False, autocreate=False)
 
 
-def test_who_is_busy_is_listed_first(stage: Any) -> None:
+def test_list_shows_busy_npcs_first(stage: Any) -> None:
     npcs(3, stage)
     with stage.model("Aye."):
         runtime().scheduler.offer(stage.npc.ai.ref, lambda: None)
@@ -185,29 +185,29 @@ def _queries(stage: Any) -> int:
     return len(queries)
 
 
-# The stop
+# Tests of the emergency stop.
 
 
-def test_a_stop_is_told_and_holds(stage: Any) -> None:
+def test_stopall_is_confirmed_and_effective(stage: Any) -> None:
     told = stage.builds("ai/stopall = the bill")
     assert "ALL NPCs of the game are stopped until ai/startall" in told
     assert is_stopped() == "stopped by Mara: the bill"
 
 
-def test_a_stop_is_told_loudly_first_of_all(stage: Any) -> None:
+def test_stopall_is_shown_first_on_every_screen(stage: Any) -> None:
     stage.builds("ai/stopall = the bill")
     for typed in ("ai", "ai oren"):
         assert stage.builds(typed).startswith("*** ALL NPCS ARE STOPPED: stopped by Mara: the bill")
 
 
-def test_a_stop_is_released(stage: Any) -> None:
+def test_startall_ends_the_stop(stage: Any) -> None:
     stage.builds("ai/stopall")
     assert "answer again" in stage.builds("ai/startall")
     assert is_stopped() == ""
     assert "STOPPED" not in stage.builds("ai")
 
 
-def test_no_short_word_that_may_mean_something_else_ends_an_emergency_stop(stage: Any) -> None:
+def test_startall_must_be_typed_in_full(stage: Any) -> None:
     stage.builds("ai/stopall")
     told = stage.builds("ai/sta")
     assert "/start" in told
@@ -215,37 +215,37 @@ def test_no_short_word_that_may_mean_something_else_ends_an_emergency_stop(stage
     assert is_stopped()
 
 
-def test_what_was_short_for_a_switch_stays_so_and_tells_of_the_other(stage: Any) -> None:
+def test_old_abbreviation_still_works_and_names_the_other_switch(stage: Any) -> None:
     stage.builds("ai/pause oren")
     told = stage.builds("ai/res oren")
     assert "/res is short for /resume; there is /reset too." in told
-    assert "Oren goes on." in told
+    assert "The pause of Oren is over." in told
 
 
-def test_a_pause_is_told_in_the_status_and_released(stage: Any) -> None:
+def test_pause_is_in_the_status_until_resumed(stage: Any) -> None:
     told = stage.builds("ai/pause oren = says strange things")
     assert "Oren is paused until ai/resume Oren" in told
     assert "PAUSED         paused by Mara: says strange things" in stage.builds("ai oren")
-    assert "Oren goes on." in stage.builds("ai/resume oren")
+    assert "The pause of Oren is over." in stage.builds("ai/resume oren")
     assert "PAUSED" not in stage.builds("ai oren")
 
 
-def test_whoever_resumes_one_npc_is_told_that_all_are_stopped(stage: Any) -> None:
+def test_resume_says_if_all_npcs_are_stopped(stage: Any) -> None:
     stage.builds("ai/pause oren", "ai/stopall")
     assert "The whole game is stopped, though" in stage.builds("ai/resume oren")
 
 
-def test_what_a_stop_ended_is_told(stage: Any) -> None:
+def test_stopall_counts_what_it_ended(stage: Any) -> None:
     with stage.model("Aye."):
         stage.player.at_say("Oren, are you there?")
         runtime().recorder.flush()
         assert "Answers dropped: 1." in stage.builds("ai/stopall")
 
 
-# The log
+# Tests of the log.
 
 
-def test_the_log_tells_of_turns_and_whom_they_answered(talked: Any) -> None:
+def test_log_shows_turns_and_whom_they_answered(talked: Any) -> None:
     told = talked.builds("ai/log oren").splitlines()
     assert told[0] == "What Oren did, page 1, the newest first:"
     assert [line.split()[0] for line in told if line.startswith("#")] == ["#2", "#1"]
@@ -254,7 +254,7 @@ def test_the_log_tells_of_turns_and_whom_they_answered(talked: Any) -> None:
     assert told[2].endswith("answered")
 
 
-def test_the_log_tells_of_the_calls_of_a_turn(talked: Any) -> None:
+def test_log_shows_the_calls_of_a_turn(talked: Any) -> None:
     model_calls.add_call(
         NewCall(
             npc_ref=talked.npc.ai.ref,
@@ -273,7 +273,7 @@ def test_the_log_tells_of_the_calls_of_a_turn(talked: Any) -> None:
     assert "small: 1200 in (1100 cached), 45 out, 2.3 s, begun after 0.4" in told
 
 
-def test_the_log_tells_of_calls_outside_of_turns_and_how_they_failed(stage: Any) -> None:
+def test_log_shows_calls_outside_of_turns_and_their_failures(stage: Any) -> None:
     model_calls.add_call(
         NewCall(
             npc_ref=stage.npc.ai.ref,
@@ -290,19 +290,19 @@ def test_the_log_tells_of_calls_outside_of_turns_and_how_they_failed(stage: Any)
     assert "decider, small: about 80 in, 0 out, 5.0 s, failed:timeout" in told.splitlines()[2]
 
 
-def test_the_log_tells_a_setting_by_the_name_builders_type(stage: Any) -> None:
+def test_log_names_settings_as_they_are_typed(stage: Any) -> None:
     change_settings(stage.npc, by=trusted("Mara"), hop_limit=1, languages=["Common", "Elvish"])
     told = stage.builds("ai/log oren")
     assert "set hops: not set -> 1, by Mara" in told
     assert "set languages: not set -> Common, Elvish, by Mara" in told
 
 
-def test_the_log_tells_what_was_set(stage: Any) -> None:
+def test_log_shows_changed_settings(stage: Any) -> None:
     change_settings(stage.npc, by=trusted("Mara"), temperature=0.5)
     assert "set temperature: not set -> 0.5, by Mara" in stage.builds("ai/log oren")
 
 
-def test_the_log_has_pages_and_each_thing_is_on_one_of_them(stage: Any) -> None:
+def test_log_pages_show_each_entry_once(stage: Any) -> None:
     with stage.model(*["Aye."] * 12):
         for number in range(12):
             if number == 1:
@@ -320,12 +320,12 @@ def test_no_line_of_the_log_is_too_long(stage: Any) -> None:
     assert all(count_columns(line) <= 78 for line in stage.builds("ai/log oren").splitlines())
 
 
-# Limits
+# Tests of the limits.
 
 
 @pytest.fixture
 def refused(stage: Any) -> Iterator[Any]:
-    """Oren answered Pim once, refused twice, and Pim may ask no more."""
+    """Let Oren answer Pim once and refuse him twice, until Pim may ask no more."""
     with stage.model(*["Aye."] * 9):
         change_settings(stage.npc, by=trusted("Mara"), limits={"calls_per_day": 1})
         for said in ("Oren, are you there?", "Oren, hello?", "Oren!"):
@@ -342,7 +342,7 @@ def test_the_log_has_every_refused_utterance(refused: Any) -> None:
     assert told.count("the NPC's calls per day") == 2
 
 
-def test_limits_tell_who_was_refused_and_when(refused: Any) -> None:
+def test_limits_show_who_was_refused_and_when(refused: Any) -> None:
     told = refused.builds("ai/limits")
     heading, who, limit = told.splitlines()[-3:]
     assert heading == "Refused today, the last first:"
@@ -351,12 +351,12 @@ def test_limits_tell_who_was_refused_and_when(refused: Any) -> None:
     assert limit.strip() == "the NPC's calls per day"
 
 
-def test_limits_of_an_npc_tell_whom_it_refused(refused: Any) -> None:
+def test_limits_of_an_npc_show_whom_it_refused(refused: Any) -> None:
     told = refused.builds("ai/limits oren")
     assert f"Pim (#{refused.player.id}), 2 times" in told
 
 
-def test_the_log_says_of_a_call_that_no_model_was_asked(stage: Any) -> None:
+def test_log_says_if_no_model_was_asked(stage: Any) -> None:
     model_calls.add_call(
         NewCall(
             npc_ref=stage.npc.ai.ref,
@@ -367,10 +367,10 @@ def test_the_log_says_of_a_call_that_no_model_was_asked(stage: Any) -> None:
             outcome="unsent:unavailable",
         )
     )
-    assert "decider, small: not asked, it rests" in stage.builds("ai/log oren")
+    assert "decider, small: not asked: it rests" in stage.builds("ai/log oren")
 
 
-def test_limits_tell_what_was_used_of_what(stage: Any) -> None:
+def test_limits_show_used_and_allowed(stage: Any) -> None:
     with stage.model("Aye."):
         told = stage.builds("ai/limits")
     assert "game             calls per minute           0 of 600" in told
@@ -378,7 +378,7 @@ def test_limits_tell_what_was_used_of_what(stage: Any) -> None:
     assert "each player      20 calls per minute, 2000 calls per day" in told
 
 
-def test_limits_of_an_npc_tell_which_are_its_own(stage: Any) -> None:
+def test_limits_of_an_npc_mark_its_own(stage: Any) -> None:
     change_settings(stage.npc, by=trusted("Mara"), limits={"calls_per_day": 5})
     with stage.model("Aye."):
         told = stage.builds("ai/limits oren")
@@ -386,7 +386,7 @@ def test_limits_of_an_npc_tell_which_are_its_own(stage: Any) -> None:
     assert "Oren             calls per minute           0 of 60" in told
 
 
-def test_limits_tell_who_is_at_one(stage: Any) -> None:
+def test_limits_show_who_is_at_a_limit(stage: Any) -> None:
 
     quotas = replace(conf().limits, player=Quota(calls_per_minute=1))
     with stage.model("Aye."):
@@ -416,7 +416,7 @@ def test_the_status_tells_what_an_npc_used_and_has_left(stage: Any) -> None:
     assert "left           60 calls per minute, 9999 calls per day" in told
 
 
-def test_whom_calls_answered_is_forgotten_with_the_player(stage: Any) -> None:
+def test_forgetting_a_player_removes_them_from_the_call_log(stage: Any) -> None:
     model_calls.add_call(
         NewCall(
             npc_ref=stage.npc.ai.ref,
@@ -432,7 +432,7 @@ def test_whom_calls_answered_is_forgotten_with_the_player(stage: Any) -> None:
     assert model_calls.count_of_player(str(stage.player.id)) == 0
 
 
-# Columns
+# Tests of the columns.
 
 
 @pytest.mark.parametrize(
@@ -447,15 +447,15 @@ def test_a_large_number_fits_its_column(number: int, shown: str) -> None:
     ("seconds", "shown"),
     [(-1, "0 s"), (59, "59 s"), (60, "1 m"), (7200, "2 h"), (86_400 * 9, "9 d")],
 )
-def test_a_time_is_told_in_its_largest_unit(seconds: float, shown: str) -> None:
+def test_time_is_shown_in_its_largest_unit(seconds: float, shown: str) -> None:
     assert ago(seconds) == shown
 
 
-def test_only_builders_who_asked_for_it_and_are_here_are_told(stage, monkeypatch):
+def test_news_go_only_to_connected_builders_who_asked(stage, monkeypatch):
     people = (stage.builder, stage.player, None)
     sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in people]
     monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
-    assert "told nothing" in stage.builds("ai/tell")
+    assert "no messages about problems" in stage.builds("ai/tell")
     assert "You are told when" in stage.builds("ai/tell on")
     news.set_told(stage.player, True)
     heard = {who.key: [] for who in (stage.builder, stage.player)}
@@ -468,7 +468,7 @@ def test_only_builders_who_asked_for_it_and_are_here_are_told(stage, monkeypatch
     assert not news.is_told(stage.builder)
 
 
-def test_who_of_those_here_asked_to_be_told_is_one_query(stage, monkeypatch, query_count):
+def test_finding_builders_who_asked_for_news_is_one_query(stage, monkeypatch, query_count):
     here = (stage.builder, stage.player, stage.npc)
     sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in here]
     monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
@@ -485,21 +485,21 @@ def test_who_of_those_here_asked_to_be_told_is_one_query(stage, monkeypatch, que
         ("ai/rese oren", "reset"),
     ],
 )
-def test_what_is_not_easily_taken_back_is_typed_whole(stage, typed, meant):
+def test_dangerous_switches_must_be_typed_in_full(stage, typed, meant):
     told = stage.builds(typed)
     assert f"if you mean /{meant}, write the whole word" in told
     assert "Nothing was changed" in told
     assert not is_stopped()
 
 
-# Trying a server
+# Tests of `ai/check`.
 
 
-def test_only_admins_have_a_server_tried(stage):
+def test_check_is_for_admins(stage):
     assert "for Admins" in stage.builds("ai/check")
 
 
-def test_a_profile_is_tried_by_its_name(stage):
+def test_check_tests_the_named_profile(stage):
     stage.builder.permissions.add("Admin")
     for typed in ("ai/check", "ai/check default"):
         assert "ok    address   the client 'offline' asks no server" in stage.builds(typed)

@@ -1,4 +1,4 @@
-"""`persona`: a player's own words of their character, shown to NPCs as data and to nobody else."""
+"""`persona`: a player's description of their character, which NPCs get as data."""
 
 import pytest
 from django.test import override_settings
@@ -17,7 +17,7 @@ TEXT = "A tall woman who owes everybody. {{char}} {% raw %}"
 
 @pytest.fixture
 def written(stage):
-    """Pim has written who he is."""
+    """Let Pim write his persona."""
     stage.plays(f"persona = {TEXT}")
 
 
@@ -26,7 +26,7 @@ def flat(told: str) -> str:
 
 
 def spoken(stage, text: str = "Oren, who am I?", **how) -> list:
-    """The messages that the model got when Pim spoke."""
+    """Return the messages that the model got when Pim spoke."""
     with stage.model("Pim.") as scripted:
         stage.player.at_say(text, **how)
         stage.waited()
@@ -37,39 +37,39 @@ def last_turn(stage):
     return turns.last_turn(stage.npc.ai.ref)
 
 
-def test_an_npc_is_told_it_as_data_when_its_player_speaks(stage, written):
+def test_persona_is_in_the_prompt_as_data_when_its_player_speaks(stage, written):
     messages = spoken(stage)
     (shown,) = [m for m in messages if TEXT in m.content]
     assert shown.role == "user"
     assert "in the player's words: " + TEXT in shown.content
 
 
-def test_nobody_else_who_speaks_is_described_so(stage, written):
+def test_persona_is_not_used_for_other_speakers(stage, written):
     with stage.model("Mara.") as scripted:
         stage.builder.at_say("Oren, and I?")
         stage.waited()
     assert not any(TEXT in m.content for m in scripted.requests[-1].messages)
 
 
-def test_it_stands_where_its_player_wants_it(stage, written):
+def test_persona_is_placed_where_its_player_chose(stage, written):
     spoken(stage)
     spoken(stage)
     told = flat(stage.plays("persona/place = depth 2"))
     messages = spoken(stage)
 
     at = next(i for i, m in enumerate(messages) if TEXT in m.content)
-    assert "2 messages above the newest" in told
+    assert "with 2 messages after it" in told
     assert messages[at].content.strip().startswith("How Pim is described by their player")
-    # Behind the two messages of the history stand the facts of the moment and what is answered.
+    # After the two messages of the history come the facts of the moment and the event.
     assert len(messages) - at == 5
 
 
-def test_with_no_place_no_npc_is_told_of_it(stage, written):
+def test_persona_with_place_none_is_in_no_prompt(stage, written):
     stage.plays("persona/place = none")
     assert not any(TEXT in m.content for m in spoken(stage))
 
 
-def test_builders_see_it_in_the_trace_as_what_it_is(stage, written):
+def test_builders_see_the_persona_in_the_trace(stage, written):
     spoken(stage)
     told = flat(stage.builds("ai/context oren = full"))
     assert f"block:persona:#{stage.player.id}" in told
@@ -77,7 +77,7 @@ def test_builders_see_it_in_the_trace_as_what_it_is(stage, written):
 
 
 @pytest.mark.parametrize("place", ["prompt", "depth 1", "before note", "after note"])
-def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
+def test_turn_with_a_persona_can_be_replayed_and_composed_again(stage, written, place):
     stage.plays(f"persona/place = {place}")
     spoken(stage)
     turn = last_turn(stage)
@@ -88,14 +88,14 @@ def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
     assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
-def test_a_player_reads_and_changes_their_own_alone(stage, written):
+def test_persona_belongs_to_its_player_only(stage, written):
     assert "owes everybody" in stage.plays("persona")
-    assert "You have written nothing" in stage.builds("persona")
+    assert "You have no persona yet" in stage.builds("persona")
     assert "Usage: persona = <text>" in stage.builds("persona pim = Nobody.")
     assert persona_of(str(stage.player.id)).text == TEXT
 
 
-def test_markup_and_lines_become_plain_words_on_one_line(stage):
+def test_persona_markup_and_line_breaks_are_removed(stage):
     stage.plays("persona = |rTall|n |lcai/stopall|ltand|le\u202e  proud")
     assert persona_of(str(stage.player.id)) == Persona(text="Tall and proud")
 
@@ -130,7 +130,7 @@ def test_persona_states_no_fact_and_opens_no_frame_in_a_prompt(stage, claim, pla
     assert claim not in told[0]
 
 
-def test_a_new_text_keeps_its_place(stage, written):
+def test_new_persona_text_keeps_its_place(stage, written):
     stage.plays("persona/place = after note", "persona = Short.")
     assert persona_of(str(stage.player.id)) == Persona(text="Short.", place="after_note")
 
@@ -148,19 +148,19 @@ def test_a_new_text_keeps_its_place(stage, written):
         ("persona = " + "x" * 1001, "at most 1000 characters (EVENNIA_AI_PERSONA_CHARACTERS)"),
     ],
 )
-def test_what_is_not_understood_changes_nothing(stage, written, typed, problem):
+def test_persona_errors_change_nothing(stage, written, typed, problem):
     assert problem in flat(stage.plays(typed))
     assert persona_of(str(stage.player.id)) == Persona(text=TEXT)
 
 
-def test_where_a_game_has_none_nothing_is_written_and_nothing_told(stage, written):
+def test_persona_is_refused_if_the_game_has_none(stage, written):
     with override_settings(EVENNIA_AI_PERSONA_CHARACTERS=0):
-        assert "tells NPCs of no persona" in flat(stage.plays("persona = Short."))
+        assert "Personas are switched off" in flat(stage.plays("persona = Short."))
         assert not any(TEXT in m.content for m in spoken(stage))
-        assert "It is gone" in stage.plays("persona/clear")
+        assert "is removed" in stage.plays("persona/clear")
 
 
-def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(stage, written):
+def test_forget_erases_the_persona_also_in_prompts(stage, written):
     stage.builder.permissions.add("Admin")
     spoken(stage)
     number = last_turn(stage).number
@@ -170,18 +170,18 @@ def test_what_is_forgotten_of_a_player_includes_it_and_what_prompts_told_of_it(s
     assert persona_of(str(stage.player.id)) is None
     for table, column in ((models.Record, "body"), (models.Turn, "manifest")):
         assert not table.objects.filter(**{f"{column}__contains": "owes everybody"}).exists()
-    assert "a persona was erased from the prompts before" in flat(stage.builds("ai/history oren"))
+    assert "a persona was erased from earlier prompts" in flat(stage.builds("ai/history oren"))
     assert "cannot be replayed" in flat(stage.builds(f"ai/replay oren = {number}"))
     (room,) = conversations_of(stage.npc.ai.ref)
     assert verifying.verify(room) is None
 
 
-def test_forgetting_with_one_npc_leaves_what_is_told_to_all(stage, written):
+def test_forget_with_one_npc_keeps_the_persona(stage, written):
     stage.builder.permissions.add("Admin")
     stage.builds("ai/forget oren = pim", "yes")
     assert persona_of(str(stage.player.id)) == Persona(text=TEXT)
 
 
-def test_lore_may_scan_it_where_an_entry_asks_for_that(stage, written):
+def test_lore_scans_the_persona_if_an_entry_asks(stage, written):
     spoken(stage)
     assert last_turn(stage).manifest.inputs["sources"]["persona"] == TEXT

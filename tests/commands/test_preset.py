@@ -1,4 +1,4 @@
-"""`preset`: files wait, are approved with what was named, count somewhere, and are switched."""
+"""`preset`: imports wait, are approved with grants, are used somewhere, and are switched."""
 
 import json
 
@@ -22,7 +22,7 @@ BAD_INPUT = {
     "preset/import Loom = a/1": "preset/import <file> = <name>",
     "preset/import broken": "broken.json is refused",
     "preset/import text": "text.json is refused: preset: has neither",
-    "preset/approve Loom": "No import of a preset 'Loom' waits",
+    "preset/approve Loom": "No import of a preset 'Loom' is waiting",
     "preset/approve": "Usage",
     "preset/report nobody": "No import",
     "preset/reject nobody": "No import",
@@ -37,7 +37,7 @@ BAD_INPUT = {
     "preset/assign Loom = Nobody": "There is no NPC called 'Nobody'",
     "preset/assign Loom = game:x": "takes no name",
     "preset/assign Loom/2 = game": "without a number",
-    "preset/unassign game": "No preset counts in game",
+    "preset/unassign game": "No preset is used in game",
     "preset/unassign": "Usage",
     "preset/switch Loom": "Usage",
     "preset/switch Loom = nothing on": "no prompt 'nothing'",
@@ -48,14 +48,14 @@ BAD_INPUT = {
     "preset/revisions nobody": "no preset 'nobody'",
     "preset/revisions Loom = 9": "no revision of preset 'Loom' with number 9",
     "preset/revert Loom = 1": "never in force",
-    "preset/revert Loom = 2": "so already",
+    "preset/revert Loom = 2": "the same as at revision 2",
     "preset/swich Loom": "did you mean /switch",
 }
 
 
 @pytest.fixture
 def folder(stage, tmp_path):
-    """A preset folder with Loom, a file that is broken, and one of another kind."""
+    """Create a preset folder with Loom, a broken file, and a file of another kind."""
     made = tmp_path / "presets"
     made.mkdir()
     (made / "Loom.json").write_text(json.dumps(LOOM))
@@ -68,7 +68,7 @@ def folder(stage, tmp_path):
 
 @pytest.fixture
 def preset(stage, folder):
-    """Loom in force with all that it has a use for."""
+    """Approve Loom with all grants that it can use."""
     stage.builds("preset/import Loom", f"preset/approve Loom = {ALL}")
     return folder
 
@@ -79,18 +79,18 @@ def changed_elsewhere(folder, build):
 
 
 def everything():
-    """All that can be changed, to see that it was not."""
+    """Return everything that a command could change, to check that nothing was changed."""
     return presets.get_preset("Loom"), presets.assignments(), len(presets.PRESETS.revisions("Loom"))
 
 
-def test_bad_input_is_told_and_changes_nothing(stage, preset):
+def test_bad_input_changes_nothing(stage, preset):
     before = everything()
     for typed, words in BAD_INPUT.items():
         assert words in " ".join(stage.builds(typed).split()), typed
         assert everything() == before, typed
 
 
-def test_without_a_file_those_of_the_folder_are_listed(stage, folder):
+def test_import_without_file_lists_the_files(stage, folder):
     told = stage.builds("preset/import")
     assert f"Preset files in {folder.name}:" in told
     assert "Loom.json" in told
@@ -100,13 +100,13 @@ def test_without_a_file_those_of_the_folder_are_listed(stage, folder):
 def test_an_import_reports_waits_and_changes_nothing(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "Import 1 of preset Loom, by Mara" in told
-    assert "To put it in force: preset/approve Loom/1 [= <grants>]" in told
+    assert "To approve it: preset/approve Loom/1 [= <grants>]" in told
     assert (presets.PRESETS.list_keys(), presets.PRESETS.waiting_names()) == ((), ("Loom",))
-    assert "not in force" in stage.builds("preset")
-    assert "its import only waits: preset/approve Loom/1" in stage.builds("preset Loom")
+    assert "not approved yet" in stage.builds("preset")
+    assert "waits for approval; preset/approve Loom/1" in stage.builds("preset Loom")
 
 
-def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
+def test_import_drops_secrets_and_reports_them(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "proxy_password" in told
     assert "hush-hush" not in told
@@ -116,14 +116,14 @@ def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
     assert json.loads(source) == json.loads(without_secrets(LOOM))
 
 
-def test_an_approved_preset_has_what_was_named_and_counts_nowhere_yet(stage, folder):
+def test_approval_gives_the_named_grants_and_uses_the_preset_nowhere(stage, folder):
     told = stage.builds("preset/import Loom = The Loom", "preset/approve The Loom = fields")
-    assert "Preset The Loom is in force, revision 2: import 1 of Mara" in told
-    assert "It counts nowhere yet: preset/assign The Loom = <place>." in told
+    assert "Preset The Loom is approved, revision 2: import 1 by Mara" in told
+    assert "It is used nowhere yet: preset/assign The Loom = <place>." in told
     assert presets.get_preset("The Loom").grants == {"fields"}
 
 
-def test_nobody_approves_what_somebody_else_imported_meanwhile(stage, folder):
+def test_approval_refuses_an_unread_import_of_another_builder(stage, folder):
     ben = stage.person("Ben", permission="Builder")
     stage.sent(ben, "preset/import Loom")
     told = one_line(stage.builds("preset/approve Loom"))
@@ -132,23 +132,23 @@ def test_nobody_approves_what_somebody_else_imported_meanwhile(stage, folder):
     assert presets.PRESETS.list_keys() == ("Loom",)
 
 
-def test_another_file_waits_beside_and_what_is_not_carried_over_is_told(stage, preset):
+def test_second_import_waits_and_names_what_it_does_not_get(stage, preset):
     stage.builds("preset/switch Loom = Brief on")
     told = changed_elsewhere(preset, stage.builds)
-    assert "and 1 switch; none is carried over" in " ".join(told.split())
+    assert "and 1 switch, which the import does not get" in " ".join(told.split())
     assert "LOOM-MAIN" in presets.get_preset("Loom").source
 
     told = " ".join(stage.builds("preset/approve Loom = fields").split())
     assert "Not carried over from revision 3: system_prompt, after_history" in told
-    assert "What was switched in revision 3 was another file's" in told
+    assert "The switches of revision 3 belong to another file" in told
     assert presets.get_preset("Loom").switches == ()
 
 
-def test_a_rejected_import_waits_no_longer(stage, preset):
+def test_reject_ends_the_waiting_import(stage, preset):
     changed_elsewhere(preset, stage.builds)
     told = one_line(stage.builds("preset/reject Loom"))
-    assert "Rejected what waited of preset Loom: number 3 of Mara" in told
-    assert "revision 2 is in force as before" in told
+    assert "Rejected the waiting imports of preset Loom: number 3 by Mara" in told
+    assert "Revision 2 stays as it was" in told
 
 
 def test_a_preset_lists_its_prompts_with_their_marks_order_as_sillytavern(stage, preset):
@@ -170,7 +170,7 @@ def test_a_preset_lists_its_prompts_with_their_marks_order_as_sillytavern(stage,
         ("npc:oren", "npc"),
     ],
 )
-def test_a_preset_counts_where_it_is_assigned_and_is_taken_from_there(stage, preset, place, scope):
+def test_preset_is_used_where_assigned_until_unassigned(stage, preset, place, scope):
     refs = {"room": str(stage.room.id), "npc": stage.npc.ai.ref}
     wanted = scope if isinstance(scope, Scope) else Scope(kind=scope, ref=refs[scope])
     told = one_line(stage.builds(f"preset/assign loom = {place}"))
@@ -178,13 +178,13 @@ def test_a_preset_counts_where_it_is_assigned_and_is_taken_from_there(stage, pre
     assert presets.assignments() == {wanted: "Loom"}
 
     told = one_line(stage.builds("preset/remove Loom"))
-    assert "first give these another with preset/assign" in told
+    assert "first use another one there with preset/assign" in told
     told = one_line(stage.builds(f"preset/unassign {place}"))
-    assert told.endswith("no longer; it counts nowhere.")
+    assert told.endswith("it is used nowhere.")
     assert presets.assignments() == {}
 
 
-def test_another_preset_takes_the_place_of_one_and_that_is_told(stage, preset):
+def test_assign_names_the_replaced_preset(stage, preset):
     stage.builds("preset/import Loom = Two", "preset/approve Two", "preset/assign Loom = game")
     assert "no longer Loom" in stage.builds("preset/assign Two = game")
 
@@ -205,7 +205,7 @@ def test_a_prompt_is_switched_by_name_number_or_identifier(stage, preset, typed,
     assert dict(presets.get_preset("Loom").switches) == switches
 
 
-def test_a_name_that_ends_like_a_word_of_ours_is_a_name(stage, folder):
+def test_prompt_name_ending_in_on_is_found(stage, folder):
     prompts = [*LOOM["prompts"], a_prompt("mode", "Mode.", name="Mode on")]
     (folder / "Loom.json").write_text(json.dumps(loom(prompts=prompts)))
     stage.builds("preset/import Loom", "preset/approve Loom", "preset/switch Loom = Mode on")
@@ -214,7 +214,7 @@ def test_a_name_that_ends_like_a_word_of_ours_is_a_name(stage, folder):
     assert dict(presets.get_preset("Loom").switches) == {"mode": False}
 
 
-def test_a_switch_reaches_the_prompt_of_whoever_has_the_preset(stage, preset):
+def test_switch_changes_prompts_that_use_the_preset(stage, preset):
     def prompt():
         preview = stage.npc.ai.preview("Oren, well?", stage.player)
         return "\n".join(message.content for message in preview.messages)
@@ -228,7 +228,7 @@ def test_a_switch_reaches_the_prompt_of_whoever_has_the_preset(stage, preset):
     assert "LOOM-TONE" not in prompt()
 
 
-def test_without_grants_the_report_of_grants_tells_what_it_would_have(stage, folder):
+def test_grant_without_value_shows_the_report(stage, folder):
     stage.builds("preset/import Loom", "preset/approve Loom")
     told = stage.builds("preset/grant Loom")
     assert "Grants of preset Loom, revision 2:" in told
@@ -262,7 +262,7 @@ def test_an_export_has_the_switches_and_the_builder_s_components_in_it(stage, pr
     assert order["brief"] is False
 
 
-def test_revisions_tell_what_each_did_and_what_one_changed(stage, preset):
+def test_revisions_list_changes_and_one_shows_its_own(stage, preset):
     stage.builds("preset/switch Loom = Brief on")
     changed_elsewhere(preset, stage.builds)
     stage.builds("preset/approve Loom")
@@ -288,15 +288,15 @@ def test_revert_asks_and_brings_back_file_grants_and_switches(stage, preset):
     assert dict(presets.get_preset("Loom").switches) == {"brief": True}
 
 
-def test_a_removed_preset_can_come_back(stage, preset):
+def test_removed_preset_can_be_reverted(stage, preset):
     told = one_line(stage.builds("preset/remove loom"))
     assert "preset/revert Loom = 2 brings it back" in told
-    assert "not in force any more" in stage.builds("preset Loom")
+    assert "was removed" in stage.builds("preset Loom")
     stage.builds("preset/revert Loom = 2", "yes")
     assert presets.PRESETS.list_keys() == ("Loom",)
 
 
-def test_a_player_has_no_such_command(stage, preset):
+def test_preset_is_unknown_to_players(stage, preset):
     assert "preset Loom" in stage.plays("preset Loom")
     stage.plays("preset/switch Loom = Brief on", "preset/remove Loom")
     assert presets.get_preset("Loom").revision == 2
@@ -331,7 +331,7 @@ def test_a_hostile_preset_without_grants_stays_in_the_history_as_a_users(stage, 
     assert {message.block for message in of_preset} == {"history"}
 
 
-def test_the_column_of_an_npc_tells_what_is_the_preset_s(stage, preset):
+def test_column_names_texts_of_the_preset(stage, preset):
     stage.builds("preset/assign Loom = oren")
     lines = [" ".join(line.split()) for line in stage.builds("component oren").splitlines()]
     told = "\n".join(lines)

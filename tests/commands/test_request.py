@@ -1,4 +1,4 @@
-"""`ai/request`: the file of a turn, who may have it, and what the command line makes of it."""
+"""`ai/request`: the file of a turn, who may have it, and that `compose --request` reads it."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ from tests.store.history.test_verifying import set_column
 
 @pytest.fixture
 def talked(stage):
-    """Oren answered Pim twice in the room."""
+    """Let Oren answer Pim twice in the room."""
     with stage.model("Aye.", "At dusk.") as scripted:
         for line in ("Oren, are you there?", "Oren, when does it run?"):
             stage.player.at_say(line)
@@ -28,16 +28,14 @@ def talked(stage):
 
 
 def composed(path, *options: str):
-    """What the command line makes of a file in another process."""
+    """Return what `evennia-ai compose --request` prints in another process."""
     command = [sys.executable, "-m", "evennia_ai.cli", "compose", "--request", str(path), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.long
 @pytest.mark.req("S1-03", "S1-05")
-def test_the_file_composes_to_the_bytes_that_were_sent_in_another_process(
-    stage, talked, card_folder
-):
+def test_request_composes_to_the_sent_bytes_in_another_process(stage, talked, card_folder):
     told = one_line(stage.builds("ai/request oren"))
     (file,) = card_folder.glob("*.request")
     sent = turns.last_turn(stage.npc.ai.ref)
@@ -51,7 +49,7 @@ def test_the_file_composes_to_the_bytes_that_were_sent_in_another_process(
     assert not is_open_to_others(file)
 
 
-def test_the_request_of_an_older_turn_is_its_own(stage, talked, card_folder):
+def test_request_of_an_older_turn_has_its_own_inputs(stage, talked, card_folder):
     stage.builds("ai/request oren/1", "ai/request oren/2")
     first, second = sorted(card_folder.glob("*.request"))
 
@@ -60,12 +58,12 @@ def test_the_request_of_an_older_turn_is_its_own(stage, talked, card_folder):
     assert "when does it run" in second.read_text()
 
 
-def test_the_request_of_a_whisper_is_written_for_an_admin_alone(stage, card_folder):
+def test_request_of_a_whisper_is_for_admins(stage, card_folder):
     with stage.model("Psst."):
         stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
         stage.waited()
     told = one_line(stage.builds("ai/request oren"))
-    assert "hide from you; nothing was written" in told
+    assert "hide from you. Nothing was written" in told
     assert not list(card_folder.glob("*.request"))
 
     stage.builder.permissions.add("Admin")
@@ -74,9 +72,7 @@ def test_the_request_of_a_whisper_is_written_for_an_admin_alone(stage, card_fold
     assert "The tunnel is open." in file.read_text()
 
 
-def test_the_request_of_a_turn_with_a_hidden_memory_is_written_for_an_admin_alone(
-    stage, card_folder
-):
+def test_request_with_a_hidden_memory_is_for_admins(stage, card_folder):
     secret = a_memory("Pim dug a tunnel.", learnt="private")
     memories.add_memory(stage.npc.ai.ref, secret, by=trusted("npc"), most=50)
     with stage.model("Aye.", "Psst."):
@@ -90,7 +86,7 @@ def test_the_request_of_a_turn_with_a_hidden_memory_is_written_for_an_admin_alon
     assert not list(card_folder.glob("*.request"))
 
 
-def test_a_turn_that_was_changed_in_the_database_has_no_request(stage, talked, card_folder):
+def test_request_is_refused_for_a_changed_turn(stage, talked, card_folder):
     set_column("outcome", "said nothing", number=2)
     told = one_line(stage.builds("ai/request oren"))
 
@@ -106,13 +102,13 @@ def test_a_turn_that_was_changed_in_the_database_has_no_request(stage, talked, c
         ("ai/request oren = x", "Usage: ai/request <npc>[/<turn>], without '='"),
     ],
 )
-def test_what_is_not_understood_writes_nothing(stage, talked, card_folder, typed, problem):
+def test_request_errors_write_nothing(stage, talked, card_folder, typed, problem):
     assert problem in one_line(stage.builds(typed))
     assert not list(card_folder.glob("*.request"))
 
 
 @pytest.mark.req("S2-16", "S2-26")
-def test_a_turn_tells_how_its_model_was_asked(stage):
+def test_turn_shows_the_settings_of_its_request(stage):
     stage.builds("ai/set oren = temperature 0.7", "ai/set oren = reply_tokens 90")
     with stage.model("Aye.") as scripted:
         stage.player.at_say("Oren, are you there?")
@@ -128,7 +124,7 @@ def test_a_turn_tells_how_its_model_was_asked(stage):
 
 
 @pytest.mark.req("S2-26")
-def test_a_replay_says_that_how_its_model_was_asked_was_changed(stage, talked):
+def test_replay_says_if_the_request_settings_were_changed(stage, talked):
     row = models.Turn.objects.get(number=1)
     set_column("manifest", row.manifest.replace('"max_tokens":400', '"max_tokens":401'), number=1)
     forget_everything()

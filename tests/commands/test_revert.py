@@ -1,7 +1,4 @@
-"""Going back to a revision: what it would change is shown before anybody is asked, and no is usual.
-
-One way for components, notes, books, cards and pages.
-"""
+"""Reverting components, notes, books, cards and pages: changes are shown, then a question asked."""
 
 import pytest
 
@@ -35,7 +32,7 @@ WHAT = {
 
 @pytest.fixture(scope="module")
 def made(beforehand):
-    """One of each with two revisions."""
+    """Create one thing of each kind with two revisions."""
 
     def make(stage):
         stage.builds(*MADE)
@@ -46,7 +43,7 @@ def made(beforehand):
 
 
 def now(stage):
-    """What all of them say."""
+    """Return the present texts of all of them."""
     return (
         component("mood").content,
         notes.notes_for(stage.npc.ai.ref),
@@ -57,7 +54,7 @@ def now(stage):
 
 
 @pytest.mark.parametrize("typed", WHAT)
-def test_what_a_revert_would_change_is_shown_before_the_question(stage, made, typed):
+def test_revert_shows_changes_before_the_question(stage, made, typed):
     line, what = WHAT[typed]
     before = now(stage)
     told = stage.builds(f"{typed} = 1").splitlines()
@@ -70,7 +67,7 @@ def test_what_a_revert_would_change_is_shown_before_the_question(stage, made, ty
 @pytest.mark.req("S3-21")
 @pytest.mark.parametrize("answer", ["no", "", "n", "look", "yesterday"])
 @pytest.mark.parametrize("typed", WHAT)
-def test_any_other_answer_than_yes_changes_nothing(stage, made, typed, answer):
+def test_revert_changes_nothing_without_yes(stage, made, typed, answer):
     before = now(stage)
     told = stage.builds(f"{typed} = 1", answer).splitlines()
     assert told[-1] == f"Nothing was changed: {WHAT[typed][1]} stays as it is."
@@ -78,14 +75,14 @@ def test_any_other_answer_than_yes_changes_nothing(stage, made, typed, answer):
 
 
 @pytest.mark.parametrize("typed", WHAT)
-def test_yes_goes_back_and_the_second_time_it_is_so_already(stage, made, typed):
+def test_revert_after_yes_goes_back_and_twice_changes_nothing(stage, made, typed):
     before = now(stage)
     told = stage.builds(f"{typed} = 1", "yes").splitlines()
     assert "what it was at revision 1" in told[-1]
     assert now(stage) != before
     after = now(stage)
     again = one_line(stage.builds(f"{typed} = 1"))
-    assert again == f"Nothing was changed: {WHAT[typed][1]} is so already."
+    assert again == f"Nothing was changed: {WHAT[typed][1]} is the same as at revision 1."
     assert now(stage) == after
 
 
@@ -116,7 +113,7 @@ def _page():
         ("kb/revert port/Oren", _page),
     ],
 )
-def test_what_was_changed_during_the_question_stays(stage, made, typed, change):
+def test_revert_is_refused_if_changed_during_the_question(stage, made, typed, change):
     stage.builds(f"{typed} = 1")
     change()
     meanwhile = now(stage)
@@ -124,14 +121,14 @@ def test_what_was_changed_during_the_question_stays(stage, made, typed, change):
     assert now(stage) == meanwhile
 
 
-def test_a_note_that_was_changed_during_the_question_stays(stage, made):
+def test_revert_of_a_note_is_refused_if_changed_during_the_question(stage, made):
     stage.builds("note/revert oren = 1")
     notes.set_note(stage.npc.ai.ref, by=trusted("Tam"), content="New words.")
     assert "was changed by Tam while you" in one_line(stage.builds("yes"))
     assert notes.notes_for(stage.npc.ai.ref)[0].content == "New words."
 
 
-def test_a_long_change_leaves_the_question_on_the_screen(stage, made):
+def test_revert_of_a_long_change_keeps_the_question_visible(stage, made):
     lines = [f"Line {number}." for number in range(100)]
     stage.builds("component/edit mood", ":DD", *lines, ":wq")
     told = stage.builds("component/revert mood = 1").splitlines()
@@ -140,7 +137,7 @@ def test_a_long_change_leaves_the_question_on_the_screen(stage, made):
     assert len(told) < 65
 
 
-def test_text_of_others_is_shown_as_it_is_before_the_question(stage, made):
+def test_revert_shows_markup_literally(stage, made):
     hostile = "|lclook|ltpress|le |rred $pron(you) {{x}}"
     components.update("mood", by=trusted("Tam"), content=hostile)
     sent = stage.sent(stage.builder, "component/revert mood = 1")

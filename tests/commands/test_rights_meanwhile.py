@@ -1,7 +1,6 @@
-"""A builder opens something, loses a right, and goes on: nothing is written.
+"""A builder who loses a right between opening a thing and saving it writes nothing.
 
-Each thing that can be opened meets a demotion and one more way to lose a right. What is typed
-before is allowed; what is typed after would have been written while only the opening was checked.
+Each thing that can be opened is tested with a demotion and with one other way to lose a right.
 """
 
 import re
@@ -60,7 +59,7 @@ OPENED = {
     "kb/lock": ("kb/lock port/Oren = view:perm(Admin)", "yes"),
     "kb/set": ("kb/set port/locks = view:perm(Admin)", "yes"),
 }
-"""What is typed before and, last, after the right is lost."""
+"""The lines typed before the right is lost, and the last line, typed after it."""
 
 
 def demoted(account: Any) -> None:
@@ -69,14 +68,14 @@ def demoted(account: Any) -> None:
 
 
 def banned(account: Any, *, name: str = "", address: str = "") -> None:
-    """Ban as Evennia's command `ban` does."""
+    """Ban the builder as Evennia's command `ban` does."""
     found = re.compile(re.escape(address)) if address else ""
     now = datetime.now(tz=UTC).isoformat()
     ServerConfig.objects.conf("server_bans", [(name, address, found, now, "rude")])
 
 
 def deleted(account: Any) -> None:
-    """Delete as Evennia does; no Portal is here that could end the session."""
+    """Delete the account as Evennia does. No Portal is here that could end the session."""
     evennia.SESSION_HANDLER.pop(77)
     account.delete()
 
@@ -101,7 +100,7 @@ def made(beforehand: Any) -> Any:
 
 @pytest.fixture
 def account(stage: Any, made: Any) -> Iterator[Any]:
-    """The account of the builder, whose character alone has no rank; it plays at `ADDRESS`."""
+    """Return the account of the builder. Only its character lacks a rank; it plays at `ADDRESS`."""
     account = create_account("Mara", "", "harbour-player-1", typeclass=DefaultAccount)
     account.permissions.clear()
     account.permissions.add("Builder")
@@ -121,7 +120,7 @@ def account(stage: Any, made: Any) -> Iterator[Any]:
 
 
 def everything() -> dict[str, list[Any]]:
-    """All rows of the package's tables in this database; counters of state revisions count too."""
+    """Return all rows of the package's tables, including the counters of revisions."""
     tables = apps.get_app_config("evennia_ai").get_models()
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in tables}
 
@@ -211,7 +210,7 @@ def test_text_stays_in_the_editor_after_a_refused_save(stage: Any, account: Any)
         ("kb/set", lambda: knowledge_bases.set_restricted("port", True, by=ADMIN)),
     ],
 )
-def test_second_builder_is_told_who_changed_it_and_nothing_is_overwritten(
+def test_second_save_names_the_first_builder_and_overwrites_nothing(
     stage: Any, account: Any, opened: str, change: Callable[[], object]
 ) -> None:
     *before, last = OPENED[opened]
@@ -242,9 +241,7 @@ def test_persona_is_written_by_its_own_player_only(stage: Any, account: Any) -> 
     assert persona_of(other) is None
 
 
-def test_pages_locked_from_somebody_are_not_removed_with_their_base(
-    stage: Any, account: Any
-) -> None:
+def test_remove_of_a_base_is_refused_if_pages_are_hidden(stage: Any, account: Any) -> None:
     write("Quay", "---\nlocks: view:perm(Admin)\n---\nUnder it.", base="port")
     actor = actor_of(stage.builder, "cmd:perm(Builder)")
     with pytest.raises(NotPermittedError):

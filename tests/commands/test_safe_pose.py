@@ -1,4 +1,4 @@
-"""The demo game's own pose shows what players write and runs nothing of it."""
+"""The demo game's own `pose` shows what players write and runs nothing in it."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.commands.stage import hearing
 
 @pytest.fixture
 def posing(stage):
-    """What the builder sees when the player poses with the demo game's commands."""
+    """Return what the builder sees when the player poses with the demo game's commands."""
     from commands.default_cmdsets import CharacterCmdSet
 
     stage.player.cmdset.add(CharacterCmdSet)

@@ -1,4 +1,4 @@
-"""Screens: folded, the rest for who asks; one number for a message; pages; text that stays text."""
+"""Screens: folded prompts and their parts, message numbers, pages, and escaped texts."""
 
 import re
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ LINK = "|lclook|ltpress|le |rred $pron(you) {{x}}"
 
 @pytest.fixture
 def talked(stage, mood):
-    """Oren answered Pim three times, with the component `mood` at depth 2."""
+    """Let Oren answer Pim three times, with the component `mood` at depth 2."""
     stage.builds("component/depth mood = 2")
     with stage.model("Aye.", "At dusk.", "So be it.", "Yes?") as scripted:
         for said in _SAID:
@@ -37,7 +37,7 @@ def test_context_tells_the_history_in_one_line_and_the_event_in_its_words(stage,
     assert max(len(line) for line in told.splitlines()) <= 78
 
 
-def test_each_part_of_the_prompt_is_shown_to_who_asks_for_it(stage, talked):
+def test_context_shows_each_part_of_the_prompt(stage, talked):
     assert "At dusk." in stage.builds("ai/context oren = history")
     assert "No entry of lore" in stage.builds("ai/context oren = lore")
     assert "expansion: empty" in stage.builds("ai/context oren = left out")
@@ -60,7 +60,7 @@ def told(stage, part):
     return stage.builds(f"ai/context oren {part}")
 
 
-def test_changes_show_what_came_went_and_reads_otherwise(stage, talked):
+def test_changes_show_added_removed_and_changed_texts(stage, talked):
     components.update("mood", content="The air is light.", by=trusted("Mara"))
     stage.builds("note oren = He has a cold.", "component/off system_prompt")
     stage.player.at_say("Oren?")
@@ -73,7 +73,7 @@ def test_changes_show_what_came_went_and_reads_otherwise(stage, talked):
     assert "first of its conversation" in stage.builds("ai/context oren/1 = changes")
 
 
-def test_what_is_not_recorded_yet_is_a_row_of_its_own():
+def test_unrecorded_greeting_is_a_row_of_its_own():
     said = [
         SimpleNamespace(block="history", injected=False, record=record) for record in ("5", "7")
     ]
@@ -82,13 +82,13 @@ def test_what_is_not_recorded_yet_is_a_row_of_its_own():
     assert list(runs(SimpleNamespace(messages=[*said, coming]))) == [[0, 1], [2]]
 
 
-def test_history_folds_what_was_made_behind_the_scenes(stage, talked):
+def test_history_folds_internal_records(stage, talked):
     seen = stage.builds("ai/history oren")
     assert "run_end)" in seen and "At dusk." in seen
     assert "behind the scenes" not in stage.builds("ai/history oren = full")
 
 
-def test_replay_and_why_fold_what_was_said_in_a_row(stage, talked):
+def test_replay_and_why_fold_the_history(stage, talked):
     for typed in ("ai/replay oren = 3", "ai/why oren/3"):
         folded, full = stage.builds(typed), stage.builds(full_of(typed))
         assert "H history: messages #" in folded and "H history: messages #" not in full
@@ -99,21 +99,21 @@ def full_of(typed):
     return f"{typed} full" if "=" in typed else f"{typed} = full"
 
 
-def test_colours_stand_beside_letters_and_change_nothing_in_what_is_read(stage, talked):
+def test_colours_do_not_change_the_text(stage, talked):
     sent = stage.sent(stage.builder, "ai/context oren")
     assert "|cC mood|n" in sent
     assert "C mood" in on_screen(sent)
 
 
 @pytest.mark.parametrize("kind", ["", "lore"])
-def test_nothing_in_a_stretch_of_a_screen_counts(kind):
+def test_markup_in_a_span_is_escaped(kind):
     sent = shown_rows([(Span(LINK, kind), Span("lclook|ltx|le"))])
     assert "press" in on_screen(sent)
     assert "|rred" in on_screen(sent).replace("| r", "|r")
     assert "\x1b" not in on_screen(sent)
 
 
-def test_a_stretch_that_ends_in_a_pipe_begins_no_link_with_the_next():
+def test_span_ending_in_a_pipe_starts_no_link():
     assert "|l" not in on_screen(shown_rows([(Span("a|"), Span("lclook|lty|le"))]))
 
 
@@ -123,7 +123,7 @@ def a_session(**flags):
 
 @pytest.fixture
 def at_screen(stage, monkeypatch):
-    """Lets the builder sit before a screen of this kind; what they read of a long text."""
+    """Put the builder before a screen of this kind. Return what they read of a long text."""
 
     def reads(session):
         for method in ("all", "get"):
@@ -135,7 +135,7 @@ def at_screen(stage, monkeypatch):
         stage.builder.ndb._more.page_quit(quiet=True)
 
 
-def test_who_told_the_size_of_a_screen_reads_pages_and_turns_them(stage, at_screen):
+def test_client_with_a_screen_size_gets_pages(stage, at_screen):
     first = on_screen(at_screen(a_session(AUTORESIZE=True)))
     assert "Page [1/2]" in first and "== 0: user ==" not in first
     assert len(first.splitlines()) <= 20
@@ -143,13 +143,13 @@ def test_who_told_the_size_of_a_screen_reads_pages_and_turns_them(stage, at_scre
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "ajax/comet"])
-def test_the_web_client_reads_pages_also_where_it_can_open_no_websocket(at_screen, protocol):
+def test_web_client_gets_pages_without_a_websocket(at_screen, protocol):
     session = a_session()
     session.protocol_key = protocol
     assert "Page [1/2]" in on_screen(at_screen(session))
 
 
-def test_long_texts_of_authors_are_broken_at_words(stage, mood):
+def test_long_texts_are_wrapped_at_words(stage, mood):
     words = "herring " * 40
     components.update("mood", content=words, by=trusted("Mara"))
     stage.builds(f"note oren = {words}", f"lore/create b/one = k: {words}")
@@ -157,7 +157,7 @@ def test_long_texts_of_authors_are_broken_at_words(stage, mood):
         assert max(map(len, stage.builds(typed).splitlines())) <= 78, typed
 
 
-def test_another_command_ends_the_pages_and_is_done(stage, at_screen):
+def test_another_command_closes_the_pages_and_runs(stage, at_screen):
     at_screen(a_session(AUTORESIZE=True))
     assert "is no switch" in stage.builds("component/nonsense")
 
@@ -170,7 +170,7 @@ def test_another_command_ends_the_pages_and_is_done(stage, at_screen):
         {"AUTORESIZE": True, "SCREENHEIGHT": {0: 10_000}},
     ],
 )
-def test_programs_and_screen_readers_read_all_of_it_at_once(at_screen, flags):
+def test_programs_and_screen_readers_get_no_pages(at_screen, flags):
     seen = at_screen(a_session(**flags))
     assert "Page [" not in on_screen(seen)
     assert "==" in seen.splitlines()[-3] or "sha256" in seen
@@ -193,10 +193,10 @@ def test_start_takes_no_words(stage):
     assert "Usage: ai/start" in stage.builds("ai/start oren")
 
 
-def test_a_word_that_is_no_switch_of_many_sends_to_the_help(stage):
+def test_unknown_switch_of_a_large_command_names_the_help(stage):
     told = one_line(stage.builds("ai/xyzzy oren"))
     assert told == (
-        "/xyzzy is no switch of this command; its help tells which there are. Nothing was changed."
+        "/xyzzy is no switch of this command; its help lists the switches. Nothing was changed."
     )
 
 

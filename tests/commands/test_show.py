@@ -1,4 +1,4 @@
-"""The command `show`, and Evennia's own `give` and `look`: what players do with NPCs and things."""
+"""The command `show`, and Evennia's own `give` and `look`, with NPCs."""
 
 import pytest
 from evennia.objects.objects import DefaultObject
@@ -36,7 +36,10 @@ def rope(stage):
 
 
 def recorded(kind="event", npc=None):
-    """Bodies of the NPCs' records: what happened bears no name, so that nobody can say it."""
+    """Return the bodies of the NPCs' records.
+
+    Records of events have no name that could be spoken.
+    """
     found = models.Record.objects.filter(kind=kind)
     if npc is not None:
         found = found.filter(conversation__npc_ref=str(npc.id))
@@ -45,7 +48,7 @@ def recorded(kind="event", npc=None):
 
 
 @pytest.mark.parametrize("typed", ["show rope to oren", "show rope = oren", "show rope to Oren"])
-def test_the_npc_sees_the_thing_and_answers(stage, model, rope, typed):
+def test_show_lets_the_npc_see_the_thing_and_answer(stage, model, rope, typed):
     told = stage.plays(typed)
     stage.waited()
     assert told == "You show a rope to Oren."
@@ -55,7 +58,7 @@ def test_the_npc_sees_the_thing_and_answers(stage, model, rope, typed):
     assert rope.location == stage.player
 
 
-def test_everybody_there_sees_that_it_is_shown(stage, model, rope):
+def test_show_is_seen_by_everybody_in_the_room(stage, model, rope):
     rope.key = "{x} |lclook|ltrope|le"
     rope.aliases.add("coil")
     with hearing(stage.builder) as heard:
@@ -64,7 +67,7 @@ def test_everybody_there_sees_that_it_is_shown(stage, model, rope):
     assert "|lc" not in on_screen(heard[0])
 
 
-def test_another_npc_sees_it_only_from_afar_and_does_not_answer(stage, model, rope):
+def test_show_is_noticed_but_not_answered_by_another_npc(stage, model, rope):
     other = Stage().npc
     other.key = "Brida"
     other.move_to(stage.room, quiet=True)
@@ -74,13 +77,13 @@ def test_another_npc_sees_it_only_from_afar_and_does_not_answer(stage, model, ro
     assert recorded("assistant", npc=other) == []
 
 
-def test_a_thing_the_npc_cannot_see_is_shown_in_vain(stage, model, rope):
+def test_show_of_an_invisible_thing_is_not_noticed(stage, model, rope):
     rope.locks.add("view:perm(Player)")
     stage.plays("show rope to oren")
     assert recorded() == ["Pim shows you something."]
 
 
-def test_somebody_invisible_shows_in_vain(stage, model, rope):
+def test_show_by_an_invisible_player_is_not_noticed(stage, model, rope):
     stage.player.locks.add("view:false()")
     assert "Oren does not notice." in stage.plays("show rope to oren")
     assert recorded() == []
@@ -92,7 +95,7 @@ def test_bad_input_gets_one_clear_line_and_nothing_is_shown(stage, model, rope):
         assert recorded() == [], typed
 
 
-def test_a_description_is_bounded(stage, model, rope):
+def test_shown_description_is_bounded(stage, model, rope):
     rope.db.desc = "x" * 50_000
     stage.plays("show rope to oren")
     (body,) = recorded()

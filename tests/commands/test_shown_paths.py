@@ -1,4 +1,4 @@
-"""What builders are told of files: paths from the game's folder on, and nothing of the machine."""
+"""File paths in messages to builders begin in the game's folder and reveal nothing else."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ BAD_INPUT = {
     "talk nobody = hello": "nobody called 'nobody' here",
     "talk mara = hello": "nobody called 'mara' here",
     "talk/loud oren = hello": "takes no switches",
-    "talk /loud oren = hello": "right behind",
+    "talk /loud oren = hello": "directly after",
 }
 
 
@@ -31,7 +31,7 @@ def recorded():
 
 
 @pytest.mark.parametrize("name", ["oren", "Oren", "OREN", "ore", "ferryman"])
-def test_the_npc_hears_it_by_any_form_of_its_name_and_answers(stage, model, name):
+def test_talk_reaches_the_npc_by_any_form_of_its_name(stage, model, name):
     stage.npc.aliases.add("ferryman")
     with hearing(stage.builder) as heard:
         stage.plays(f"talk {name} = When does the ferry sail?")
@@ -51,18 +51,18 @@ def test_the_npc_hears_it_by_any_form_of_its_name_and_answers(stage, model, name
         ("talk oren is 1 + 1 = 2?", "is 1 + 1 = 2?"),
     ],
 )
-def test_the_name_may_stand_before_the_text_without_anything_between(stage, model, typed, text):
+def test_talk_takes_name_and_text_without_equals_sign(stage, model, typed, text):
     stage.npc.aliases.add("old ferryman")
     stage.plays(typed)
     assert recorded() == [("Pim", text)]
 
 
-def test_the_text_may_hold_an_equals_sign(stage, model):
+def test_talk_text_may_contain_an_equals_sign(stage, model):
     stage.plays("talk oren = Is 1 + 1 = 2?")
     assert recorded() == [("Pim", "Is 1 + 1 = 2?")]
 
 
-def test_the_player_reads_what_was_said(stage, model):
+def test_talk_shows_the_player_what_was_said(stage, model):
     assert '"Hello."' in stage.plays("talk oren = Hello.")
 
 
@@ -72,7 +72,7 @@ def test_bad_input_gets_one_clear_line_and_nothing_is_said(stage, model):
         assert recorded() == [], typed
 
 
-def test_an_npc_in_another_room_does_not_hear(stage, model):
+def test_talk_does_not_reach_another_room(stage, model):
     stage.npc.location = None
     assert "nobody called 'oren' here" in stage.plays("talk oren = hello")
     assert recorded() == []
@@ -87,17 +87,17 @@ def test_hostile_words_are_shown_harmlessly_to_everybody(stage, model):
         assert "|rred" in on_screen(sent)
 
 
-def test_a_name_that_could_be_several_is_asked_back_and_can_be_told_apart(stage, model):
+def test_talk_asks_back_for_an_ambiguous_name(stage, model):
     other = Stage()
     other.npc.move_to(stage.room, quiet=True)
     told = stage.plays("talk oren = hello")
     assert "'oren' could be Oren (oren-1), Oren (oren-2)" in told
     assert recorded() == []
     stage.plays("talk oren-2 = hello")
-    assert len(recorded()) == 2  # both heard it
+    assert len(recorded()) == 2  # Both NPCs have heard it.
 
 
-def test_an_addressed_npc_alone_answers(stage, model):
+def test_talk_is_answered_only_by_the_addressed_npc(stage, model):
     other = Stage()
     other.npc.move_to(stage.room, quiet=True)
     stage.plays("talk oren-2 = hello")

@@ -1,4 +1,4 @@
-"""Builders are told unasked why an NPC has no answer, and that its prompts are cut."""
+"""Builders get messages about NPCs without an answer and about cut prompts, without asking."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ LONG = "The night ferry stopped running because nobody would steer her. " * 300
 def listen(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], dict[str, list[str]]]]:
-    """Begins to write down what builder and player read of the news, by name."""
+    """Start to record, by name, the messages that builder and player get."""
     people = (stage.builder, stage.player)
     sessions = [SimpleNamespace(get_puppet=lambda who=who: who) for who in people]
     monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
@@ -69,7 +69,7 @@ def says(stage: Stage, who: Any) -> None:
 REFUSED = ModelRefused("small", 401, "no such key")
 
 
-def test_a_builder_who_spoke_reads_why_there_is_no_answer_with_tell_off(stage, heard):
+def test_builder_who_spoke_gets_the_reason_even_with_tell_off(stage, heard):
     with playing(stage, REFUSED):
         says(stage, stage.builder)
     assert len(heard["Mara"]) == 1
@@ -79,14 +79,14 @@ def test_a_builder_who_spoke_reads_why_there_is_no_answer_with_tell_off(stage, h
     assert heard["Pim"] == []
 
 
-def test_a_builder_who_asked_for_news_reads_it_once(stage, heard):
+def test_builder_with_tell_on_gets_the_reason_once(stage, heard):
     news.set_told(stage.builder, True)
     with playing(stage, REFUSED):
         says(stage, stage.builder)
     assert len(heard["Mara"]) == 1
 
 
-def test_players_read_no_reason_and_builders_beside_them_do_at_the_third_time(stage, heard):
+def test_players_get_no_reason_and_builders_nearby_at_the_third_time(stage, heard):
     with playing(stage, REFUSED, REFUSED, REFUSED, REFUSED):
         for times in range(1, 5):
             says(stage, stage.player)
@@ -99,7 +99,7 @@ def a_cut_reply(read: int = 256) -> ChatReply:
     return ChatReply(text="Aye.", model="m", usage=Usage(input_tokens=read, output_tokens=2))
 
 
-def test_a_cut_prompt_is_told_to_builders_here_and_shown_wherever_the_turn_is(stage, listen):
+def test_cut_prompt_is_reported_to_builders_and_shown_with_its_turn(stage, listen):
     stage.builds(f"note oren = {LONG}")
     heard = listen()
     with playing(stage, a_cut_reply(), a_cut_reply(), a_cut_reply(9000)):

@@ -1,9 +1,9 @@
-"""A game's folder, opened as `evennia` opens it: its settings, its database, nothing started.
+"""Opening a game's folder as `evennia` does: its settings and database, without starting it.
 
-A running server is not needed and not disturbed: what is written here it takes over by itself. This
-is the one door of the command line to Django: the modules of this folder, which need the store, are
-imported after it. The engine can be installed without Evennia, so a command says what is missing
-before it imports anything that needs it.
+A running server is neither needed nor disturbed: it notices by itself what is written here. Only
+this module starts Django for the command line. The other modules of this folder need the store, so
+they are imported after the game is opened. The engine can be installed without Evennia, so a
+command checks for missing packages before it imports anything that needs them.
 """
 
 import contextlib
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from evennia_ai.engine.actors import Actor, trusted
 from evennia_ai.engine.errors import EvenniaAIError
 
-if TYPE_CHECKING:  # settings come with Twisted, which no command on files alone waits for
+# Settings import Twisted, which commands on files do not need to wait for.
+if TYPE_CHECKING:
     from evennia_ai.services.settings.game import Conf
 
 SETTINGS: Final = "server.conf.settings"
@@ -26,15 +27,15 @@ _SETTINGS_FILE: Final = Path("server", "conf", "settings.py")
 _APP: Final = "evennia_ai"
 
 Databases = dict[str, dict[str, Any]]
-"""What Django calls `DATABASES`."""
+"""Django's setting `DATABASES`."""
 
 
 class GameFolderError(EvenniaAIError):
-    """A folder is no game that can be opened."""
+    """The folder is no game, or the game in it cannot be opened."""
 
 
 class MissingPackagesError(EvenniaAIError):
-    """A command needs packages that are not installed; the message names the extra with them."""
+    """Packages that a command needs are not installed. The message names the extra to install."""
 
     def __init__(self, missing: Sequence[str], *, extra: str) -> None:
         self.missing = tuple(missing)
@@ -46,13 +47,13 @@ class MissingPackagesError(EvenniaAIError):
 
 
 def need(*packages: str, extra: str = "game") -> None:
-    """Raise MissingPackagesError unless all these packages of an extra can be imported."""
+    """Raise MissingPackagesError unless all of these packages can be imported."""
     if missing := [name for name in packages if find_spec(name) is None]:
         raise MissingPackagesError(missing, extra=extra)
 
 
 def is_game(folder: Path) -> bool:
-    """True if a game has its settings in this folder."""
+    """True if this folder contains the settings of a game."""
     try:
         return (folder / _SETTINGS_FILE).is_file()
     except OSError:
@@ -60,13 +61,13 @@ def is_game(folder: Path) -> bool:
 
 
 def opened_game(folder: Path) -> "Conf":
-    """The settings of the game in `folder`, whose database may be used from now on.
+    """Open the game in `folder` and return its settings. Its database may be used from now on.
 
-    The current folder becomes the game's: make paths absolute before.
+    The current folder becomes the game's folder, so make paths absolute before.
 
     Raises:
-        GameFolderError: there is no game, it does not start, or its database is not there or not up
-            to date.
+        GameFolderError: There is no game, its settings fail, or its database is missing or not up
+    to date.
         MissingPackagesError: Evennia is not installed.
     """
     path = _folder_of_game(folder)
@@ -78,12 +79,12 @@ def opened_game(folder: Path) -> "Conf":
 
 
 def opened_with(folder: Path, databases: Callable[[Databases], Databases]) -> Path:
-    """Open the game in `folder` with what `databases` makes of its own; the folder's whole path.
+    """Open the game in `folder` with changed databases. Return the whole path of the folder.
 
-    Nothing is asked of any of them.
+    `databases` gets the game's setting and returns the one to use. The databases are not queried.
 
     Raises:
-        GameFolderError: there is no game, it does not start, or its database is not there.
+        GameFolderError: There is no game, its settings fail, or its database is missing.
         MissingPackagesError: Evennia is not installed.
     """
     path = _folder_of_game(folder)
@@ -92,7 +93,7 @@ def opened_with(folder: Path, databases: Callable[[Databases], Databases]) -> Pa
 
 
 def settings_without_game(**values: Any) -> None:
-    """Set Django up with these settings and those of the environment, and without a database."""
+    """Configure Django with these settings and those of the environment, without a database."""
     from django.conf import settings
 
     settings.configure(**values)
@@ -108,16 +109,18 @@ def _folder_of_game(folder: Path) -> Path:
 
 
 def machine_owner() -> Actor:
-    """Return who types here. The shell of the machine is trusted: it could edit the database."""
+    """Return the actor at the command line. The machine's shell is trusted with the database."""
     try:
         return trusted(f"command line ({getpass.getuser()})")
-    except (ImportError, KeyError, OSError):  # nobody has a name here
+    # The system knows no name for the current user.
+    except (ImportError, KeyError, OSError):
         return trusted("command line")
 
 
 def _start_django(path: Path, databases: Callable[[Databases], Databases] | None = None) -> None:
-    """Load the game's settings and models; they may print, which is none of our output."""
-    os.chdir(path)  # Evennia finds a game by the current folder
+    """Load the game's settings and models. What they print goes to standard error."""
+    # Evennia takes the current folder for the game's folder.
+    os.chdir(path)
     sys.path.insert(0, str(path))
     os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
     import django
@@ -129,7 +132,8 @@ def _start_django(path: Path, databases: Callable[[Databases], Databases] | None
             if databases is not None:
                 settings.DATABASES = databases(settings.DATABASES)
             django.setup()
-    except Exception as error:  # settings are code: whatever they raise, the game cannot be opened
+    # Settings are code that may raise anything; the game cannot be opened then.
+    except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise GameFolderError(
             f"{path}: the game's settings cannot be loaded ({what}); does `evennia start` work?"
@@ -142,7 +146,7 @@ def _start_django(path: Path, databases: Callable[[Databases], Databases] | None
 
 
 def _check_database(path: Path) -> None:
-    """GameFolderError where the database lacks our tables; it is neither made nor changed."""
+    """Raise GameFolderError if the database lacks tables of evennia_ai. Nothing is created."""
     from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor
 
@@ -159,7 +163,7 @@ def _check_database(path: Path) -> None:
 
 
 def is_missing(database: dict[str, Any]) -> bool:
-    """True if the database is a file that is not there, which Django would make."""
+    """True if the database is an SQLite file that does not exist. Django would create it."""
     is_file = str(database["ENGINE"]).endswith("sqlite3") and ":memory:" not in str(
         database["NAME"]
     )

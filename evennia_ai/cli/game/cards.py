@@ -1,4 +1,4 @@
-"""Cards of a game, for the command line: taking one in, and giving one out."""
+"""Import and export of cards of a game, for the command line."""
 
 import time
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from evennia_ai.store.authored.cards import CARDS, StoredCard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What became of an import; `number` is its revision, `text` says what to do next."""
+    """The result of an import: `number` is its revision, `text` says what to do next."""
 
     name: str
     number: int
@@ -39,9 +39,9 @@ def import_card(
     grants: Grants | None,
     as_json: bool,
 ) -> int:
-    """Let the card wait in the game, or put it in force where `grants` are given.
+    """Store the card as a waiting import, or approve it if `grants` is not None.
 
-    `shown` is how the file was named.
+    `shown` is the path as it was typed.
     """
     content, found, report = read_reported(
         path,
@@ -74,7 +74,7 @@ def export_card(
     force: bool,
     number: int | None,
 ) -> int:
-    """Write a card, by default as it is in force; a file that is there stays unless `force`."""
+    """Write a card, by default the current one. A file is overwritten only with `force`."""
     name = CARDS.known_name(name)
     wanted = store.get_card(name).revision if number is None else number
     file = CARDS.revision_file(name, wanted)
@@ -89,7 +89,7 @@ def export_card(
 
 
 def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | None) -> Taken:
-    """Store a card's file: waiting, or in force with `grants` where they are not None."""
+    """Store a card's file: as a waiting import, or as approved if `grants` is not None."""
     name, file = _name_for(name), card_file(content, found)
     if grants is not None:
         return _approved(store.save_card(name, file, grants=grants, by=machine_owner()))
@@ -98,7 +98,7 @@ def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | Non
 
 
 def _name_for(wanted: str) -> str:
-    """The name the card gets; FormatError where the game's command could not be told it."""
+    """Return the name for a card. FormatError if the game's commands could not take the name."""
     try:
         return CARDS.known_name(CARDS.typeable_name(wanted))
     except ComponentValueError as error:
@@ -112,9 +112,9 @@ def _waiting(name: str, number: int) -> Taken:
         state="waiting",
         grants=NO_GRANTS,
         text=(
-            f"Stored as card {name}, revision {number}, and it waits: nothing plays it. To put it"
-            f" in force: card/approve {name}/{number} in the game, or this command with --approve;"
-            " name the grants it shall have."
+            f"Stored as card {name}, revision {number}. It waits for approval, so no NPC can play"
+            f" it yet. To approve it: card/approve {name}/{number} in the game, or this command"
+            " with --approve. Name the grants that it should have."
         ),
     )
 
@@ -122,7 +122,7 @@ def _waiting(name: str, number: int) -> Taken:
 def _approved(card: StoredCard) -> Taken:
     return _in_force(
         card,
-        f"Card {card.name}, revision {card.revision}, is in force {_with(card.grants)}. To let an"
+        f"Card {card.name}, revision {card.revision}, is approved {_with(card.grants)}. To let an"
         f" NPC play it, in the game: card/assign <npc> = {card.name}",
     )
 
@@ -130,7 +130,7 @@ def _approved(card: StoredCard) -> Taken:
 def _unchanged(card: StoredCard) -> Taken:
     return _in_force(
         card,
-        f"This very file is card {card.name}, revision {card.revision}, in force"
+        f"The same file is card {card.name}, revision {card.revision}, approved"
         f" {_with(card.grants)}; nothing was changed.",
     )
 

@@ -1,4 +1,4 @@
-"""Who is in the game by name: NPCs for chats, players' characters for personas."""
+"""Characters of the game by name: NPCs for chats, players' characters for personas."""
 
 import contextlib
 import sys
@@ -9,7 +9,7 @@ from evennia_ai.npc.senses.presence import HasMind, objects_with_mind
 from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.store.authored.cards import assignment_of
 
-with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
+with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported.
     from evennia.objects.models import ObjectDB
     from evennia.objects.objects import DefaultCharacter
 
@@ -17,7 +17,7 @@ _MOST_NAMED: Final = 5
 
 
 class Cast:
-    """The NPCs of the game by what they are called: themselves, their card, and the name in it."""
+    """The NPCs of the game by name: their own, that of their card, and the one in the card."""
 
     def __init__(self) -> None:
         npcs = {str(number): name for number, name, *_ in objects_with_mind()}
@@ -30,7 +30,7 @@ class Cast:
                 self._refs.setdefault(one.casefold(), {})[ref] = None
 
     def npcs_called(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The references of the NPCs of one of these names: of the first that is anybody's."""
+        """Return the IDs of the NPCs with the first of these names that any NPC has."""
         for name in names:
             if found := self._refs.get(name.casefold().strip()):
                 return tuple(found)
@@ -38,14 +38,14 @@ class Cast:
 
 
 def which(refs: Iterable[str]) -> str:
-    """Some of these characters by their numbers."""
+    """Return some of these characters by their numbers, for a message."""
     named = [f"#{ref}" for ref in refs]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return f"{', '.join(named[:_MOST_NAMED])}{more}"
 
 
 def players_called(name: str) -> tuple[str, ...]:
-    """The references of the players' characters of this name."""
+    """Return the IDs of the players' characters with this name."""
     there = ObjectDB.objects.filter(db_key__iexact=name.strip()) if name.strip() else ()
     return tuple(
         str(one.id)
@@ -55,6 +55,6 @@ def players_called(name: str) -> tuple[str, ...]:
 
 
 def name_of(ref: str) -> str:
-    """What an object is called, "" where it is gone."""
+    """Return the name of an object, or "" if it was deleted."""
     found = ObjectDB.objects.filter(pk=int(ref)).values_list("db_key", flat=True).first()
     return found or ""

@@ -1,7 +1,7 @@
-"""`evennia-ai history` and `evennia-ai replay`: what is recorded in a game, and its past turns.
+"""`evennia-ai history` and `evennia-ai replay`: the records of a game, and its past turns.
 
-Records are checked, written to a file, taken over; of a past turn the prompt is shown to the
-letter, and what an edit would change. Which NPC is meant is told as `#12`, or by a name.
+`history` checks, exports and imports conversations. `replay` shows the exact prompt of a past turn,
+and what an edit would change in it. An NPC is named as `#12` or by its name.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.history.verifying import Broken
 
-with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported
+with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported.
     from evennia.objects.models import ObjectDB
 
 
@@ -55,7 +55,7 @@ _BEGINNING = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
-    """A conversation, how many records it has, and the first that is not what was written."""
+    """A checked conversation: its number of records, and the first that was changed."""
 
     conversation: ConversationRef
     records: int
@@ -63,7 +63,7 @@ class _Checked:
 
 
 def verify(npc: str | None, *, as_json: bool) -> int:
-    """Print for each conversation whether its chain holds; status 1 where one does not."""
+    """Print for each conversation whether its records are unchanged. Return 1 if any is not."""
     found = []
     for one in _checked(npc):
         found.append(one)
@@ -75,7 +75,7 @@ def verify(npc: str | None, *, as_json: bool) -> int:
 
 
 def export(npc: str, path: Path, target: Path, *, number: int | None, force: bool) -> int:
-    """Write one conversation into a file; a file that is there stays unless `force`."""
+    """Write one conversation into a file. A file is overwritten only with `force`."""
     conversation = _conversation_of(npc, number)
     pieces = (f"{line}\n".encode() for line in export_lines(conversation))
     write_pieces(path, pieces, kind="transcript", force=force)
@@ -84,9 +84,9 @@ def export(npc: str, path: Path, target: Path, *, number: int | None, force: boo
 
 
 def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> int:
-    """Take over the conversation in a file, all of it or nothing: a transcript, or a chat.
+    """Import the conversation in a file, a transcript or a chat, whole or not at all.
 
-    Whose chat it was says `player`, and whom the NPC is in it `played`.
+    For a chat, `player` names the player and `played` the NPC's name in it.
     """
     ref = _ref_of_npc(npc)
     with _opened(path, source) as file:
@@ -94,7 +94,9 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
         if is_chat(beginning):
             made, notices = _chat_taken_in(file, ref, source, player=player, played=played)
         elif player or played:
-            problem = f"{source}: a transcript says itself with whom it was: no --player, no --as"
+            problem = (
+                f"{source}: a transcript names its speakers itself: leave out --player and --as"
+            )
             raise FormatError("transcript", problem)
         else:
             if told := describe_file(beginning, wanted="chat"):
@@ -111,7 +113,7 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
 def _chat_taken_in(
     file: BufferedReader, ref: str, source: Path, *, player: str, played: str
 ) -> tuple[ConversationRef, tuple[str, ...]]:
-    """The chat in a file as a conversation of an NPC, and what of it is not taken over."""
+    """Import a chat as a conversation of an NPC. Return it and what of the chat is left out."""
     players = players_called(player) if player else ("",)
     if len(players) != 1:
         told = f"could be {which(players)}" if players else "is no player's character of the game"
@@ -158,7 +160,7 @@ def _checked_object(one: _Checked) -> dict[str, Any]:
 
 
 def replay_turn(npc: str, number: int, *, with_diff: bool, as_json: bool) -> int:
-    """Print one past turn; status 1 where it is not what was sent, or the diff shows something."""
+    """Print one past turn. Return 1 if it is not what was sent, or if the diff is not empty."""
     npc_ref = _with_turns(npc)
     turn = turns.get_turn(npc_ref, number)
     rebuilt = past_turns.replay_stored_turn(turn)
@@ -179,7 +181,7 @@ def replay_against(
     number: int | None,
     as_json: bool,
 ) -> int:
-    """Print what the edit in a file would change in past turns; status 1 where it is something."""
+    """Print what the edit in a file would change in past turns. Return 1 if it changes any."""
     npc_ref = _with_turns(npc)
     edit = read_edit_file(path)
     total, stream = _comparisons(npc_ref, edit, newest=newest, number=number)
@@ -203,7 +205,7 @@ def replay_against(
 
 
 def _with_progress(stream: Iterable[Comparison], total: int) -> Iterator[Comparison]:
-    """The comparisons, with a bar on a terminal."""
+    """Yield the comparisons and show a bar on a terminal."""
     with shown_progress() as progress:
         for done, comparison in enumerate(stream, start=1):
             progress("turns", done, total)
@@ -220,7 +222,7 @@ def _summary(summary: dict[str, int]) -> str:
 def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None) -> Iterator[str]:
     yield f"turn {turn.number}, {turn.state}, {len(turn.manifest.messages)} messages"
     if rebuilt.is_same:
-        yield "the same bytes as were sent, rebuilt from records alone"
+        yield "the same bytes as were sent, rebuilt from records only"
     else:
         yield from wrap_text(f"cannot be replayed: {rebuilt.problem}", WIDTH)
     for fault in rebuilt.faults:
@@ -240,7 +242,7 @@ def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None)
         yield from (escape_controls(line) for line in message.content.splitlines())
     if today is not None:
         yield ""
-        yield "-- with what is in force today:"
+        yield "-- with the texts of today:"
         yield from _comparison(today)
 
 
@@ -293,26 +295,29 @@ def _replayed_object(turn: StoredTurn, rebuilt: Replay, today: Comparison | None
 
 
 def _ref_among(wanted: str, known: Collection[str], *, did: str) -> str:
-    """The reference among `known` that `wanted` means; `did` says what these NPCs did.
+    """Return the ID in `known` that `wanted` names. `did` says what the NPC did.
 
-    An NPC that is gone is known by its number. FormatError: none or several are meant.
+    A deleted NPC can be named by number.
+
+    Raises:
+        FormatError: No NPC or several are meant.
     """
     by_ref = _REF.fullmatch(wanted)
     if by_ref is not None:
         if by_ref[1] not in known:
-            raise FormatError("npc", f"the object {wanted} is none that {did}")
+            raise FormatError("npc", f"the object {wanted} is no NPC that {did}")
         return by_ref[1]
     named = ObjectDB.objects.filter(db_key__iexact=wanted).values_list("id", flat=True)
     return _only([str(one) for one in named if str(one) in known], wanted, did=did)
 
 
 def _ref_of_npc(wanted: str) -> str:
-    """The reference of the NPC that `wanted` means, whatever it did."""
+    """Return the ID of the NPC that `wanted` names."""
     by_ref = _REF.fullmatch(wanted)
     meant = {"id": by_ref[1]} if by_ref else {"db_key__iexact": wanted}
     there: Iterable[Any] = ObjectDB.objects.filter(**meant)
     found = [str(one.id) for one in there if issubclass(type(one), HasMind)]
-    return _only(found, wanted, did="is an NPC with a mind")
+    return _only(found, wanted, did="has a mind")
 
 
 def _only(found: Collection[str], wanted: str, *, did: str) -> str:
@@ -320,9 +325,9 @@ def _only(found: Collection[str], wanted: str, *, did: str) -> str:
         return next(iter(found))
     if found:
         which = ", ".join(f"#{one}" for one in sorted(found, key=int))
-        raise FormatError("npc", f"'{wanted}' could be {which}; name one so")
+        raise FormatError("npc", f"'{wanted}' could be {which}; name one by its number")
     raise FormatError(
-        "npc", f"nobody called '{wanted}' {did}; name the NPC as the game does, or as #12"
+        "npc", f"no NPC called '{wanted}' {did}; use its name in the game, or its number as #12"
     )
 
 
@@ -333,9 +338,9 @@ def _with_turns(wanted: str) -> str:
 def _comparisons(
     npc_ref: str, edit: ProposedEdit, *, newest: int | None, number: int | None
 ) -> tuple[int, Iterator[Comparison]]:
-    """How many turns are compare_turn, and each of them with the edit, read as it is asked for.
+    """Return the number of turns to compare, and an iterator that compares them one by one.
 
-    All of them, the `newest`, or the one of this `number`.
+    It compares the turn `number`, else the `newest` turns, else all.
     """
     reader = PastReader()
     if number is not None:
@@ -352,12 +357,12 @@ def _again(turn: StoredTurn) -> str:
     except EvenniaAIError as error:
         return f"cannot be composed again: {error}"
     if prompt.sha256 == turn.manifest.sha256:
-        return "composed again from what it was made of, it is the same bytes"
-    return "composed again from what it was made of, it is another prompt"
+        return "composed again from its inputs, it has the same bytes"
+    return "composed again from its inputs, it is another prompt"
 
 
 def _checked(npc: str | None) -> Iterator[_Checked]:
-    """The conversations of one NPC, or of all, each checked as it is asked for."""
+    """Yield the conversations of one NPC, or of all, each checked when it is requested."""
     known = conversations.npc_refs()
     refs = known if npc is None else (_ref_among(npc, known, did=_DID),)
     for ref in refs:
@@ -370,7 +375,11 @@ def _checked(npc: str | None) -> Iterator[_Checked]:
 
 
 def _conversation_of(npc: str, number: int | None) -> ConversationRef:
-    """The NPC's conversation of this number, or its only one; FormatError: which there are."""
+    """Return the NPC's conversation of this number, or its only one.
+
+    Raises:
+        FormatError: There is none or several; the message lists them.
+    """
     known = conversations.conversations_of(_ref_among(npc, conversations.npc_refs(), did=_DID))
     found = [one for one in known if number in (None, one.id)]
     if len(found) == 1:
@@ -384,7 +393,7 @@ def _conversation_of(npc: str, number: int | None) -> ConversationRef:
 
 
 def _named(conversation: ConversationRef) -> str:
-    """Which conversation it is."""
+    """Describe a conversation in words."""
     if is_of_name_alone(conversation):
         return f"{conversation.id}, a chat that was imported"
     if conversation.kind == "private":

@@ -1,4 +1,4 @@
-"""`evennia-ai knowledge`: folders of pages into a game and out of it, and a search in one."""
+"""`evennia-ai knowledge`: import, search and export the knowledge bases of a game."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _ALL = 10**15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TakenIn:
-    """What became of an import: titles by what happens to them, and how many stay as they are."""
+    """The result of an import: the titles that changed, by kind, and how many did not."""
 
     base: str
     names: Mapping[str, Sequence[str]]
@@ -43,9 +43,9 @@ class _TakenIn:
 def take_in(
     path: Path, source: Path, *, key: str | None, dry_run: bool, remove: bool, as_json: bool
 ) -> int:
-    """Store the pages of a folder in the game, all of them or nothing; again changes nothing.
+    """Store the pages of a folder in the game, all of them or none.
 
-    A dry run tells what would change.
+    The same folder imported again changes nothing. A dry run only prints what would change.
     """
     try:
         with shown_progress() as progress:
@@ -62,7 +62,7 @@ def take_in(
 
 
 def search(key: str, words: str, *, most: int, as_json: bool) -> int:
-    """Print the pages of a base that have these words, best first."""
+    """Print the pages of a base that contain these words, the best first."""
     hits = DatabaseBackend(_in_database(key).key).search(words, limit=most)
     if as_json:
         write_json({"hits": [_hit_object(hit) for hit in hits]}, indent=2)
@@ -72,7 +72,7 @@ def search(key: str, words: str, *, most: int, as_json: bool) -> int:
 
 
 def export(key: str, path: Path, target: Path) -> int:
-    """Write the pages of a base into a new folder, which an import reads back."""
+    """Write the pages of a base into a new folder, which can be imported again."""
     with shown_progress() as progress:
         count = _written_out(key, path, progress=progress)
     pages = "1 page" if count == 1 else f"{count} pages"
@@ -81,7 +81,7 @@ def export(key: str, path: Path, target: Path) -> int:
 
 
 def _lines(done: _TakenIn, source: Path, *, dry_run: bool) -> Iterator[str]:
-    """What an import did, or would do."""
+    """Yield lines that say what an import did, or would do."""
     for kind, names in done.names.items():
         for name in names[:_MOST_NAMES]:
             yield clip_text(escape_controls(f"{kind:8} {name}"), WIDTH)
@@ -90,7 +90,7 @@ def _lines(done: _TakenIn, source: Path, *, dry_run: bool) -> Iterator[str]:
     counts = ", ".join(f"{len(names)} {kind}" for kind, names in done.names.items())
     end = "; nothing was written (--dry-run)" if dry_run else ""
     yield escape_controls(
-        f"{source}: knowledge base {done.base}: {counts}, {done.same} as before{end}"
+        f"{source}: knowledge base {done.base}: {counts}, {done.same} unchanged{end}"
     )
 
 
@@ -118,7 +118,7 @@ def _hit_object(hit: Hit) -> dict[str, Any]:
 def _taken_in(
     path: Path, key: str | None, *, dry_run: bool, remove: bool, progress: Progress
 ) -> _TakenIn:
-    """Import a folder, all of it or nothing; ImportProblems names every wrong file."""
+    """Import a folder, whole or not at all. ImportProblems names every wrong file."""
     progress("files", 0, 1)
     folder = read_folder(path, key=key or "")
     plan = page_imports.plan_folder(folder, folder_name=path.resolve().name)
@@ -143,10 +143,11 @@ def _taken_in(
 
 
 def _written_out(key: str, target: Path, *, progress: Progress) -> int:
-    """Write a base into a folder that was not there, whole or not at all; how many pages.
+    """Write a base into a new folder, whole or not at all. Return its number of pages.
 
-    FormatError: the folder is there, or cannot be written. TitleError: the title of a page can be
-    no file's name.
+    Raises:
+        FormatError: The folder exists already, or cannot be written.
+        TitleError: The title of a page cannot be a file name.
     """
     info = _in_database(key)
     pages = store.all_pages(info.key, most_characters=_ALL) or ()
@@ -155,7 +156,7 @@ def _written_out(key: str, target: Path, *, progress: Progress) -> int:
         target.mkdir(mode=FOLDER_OF_OWNER)
         _write(target, info, files, progress)
     except FileExistsError as error:
-        raise FormatError("knowledge", f"{target}: is there already; name a new folder") from error
+        raise FormatError("knowledge", f"{target}: exists already; name a new folder") from error
     except OSError as error:
         shutil.rmtree(target, ignore_errors=True)
         problem = f"{target}: cannot be written: {error.strerror or error}"

@@ -1,4 +1,4 @@
-"""Presets of a game, for the command line: taking one in, and giving one out."""
+"""Import and export of presets of a game, for the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from evennia_ai.store.authored.presets import PRESETS, StoredPreset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """What became of an import; `number` is its revision, `text` says what to do next."""
+    """The result of an import: `number` is its revision, `text` says what to do next."""
 
     name: str
     number: int
@@ -41,9 +41,9 @@ def import_preset(
     grants: Grants | None,
     as_json: bool,
 ) -> int:
-    """Let the preset wait in the game, or put it in force where `grants` are given.
+    """Store the preset as a waiting import, or approve it if `grants` is not None.
 
-    `shown` is how the file was named.
+    `shown` is the path as it was typed.
     """
     called = _name_for(name or path.stem)
     preset, report = read_reported(
@@ -65,9 +65,9 @@ def import_preset(
 
 
 def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: int | None) -> int:
-    """Write a preset, by default as it is in force; a file that is there stays unless `force`.
+    """Write a preset, by default the current one. A file is overwritten only with `force`.
 
-    The game's components that stand for its prompts are in the one in force.
+    The current one is written with the game's components that replace its prompts.
     """
     name = PRESETS.known_name(name)
     stored = store.get_preset(name) if number is None else PRESETS.then(name, number)
@@ -85,35 +85,35 @@ def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: in
 
 
 def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
-    """Store a preset's JSON: waiting, or in force with `grants` where they are not None."""
+    """Store a preset's JSON: as a waiting import, or as approved if `grants` is not None."""
     number = store.import_preset(name, source, by=machine_owner())
     if number is None:
         known = store.get_preset(name)
         if grants is None or grants == known.grants:
-            return _in_force(known, f"This very file is preset {name}, and nothing was changed.")
+            return _in_force(known, f"The same file is preset {name}, and nothing was changed.")
         return _regranted(known, grants)
     if grants is None:
         return _waiting(name, number)
     approved = PRESETS.approve(name, number, grants=grants, by=machine_owner())
     return _in_force(
         approved,
-        f"Preset {name}, revision {approved.revision}, is in force. To let it count somewhere, in"
-        f" the game: preset/assign {name} = <place>",
+        f"Preset {name}, revision {approved.revision}, is approved. To use it somewhere, in the"
+        f" game: preset/assign {name} = <place>",
     )
 
 
 def _regranted(known: StoredPreset, grants: Grants) -> _Taken:
-    """The preset that is in force already, with exactly these grants."""
+    """Give the current preset exactly these grants."""
     after = known
     if grants - known.grants:
         after = PRESETS.grant(known.name, grants, by=machine_owner())
     if known.grants - grants:
         after = PRESETS.revoke(known.name, known.grants - grants, by=machine_owner())
-    return _in_force(after, f"This very file is preset {known.name}; its grants were changed.")
+    return _in_force(after, f"The same file is preset {known.name}; its grants were changed.")
 
 
 def _name_for(wanted: str) -> str:
-    """The name the preset gets; FormatError where the game's command could not be told it."""
+    """Return the name for a preset. FormatError if the game's commands could not take the name."""
     try:
         return PRESETS.known_name(PRESETS.typeable_name(wanted))
     except ComponentValueError as error:
@@ -127,9 +127,9 @@ def _waiting(name: str, number: int) -> _Taken:
         state="waiting",
         grants=NO_GRANTS,
         text=(
-            f"Stored as preset {name}, revision {number}, and it waits: nothing has it. To put it"
-            f" in force: preset/approve {name}/{number} in the game, or this command with"
-            " --approve; name the grants it shall have."
+            f"Stored as preset {name}, revision {number}. It waits for approval, so it is not used"
+            f" yet. To approve it: preset/approve {name}/{number} in the game, or this command"
+            " with --approve. Name the grants that it should have."
         ),
     )
 

@@ -1,1 +1,1 @@
-"""The command `ai`: what NPCs' minds are doing, and why their prompts were what they were."""
+"""The command `ai`: builders look into the minds of NPCs and control them."""

@@ -1,4 +1,4 @@
-"""`ai/branch`: a builder goes on from a past turn, where nobody in the game hears it."""
+"""`ai/branch`: a builder continues a conversation from a past turn, unheard by the game."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -25,7 +25,7 @@ _SAID: Final = (RecordKind.USER, RecordKind.ASSISTANT, RecordKind.FALLBACK)
 
 
 class BranchSwitches(StrictCommand):
-    """`ai/branch`, `ai/branch/prompt` and `ai/branch/close`."""
+    """The switches `ai/branch`, `ai/branch/prompt` and `ai/branch/close`."""
 
     def branch(self) -> None:
         """Open a branch, say something in it, or show what was said in it."""
@@ -34,10 +34,10 @@ class BranchSwitches(StrictCommand):
             return
         npc, number = npc_and_number(self.caller, self.lhs, what="turn")
         if number is not None:
-            self.show(_opened_lines(self.caller, npc, number, by=self.actor))
+            self.show(_open_branch(self.caller, npc, number, by=self.actor))
         if self.rhs:
             waiting = f"{npc.key} thinks about it; please wait."
-            self.tell_of(_saying(self.caller, npc, self.rhs), by=self.show, waiting=waiting)
+            self.tell_of(_say_in_branch(self.caller, npc, self.rhs), by=self.show, waiting=waiting)
         elif self.rhs is not None:
             raise CommandError("Usage: ai/branch <npc> = <text>. Nothing was said.")
         elif number is None:
@@ -51,94 +51,105 @@ class BranchSwitches(StrictCommand):
     def branch_close(self) -> None:
         self.refuse_value()
         wanted = self.wanted("ai/branch/close <npc>")
-        gone = next((ref for ref in _of_the_gone(self.caller) if wanted == name_of(ref)), None)
+        gone = next((ref for ref in _deleted_npc_refs(self.caller) if wanted == name_of(ref)), None)
         if gone is not None:
             done = erase_branches(gone, str(self.caller.id), by=self.actor)
-            self.say(f"Your branch of {wanted}, who is no more, is erased: {_told(done)}.")
+            self.say(
+                f"Your branch of {wanted}, who was deleted, is erased: {_counts_in_words(done)}."
+            )
             return
         npc = npc_named(self.caller, wanted)
-        self.say(_closed(self.caller, npc, by=self.actor))
+        self.say(_close_branch(self.caller, npc, by=self.actor))
 
 
 def _list_lines(caller: Any) -> list[str]:
-    """The branches of whoever types."""
+    """Return lines that list the caller's branches."""
     found = branches.branches_by(str(caller.id))
     if not found:
-        return ["You have no branch. ai/branch <npc>/<turn> opens one from a turn of ai/log <npc>."]
-    gone = _of_the_gone(caller)
+        return ["You have no branch. ai/branch <npc>/<turn> opens one from a turn in ai/log <npc>."]
+    gone = _deleted_npc_refs(caller)
     return [
         "Your branches:",
         *(
-            f"  {name_of(ref)}" + (" (no more; ai/branch/close erases it)" if ref in gone else "")
+            f"  {name_of(ref)}" + (" (deleted; ai/branch/close erases it)" if ref in gone else "")
             for ref in found
         ),
     ]
 
 
-def _of_the_gone(caller: Any) -> tuple[str, ...]:
-    """The references of NPCs that were deleted since whoever types opened a branch of them."""
+def _deleted_npc_refs(caller: Any) -> tuple[str, ...]:
+    """Return the IDs of deleted NPCs of which the caller still has branches."""
     known = branches.branches_by(str(caller.id))
     return tuple(ref for ref in known if object_of(ref) is None)
 
 
-def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
-    """Open a branch from a turn; what it is of, and what to type."""
+def _open_branch(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
+    """Open a branch from a turn. Return lines that say what it copies and what to type next."""
     turn = turn_of(npc, number)
     seer = seer_for(caller, npc.ai.ref)
     if seer.hides_some(branches.records_to_copy(turn)):
         raise CommandError(
-            f"Some of what {npc.key} was told before turn {number} is hidden from you by its lock,"
-            " and in a branch it would tell. Nothing was opened."
+            f"Some of what {npc.key} was told before turn {number} is hidden from you by a lock,"
+            " and in a branch the NPC could tell it. Nothing was opened."
         )
     before = branches.newest_branch(npc.ai.ref, str(caller.id))
     branch = branches.open_branch(turn, by_ref=str(caller.id), by=by)
     as_whom = escape_controls(part_in(npc, branch, typist=caller).name)
     lines = [
         f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
-        *_rounds_told(number, branch),
-        *([f"The one from turn {before.turn} is put aside."] if before else []),
-        f"You speak as {as_whom}. Nobody hears it, nothing is done, nothing is learnt from it.",
+        *_round_lines(number, branch),
+        *([f"It replaces your branch from turn {before.turn}."] if before else []),
+        (
+            f"You speak as {as_whom}. Nobody in the game hears it, no tool is used, and nothing is"
+            " remembered."
+        ),
         f"Say something: ai/branch {npc.key} = <text>",
     ]
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def _rounds_told(number: int, branch: Branch) -> Iterator[str]:
+def _round_lines(number: int, branch: Branch) -> Iterator[str]:
     if number != branch.turn:
         yield f"Turn {number} was a part of the answer that ended with turn {branch.turn}."
 
 
 def _branch_lines(caller: Any, npc: NPC) -> list[str]:
-    """What was said in the newest branch of whoever types."""
+    """Return lines with what was said in the caller's newest branch."""
     branch = _branch_of(caller, npc)
     head = f"Branch of {npc.key} from turn {branch.turn}, {in_words(branch.conversation)}:"
-    said = list(_said_lines(seer_for(caller, npc.ai.ref), npc, branches.records_in_branch(branch)))
+    said = list(
+        _spoken_lines(seer_for(caller, npc.ai.ref), npc, branches.records_in_branch(branch))
+    )
     lines = [*wrap_hanging(head), *(said or ["  Nothing was said in it yet."])]
     return [
         *lines,
-        f"What it was told: ai/branch/prompt {npc.key}; away: ai/branch/close {npc.key}",
+        f"Its prompt: ai/branch/prompt {npc.key}; to erase the branch: ai/branch/close {npc.key}",
     ]
 
 
 def _branch_of(caller: Any, npc: NPC) -> Branch:
-    """The newest branch of whoever types; CommandError tells how to open one."""
+    """Return the caller's newest branch of an NPC.
+
+    Raises:
+        CommandError: There is none; the message says how to open one.
+    """
     branch = branches.newest_branch(npc.ai.ref, str(caller.id))
     if branch is None:
         raise CommandError(
-            f"You have no branch of {npc.key}; ai/branch {npc.key}/<turn> opens one from a turn of"
+            f"You have no branch of {npc.key}; ai/branch {npc.key}/<turn> opens one from a turn in"
             f" ai/log {npc.key}."
         )
     return branch
 
 
-def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
-    """Say something in the branch; what came of it in lines."""
+def _say_in_branch(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
+    """Say something in the branch. Fires with lines that show what came of it."""
     seer = seer_for(caller, npc.ai.ref)
 
     def told(done: Rehearsed) -> list[str]:
         failed = (f"  (no answer: {escape_controls(problem)})" for problem in done.problems)
         lines = [
-            *_said_lines(seer, npc, done.records),
+            *_spoken_lines(seer, npc, done.records),
             *(x for f in failed for x in wrap_hanging(f)),
         ]
         return [f"In your branch of {npc.key}:", *lines]
@@ -147,7 +158,7 @@ def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
 
 
 def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Iterator[str | Row]:
-    """What a turn of the branch was told, the newest without a number."""
+    """Yield lines with the prompt of a turn of the branch, by default the newest turn."""
     branch = _branch_of(caller, npc)
     ref = branch.conversation.npc_ref
     last = turns.last_turn(ref)
@@ -160,22 +171,20 @@ def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Itera
     yield from context_lines(caller, npc, turn, part, command="ai/branch/prompt")
 
 
-def _closed(caller: Any, npc: NPC, *, by: Actor) -> str:
-    """Throw the branches of whoever types away; what went, in a line."""
+def _close_branch(caller: Any, npc: NPC, *, by: Actor) -> str:
+    """Erase the caller's branches of an NPC. Return a line with how much was erased."""
     _branch_of(caller, npc)
     done = erase_branches(npc.ai.ref, str(caller.id), by=by)
-    return (
-        f"Your branch of {npc.key} is thrown away: {_told(done)} are erased. What {npc.key}"
-        " lived through is as it was."
-    )
+    counts = _counts_in_words(done)
+    return f"Your branch of {npc.key} is erased: {counts}. The history of {npc.key} is unchanged."
 
 
-def _told(done: Erased) -> str:
+def _counts_in_words(done: Erased) -> str:
     return f"{counted(done.records, 'record')} and {counted(done.turns, 'turn')}"
 
 
-def _said_lines(seer: Seer, npc: NPC, records: Iterable[Record]) -> Iterator[str]:
-    """What was said, what would have been done and how turns failed, in lines of the screen."""
+def _spoken_lines(seer: Seer, npc: NPC, records: Iterable[Record]) -> Iterator[str]:
+    """Yield lines with what was said, what tools would have done and how turns failed."""
     known = tuple(records)
     for record in known:
         seen = seer.record(record, known)

@@ -1,7 +1,7 @@
-"""`ai/import` and `ai/export` of chats: conversations that other programs had with a character.
+"""`ai/import` and `ai/export` for chats, conversations that other programs had with a character.
 
-What a chat would become is told first, and taken over after a yes. A transcript of this program is
-taken over by `evennia_ai.commands.ai.history`.
+The command first says what a chat would become and imports it only after a "yes". Transcripts, the
+files that this program writes itself, are handled by `evennia_ai.commands.ai.history`.
 """
 
 import io
@@ -35,17 +35,17 @@ from evennia_ai.store.history.record_rows import ConversationRef
 
 ADMIN_LOCK: Final = "perm(Admin)"
 USAGE: Final = "ai/import <npc> = <file> [with <player>] [as <name in the chat>]"
-# Behind the name of the file: with whom the chat was, and whom the NPC is in it.
+# What may follow the name of the file: the player of the chat, and the NPC's name in it.
 _BEHIND: Final = re.compile(r"(?: +with +(?P<player>.+?))?(?: +as +(?P<played>.+?))?\s*", re.I)
 _MOST_OTHERS: Final = 8
 
 
 class FileSwitches(StrictCommand):
-    """`ai/export` and `ai/import`."""
+    """The switches `ai/export` and `ai/import`."""
 
     @property
     def _admin(self) -> Actor:
-        """Return who typed this, with the rank Admin, which an import asks for."""
+        """Return the actor who typed this, with the right of an Admin, which an import needs."""
         return self.acting_under(f"cmd:{ADMIN_LOCK}")
 
     def export(self) -> None:
@@ -56,7 +56,7 @@ class FileSwitches(StrictCommand):
             return
         if not self.rhs:
             raise CommandError(f"Usage: {usage}. Nothing was written.")
-        self.say(_chat_exported(npc, exportable(self.caller, npc, number), self.rhs))
+        self.say(_export_chat(npc, exportable(self.caller, npc, number), self.rhs))
 
     def import_file(self) -> Run:
         refuse_all_but_admins(self.caller, "import")
@@ -69,11 +69,11 @@ class FileSwitches(StrictCommand):
         if is_chat(content):
             return self._chat_imported(npc, path, content, rest)
         if told := describe_file(content, wanted="chat"):
-            raise CommandError(f"{path.name}: {told}. Nothing was taken over.")
+            raise CommandError(f"{path.name}: {told}. Nothing was imported.")
         if rest.strip():
             raise CommandError(
-                f"{path.name} is a transcript, which says itself with whom it was; name the file"
-                " alone. Nothing was taken over."
+                f"{path.name} is a transcript and names its speakers itself; type only the file"
+                " name. Nothing was imported."
             )
         self.say(imported(npc, path, content, by=self._admin))
         return None
@@ -81,36 +81,37 @@ class FileSwitches(StrictCommand):
     def _chat_imported(
         self, npc: NPC, path: Path, content: bytes, rest: str
     ) -> Generator[Any, Any, None]:
-        chat, source = _chat_read(self.caller, npc, path, content, rest, by=self._admin)
-        if not (yield from self.agreed(f"{_in_words(chat, source, npc)} Take it over?")):
-            self.say("Nothing was taken over.")
+        chat, source = _read_chat(self.caller, npc, path, content, rest, by=self._admin)
+        if not (yield from self.agreed(f"{_explain_import(chat, source, npc)} Import it?")):
+            self.say("Nothing was imported.")
             return
         made = import_chat(chat, source, npc_ref=npc.ai.ref)
         self.say(
-            f"{npc.key} has it as conversation {made.id}. ai/history {npc.key} shows it, ai/verify"
-            f" {npc.key} checks it, ai/export {npc.key}/{made.id} = <name> writes it as a chat."
+            f"Imported it as conversation {made.id} of {npc.key}. ai/history {npc.key} shows it,"
+            f" ai/verify {npc.key} checks it, ai/export {npc.key}/{made.id} = <name> writes it as"
+            " a chat."
         )
 
 
 def refuse_all_but_admins(caller: Any, switch: str) -> None:
-    """CommandError for whoever is no Admin."""
+    """Raise CommandError unless the caller is an Admin."""
     if not caller.locks.check_lockstring(caller, ADMIN_LOCK):
         raise CommandError(f"ai/{switch} is for Admins. Nothing was changed.")
 
 
 def _file_and_rest(text: str) -> tuple[str, str]:
-    """The name of the file in what was typed, and what stands behind it."""
+    """Split what was typed into the name of the file and the rest after it."""
     name, suffix, rest = text.partition(SUFFIX)
     return f"{name}{suffix}", rest
 
 
-def _chat_read(
+def _read_chat(
     caller: Any, npc: NPC, path: Path, content: bytes, rest: str, *, by: Actor
 ) -> tuple[Chat, ChatSource]:
-    """The chat in a file, and whom it is of; `rest` is what was typed behind the file's name."""
+    """Return the chat of a file and where it comes from. `rest` was typed after the file's name."""
     told = _BEHIND.fullmatch(rest)
     if told is None:
-        raise CommandError(f"Usage: {USAGE}. Nothing was taken over.")
+        raise CommandError(f"Usage: {USAGE}. Nothing was imported.")
     chat = read_chat(io.BytesIO(content).readline, where=path.name)
     names = (npc.key, char_name_of(npc.key, npc.ai.ref))
     source = ChatSource(
@@ -123,10 +124,10 @@ def _chat_read(
     return chat, source
 
 
-def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
-    """Write a conversation into a new file of the card folder as a chat; what was written.
+def _export_chat(npc: NPC, conversation: ConversationRef, name: str) -> str:
+    """Write a conversation as a chat into a new file of the card folder. Return a line about it.
 
-    Nothing of it is hidden from whoever asks: that was looked at before.
+    The caller has already checked that nothing in the conversation is hidden from the builder.
     """
     partner = name_of(conversation.partner_ref).partition(" (#")[0]
     pieces = exported_chat(conversation, npc_name=npc.key, partner_name=partner)
@@ -135,13 +136,13 @@ def _chat_exported(npc: NPC, conversation: ConversationRef, name: str) -> str:
     path = new_file(conf().card_folder, plain, content, suffix=SUFFIX)
     return (
         f"Wrote conversation {conversation.id} of {npc.key} as a chat, {len(content)} bytes, to"
-        f" {path.name} in {shown_path(conf().card_folder)}. Whoever has the file can read all of"
-        " it."
+        f" {path.name} in {shown_path(conf().card_folder)}. Anyone who has the file can read all"
+        " of it."
     )
 
 
-def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
-    """What is in a chat, and what it would become."""
+def _explain_import(chat: Chat, source: ChatSource, npc: NPC) -> str:
+    """Return sentences that say what a chat contains and what it would become."""
     hidden = sum(message.is_hidden for message in chat.messages)
     swiped = sum(message.swipes > 1 for message in chat.messages)
     others = [name for name in chat.characters if name != source.played]
@@ -151,17 +152,17 @@ def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
         f" {counted(len(chat.messages), 'message')} of a chat with {user}, in which {npc.key} is"
         f" '{source.played}'"
     )
-    of_swipes = "with answers to choose from, of which the shown one counts"
+    of_swipes = "with several answers, of which only the shown one is imported"
     facts = [
         has,
-        f"{counted(hidden, 'message')} that the app keeps out of prompts" if hidden else "",
+        f"{counted(hidden, 'message')} that SillyTavern hides from prompts" if hidden else "",
         f"{counted(swiped, 'message')} {of_swipes}" if swiped else "",
-        f"others who speak: {', '.join(others[:_MOST_OTHERS])}" if others else "",
+        f"other speakers: {', '.join(others[:_MOST_OTHERS])}" if others else "",
         *list_import_losses(chat),
     ]
     becomes = (
-        f"It becomes what {npc.key} and {name_of(source.speaker_ref)} said in private, and they"
-        " go on from it."
+        f"It becomes the private conversation of {npc.key} and {name_of(source.speaker_ref)},"
+        " which they continue."
         if source.speaker_ref
         else f"It becomes a conversation of its own that {npc.key} does not go on with; 'with"
         " <player>' behind the file makes it that player's."

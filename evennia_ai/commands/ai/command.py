@@ -1,4 +1,4 @@
-"""The command `ai`: what an NPC's mind is doing and why its prompt was what it was."""
+"""The command `ai` and the switches that look into one NPC."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
@@ -17,26 +17,26 @@ from evennia_ai.commands.ai.history import (
 )
 from evennia_ai.commands.ai.memory import (
     FORGET_USAGE,
-    forgetting,
+    forget_player,
+    forget_room_after_yes,
     memory_lines,
-    memory_written,
     player_named,
-    room_forgetting,
+    write_memory,
 )
 from evennia_ai.commands.ai.operating import OperatingSwitches
-from evennia_ai.commands.ai.request import request_written
+from evennia_ai.commands.ai.request import write_request
 from evennia_ai.commands.ai.settings import (
+    change_setting,
+    choose_profile,
+    choose_tools_typed,
     mode_lines,
-    mode_set,
     profile_lines,
     profile_of,
-    profile_told,
     set_lines,
-    set_told,
-    tools_chosen,
+    set_mode,
     tools_lines,
 )
-from evennia_ai.commands.ai.status import compacting, overview_lines, status_lines
+from evennia_ai.commands.ai.status import compact_room, overview_lines, status_lines
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
     counted_number,
@@ -64,7 +64,7 @@ from evennia_ai.services.llm.doctor import Finding
 from evennia_ai.store.history import turns
 
 FULL: Final = "full"
-"""What shows a screen with nothing folded."""
+"""The value of a switch that shows a screen with nothing folded."""
 
 
 class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
@@ -76,93 +76,94 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai <npc>
       ai/<switch> <npc>[/<turn, page or #number>] [= <value>]
 
-    How they are:
-      start    - what a builder wants to do, and the command that does it
+    How NPCs are doing:
+      start    - a list of tasks, and the command for each
       list     - [<part of a name>][/<page>]: all NPCs of the game, or those with
-                 this in their name or in that of their room
+                 this in their name or in the name of their room
       log      - <npc>[/<page>]: its newest turns: when, for whom, what they cost
-                 and what came of them; and what was set for it
+                 and how they ended; also changes of its settings
       on       - <npc>: let it answer
       off      - <npc>: let it be silent; it still hears and remembers
 
-    What it was told (the prompt):
+    What an NPC was told. The text that a model gets is called the prompt:
       context  - <npc>[/<turn>] [= full | history | lore | left out | changes]:
-                 the last prompt on one screen, or that part of it; changes:
-                 what is different from the turn before
-      why      - <npc>[/<turn>] = <item>: why something is in it or not, by its
-                 key, an entry's name (the ferry) or a message's number (#12);
-                 <npc>/<turn> [= full]: since when each line was known, and
-                 who wrote it
-      cache    - <npc>: how much of each of the last prompts was the same as in
-                 the one before, so that a provider may charge less for it
-      debug    - <npc>[/<turn>]: four questions about a turn: were the facts
-                 of the moment in it, was knowledge searched, was a safe
-                 summary begun, what was decided
+                 the newest prompt on one screen, or one part of it; changes:
+                 what differs from the turn before
+      why      - <npc>[/<turn>] = <item>: why something is in the prompt or not.
+                 Name it by its key, by an entry's name (the ferry) or by a
+                 message's number (#12); <npc>/<turn> [= full]: who wrote each
+                 text of a turn, and since when the NPC knew it
+      cache    - <npc>: how much of each prompt was the same as in the one
+                 before; a provider may charge less for that part
+      debug    - <npc>[/<turn>]: four steps of a turn: were the facts of the
+                 moment in the prompt, was knowledge searched, was a safe
+                 summary made, and how the turn ended
 
-    What was said and done (turns):
+    What was said and done. One answer of an NPC is called a turn:
       history  - <npc>[/<page>] [= full]: what is recorded, the newest last;
-                 what was whispered is marked; full: texts of prompts, too
-      replay   - <npc> = <turn> [full]: what the model was sent in a past turn,
-                 word for word; full: what was said before it, too
-      verify   - <npc>: whether anybody changed the records in the database
-      export   - <npc>[/<conversation>] [= <name>]: write a conversation into a
-                 file in the card folder, whispers too; with a name: as a chat
-                 that SillyTavern reads
-      import   - <npc> [= <file> [with <player>] [as <name>]]: read such a file,
+                 whispers are marked; full: also the texts of prompts
+      replay   - <npc> = <turn> [full]: the exact prompt of a past turn; full:
+                 also what was said before it
+      verify   - <npc>: check that nobody changed the records in the database
+      export   - <npc>[/<conversation>] [= <name>]: write a conversation, also a
+                 whispered one, into a file of the card folder; with a name: as
+                 a chat that SillyTavern can read
+      import   - <npc> [= <file> [with <player>] [as <name>]]: import such a file
                  or a chat of SillyTavern (Admins); without a file: list them
-      request  - <npc>[/<turn>]: write what the last prompt, or that of the turn,
-                 was made from into a file in the card folder; evennia-ai
-                 compose --request makes the same prompt of it, and a bug report
-                 can have it
-      branch   - <npc>/<turn>: go on from that turn where nobody hears it; then
-                 <npc> = <text>: say something there; <npc>: what was said
-      branch/prompt - <npc>[/<turn of the branch>] [= <part>]: what it was told
-      branch/close - <npc>: throw it away
-      forget   - [<npc>] = <player>: erase what a player whispered, what was
-                 answered, and what is remembered of the player (Admins); what
-                 was said aloud stays; here or room:<room>: erase what was said
-                 aloud there and what NPCs learnt from it
+      request  - <npc>[/<turn>]: write everything that the prompt was made from
+                 into a file of the card folder; you can send it with a bug
+                 report, and evennia-ai compose --request makes the same prompt
+      branch   - <npc>/<turn>: continue from a past turn, unheard by the game;
+                 then <npc> = <text>: say something; <npc>: show what was said
+      branch/prompt - <npc>[/<turn of the branch>] [= <part>]: show its prompt
+      branch/close - <npc>: erase your branch
+      forget   - [<npc>] = <player>: erase what a player whispered, the answers,
+                 and what NPCs remember of the player (Admins); what was said
+                 aloud stays; here or room:<room>: erase what was said aloud in
+                 a room and what NPCs learnt from it
 
-    Taking back what was said (nothing is erased):
-      undo     - <npc> [= <how many>]: its last exchanges no longer count
-      retry    - <npc> [= <hint>]: it answers the last thing again; the hint is
-                 for this answer alone
-      correct  - <npc>/#<number> = <text>: it said this instead, from now on
-      reset    - <npc>: it begins anew in its room; what it learnt stays
-                 All four: <npc>/<conversation> for another, such as whispers
+    Take back what was said (nothing is erased):
+      undo     - <npc> [= <how many>]: its newest exchanges no longer count
+      retry    - <npc> [= <hint>]: let it answer the last event again; the hint
+                 is only for this answer
+      correct  - <npc>/#<number> = <text>: from now on it said this instead
+      reset    - <npc>: start the conversation in its room over; what it learnt
+                 stays
+                 All four: <npc>/<conversation> for another conversation, such
+                 as a whispered one
 
-    What it remembers:
-      memory   - <npc>[/<page>]: its memories, what counts most first;
+    What an NPC remembers:
+      memory   - <npc>[/<page>]: its memories, those that fit best now first;
                  <npc> = [about <player>:] <text>: add one;
-                 <npc>/#<id> [= <text> | importance <1-10> | remove]: show or
-                 change one
-      compact  - <npc>: put a summary in place of the older part of what was said
-                 in its room, where that makes prompts shorter; nothing is lost
+                 <npc>/#<id> [= <text> | importance <1-10> | remove]: show,
+                 change or remove one
+      compact  - <npc>: replace the older part of the conversation in its room by
+                 a summary, if that makes prompts shorter; nothing is lost
 
-    How it behaves, and its model:
+    How an NPC behaves, and its model:
       mode     - <npc> [= name_match | always | whisper_only | decide]: what it
                  listens to
-      tools    - <npc> [= <tools>]: what it may do beside talking; +name and
-                 -name change one, none takes all; dangerous ones change the world
+      tools    - <npc> [= <tools>]: what it may do besides talking; +name adds a
+                 tool, -name takes one, none takes all; dangerous ones change
+                 the world
       set      - <npc> [= <setting> [<value>]]: its own settings; a setting
-                 without a value is as usual again
-      profile  - [<npc> [= <profile>]]: the models there are, and which it speaks
-                 with
-      check    - [<profile>]: try its server in ten seconds: address, key, model,
+                 without a value gets its usual value again
+      profile  - [<npc> [= <profile>]]: list the models, or choose one for an NPC
+      check    - [<profile>]: test its server in ten seconds: address, key, model,
                  streaming, tools, window, speed, and what to do (Admins)
 
     Limits:
-      tell     - [on | off]: whether you are told at once when a call of a model
-                 fails, a limit is reached or a prompt's cache breaks
-      watch    - [<npc>]: open a pane of the web client with the newest prompt of
-                 an NPC, or of the one who answered you last; it follows
-      limits   - [<npc>]: what may be asked of models, and what was used
-      pause    - <npc> [= <reason>]: no model is asked for it, for anything
-      resume   - <npc>: it goes on
+      tell     - [on | off]: get a message when a call of a model fails, a limit
+                 is reached, or a prompt shares less with the one before
+      watch    - [<npc>]: open a pane of the web client that follows the newest
+                 prompt of an NPC, or of the one who answered you last
+      limits   - [<npc>]: how much models may be used, and how much they were
+      pause    - <npc> [= <reason>]: stop all calls of models for this NPC
+      resume   - <npc>: end the pause
 
     EMERGENCY:
-      stopall  - [= <reason>]: stop all NPCs of the game at once; what waits for
-                 an answer is dropped
+      stopall  - [= <reason>]: stop all NPCs of the game at once; NPCs that were
+                 about to answer do not answer
       startall - let them answer again
 
     Examples:
@@ -208,7 +209,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai/pause oren = says strange things
       ai/stopall = the bill
 
-    To see what would be sent now, use component/preview <npc>.
+    To see the prompt that an NPC would get now, use component/preview <npc>.
     """
 
     key = "ai"
@@ -232,7 +233,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         "startall": "start_all",
     }
     whole_words = frozenset({"stopall", "startall", "forget", "reset"})
-    # As others call them, and what was short for one before `watch` was there.
+    # `enable` and `disable` are the words of other commands. `res` and `w` were short for these
+    # switches before switches with the same beginning were added.
     other_words = {"res": "resume", "w": "why", "enable": "on", "disable": "off"}
 
     def status(self) -> None:
@@ -243,20 +245,20 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         self.show(status_lines(npc))
 
     def context(self) -> None:
-        """A past prompt, the newest one where no turn is named: folded, or a part of it."""
+        """Show the prompt of a past turn, by default the newest: folded, or one part of it."""
         usage = "ai/context <npc>[/<turn>] [= <part>]"
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         part = part_called(self.rhs or "")
         if number is None and turns.last_turn(npc.ai.ref) is None:
             self.say(
-                f"{npc.key} was not asked anything yet; component/preview {npc.key} shows what"
-                " it would be told now."
+                f"{npc.key} had no turn yet; component/preview {npc.key} shows the prompt that it"
+                " would get now."
             )
             return
         self.show(context_lines(self.caller, npc, turn_or_newest(npc, number), part))
 
     def why(self) -> None:
-        """Everything about one item of the last prompt, or what was known in a past turn."""
+        """Explain one item of a past prompt, or everything that an NPC knew in one turn."""
         usage = "ai/why <npc> = <component, entry or message>, or ai/why <npc>/<turn>"
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         lines: Iterable[str | Row]
@@ -300,34 +302,34 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
 
     def compact(self) -> None:
         npc = self._npc("ai/compact <npc>")
-        waiting = f"What {npc.key} remembers of its room is being summarised; please wait."
-        self.tell_of(compacting(npc, by=self.actor), by=self.say, waiting=waiting)
+        waiting = f"The conversation in the room of {npc.key} is being summarised; please wait."
+        self.tell_of(compact_room(npc, by=self.actor), by=self.say, waiting=waiting)
 
     def memory(self) -> None:
         wanted = self.wanted("ai/memory <npc>[/<page> | /#<id>] [= <text>]")
         if self.rhs is None:
             self.show(memory_lines(self.caller, wanted))
         else:
-            self.say(memory_written(self.caller, wanted, self.rhs, by=self.actor))
+            self.say(write_memory(self.caller, wanted, self.rhs, by=self.actor))
 
     def tools(self) -> None:
         npc = npc_named(self.caller, self.wanted("ai/tools <npc> [= <tools>]"))
         if self.rhs is None:
             self.show(tools_lines(npc))
         else:
-            self.say(tools_chosen(npc, self.rhs, by=self.actor))
+            self.say(choose_tools_typed(npc, self.rhs, by=self.actor))
 
     def mode(self) -> None:
-        self._looked_or_set("ai/mode <npc> [= <mode>]", partial(mode_lines, self.caller), mode_set)
+        self._looked_or_set("ai/mode <npc> [= <mode>]", partial(mode_lines, self.caller), set_mode)
 
     def set_one(self) -> None:
-        self._looked_or_set("ai/set <npc> [= <setting> [<value>]]", set_lines, set_told)
+        self._looked_or_set("ai/set <npc> [= <setting> [<value>]]", set_lines, change_setting)
 
     def profile(self) -> None:
         if not self.args:
             self.show(profile_lines())
             return
-        self._looked_or_set("ai/profile [<npc> [= <profile>]]", profile_of, profile_told)
+        self._looked_or_set("ai/profile [<npc> [= <profile>]]", profile_of, choose_profile)
 
     def check(self) -> None:
         refuse_all_but_admins(self.caller, "check")
@@ -341,7 +343,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
                 raise CommandError(f"There is no profile '{name}'{meant} ai/profile lists them.")
             access = profiles[name]
         done = Deferred.fromCoroutine(examined(live.calls, access))
-        waiting = f"The server of '{access.profile.name}' is tried, for ten seconds at most."
+        server = f"The server of '{access.profile.name}'"
+        waiting = f"{server} is being tested; this takes ten seconds at most."
         self.tell_of(done, by=self._show_findings, waiting=waiting)
 
     def _show_findings(self, findings: Sequence[Finding]) -> None:
@@ -354,7 +357,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         usage = "ai/request <npc>[/<turn>]"
         self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
-        self.say(request_written(self.caller, npc, turn_or_newest(npc, number)))
+        self.say(write_request(self.caller, npc, turn_or_newest(npc, number)))
 
     def forget(self) -> Run:
         refuse_all_but_admins(self.caller, "forget")
@@ -400,8 +403,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
 
     def _forgotten(self, player_ref: str, npc: NPC | None) -> Generator[Any, Any, None]:
         by = self.actor
-        self.say((yield from forgetting(player_ref, npc, by=by, agreed=self.agreed)))
+        self.say((yield from forget_player(player_ref, npc, by=by, agreed=self.agreed)))
 
     def _room_forgotten(self) -> Generator[Any, Any, None]:
         by, asked = self.actor, self.agreed
-        self.say((yield from room_forgetting(self.caller, self.lhs, by=by, agreed=asked)))
+        self.say((yield from forget_room_after_yes(self.caller, self.lhs, by=by, agreed=asked)))

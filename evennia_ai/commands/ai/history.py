@@ -1,8 +1,9 @@
-"""`ai/history`, `ai/replay` and `ai/cache`: what is recorded of an NPC and nothing that is not.
+"""The switches of `ai` that read, check, export and import an NPC's records.
 
-A past prompt is rebuilt from its records alone; of each prompt is told how much a provider may have
-found in its cache. `ai/verify`, `ai/export` and `ai/import` are about the records as a whole: the
-game waits for them, so there are limits; `evennia-ai history` has none.
+`ai/history` lists records, `ai/replay` rebuilds a past prompt from them, and `ai/cache` says how
+much of each prompt a provider may have found in its cache. `ai/verify`, `ai/export` and `ai/import`
+read or write whole conversations while the game waits, so they have limits. `evennia-ai history` on
+the command line has no limits.
 """
 
 from collections import Counter
@@ -54,25 +55,25 @@ _SEEN: Final = CONVERSATION | {
 
 
 _FATES: Final = {
-    "reset": "before it began anew",
+    "reset": "before it started over",
     "undo": "taken back",
     "retry": "answered again since",
     "correct": "corrected since",
 }
-"""What became of what a control took out, by its switch."""
+"""By the switch that withdrew a record: what the history says of that record."""
 _CONTROLLED: Final = {
-    "reset": "it begins anew: nothing before counts",
-    "undo": "exchanges before were taken back",
+    "reset": "it starts over: nothing before counts",
+    "undo": "exchanges before this were taken back",
     "retry": "an answer was taken back, to be given again",
-    "correct": "the words just above stand in the place of others",
+    "correct": "the words just above replace earlier words",
 }
-"""What a control says, by the switch that made it."""
+"""By the switch that made a control record: what the history says of it."""
 
 
 def history_lines(caller: Any, npc: NPC, number: int, *, is_full: bool) -> list[str | Row]:
-    """One page of an NPC's records, as `caller` may see them; page 1 is the newest.
+    """Return one page of an NPC's records, as `caller` may see them. Page 1 is the newest.
 
-    Texts of prompts and how turns went are one line each time, unless they are to be told in full.
+    Texts of prompts and the ends of turns are folded into one line unless `is_full`.
     """
     page = record_page(npc.ai.ref, number, size=PAGE_RECORDS)
     if not page.records:
@@ -80,7 +81,7 @@ def history_lines(caller: Any, npc: NPC, number: int, *, is_full: bool) -> list[
     head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
     seer = seer_for(caller, npc.ai.ref)
     rows = _rows(page, seer, is_full=is_full)
-    return [*wrap_text(head, WIDTH), *rows, *_more(npc, page, is_full=is_full)]
+    return [*wrap_text(head, WIDTH), *rows, *_hint_lines(npc, page, is_full=is_full)]
 
 
 def _nothing(npc: NPC, number: int) -> str:
@@ -90,12 +91,12 @@ def _nothing(npc: NPC, number: int) -> str:
 
 
 def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]:
-    """The records; a line before each change of the conversation says which one it is."""
-    fate = _fates(page.records)
+    """Yield the records, with a heading wherever the conversation changes."""
+    fate = _fate_by_record(page.records)
     shown = [record for record in page.records if not seer.leaves_out(record)]
     for where, members in groupby(shown, key=lambda record: record.conversation):
         yield (Span(clip_text(f"-- {in_words(page.conversations[where])}", WIDTH), "component"),)
-        for is_folded, run in groupby(members, key=lambda r: not is_full and _is_behind(r)):
+        for is_folded, run in groupby(members, key=lambda r: not is_full and _is_internal(r)):
             records = list(run)
             if is_folded:
                 yield _folded(records)
@@ -104,8 +105,8 @@ def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]
                 yield from _row(seer.record(record, page.records), fate.get(record.id, ""))
 
 
-def _fates(records: Sequence[Record]) -> dict[str, str]:
-    """By id what builders did to those of the records that no longer count as they stand."""
+def _fate_by_record(records: Sequence[Record]) -> dict[str, str]:
+    """Return, by record ID, what a builder did to the records that no longer count."""
     found: dict[str, str] = {}
     for members in _by_conversation(records).values():
         for done in controls_since(members[0]):
@@ -124,8 +125,8 @@ def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
     return found
 
 
-def _is_behind(record: Record) -> bool:
-    """True if it was made behind the scenes: nobody said or did it, nor asked for it."""
+def _is_internal(record: Record) -> bool:
+    """True if the record is internal: no player or NPC said it, did it or asked for it."""
     return record.kind not in _SEEN and not record.is_erased and not is_chat_source(record)
 
 
@@ -142,81 +143,82 @@ def _row(record: Record, fate: str) -> Iterator[str | Row]:
     also = f"  ({fate})" if fate and record.kind in CONVERSATION else ""
     head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}{also}"
     yield (Span(clip_text(head, WIDTH), "head"),)
-    text = _ERASED if record.is_erased else _happened(record) or _told(record)
+    text = _ERASED if record.is_erased else _event_line(record) or _text_line(record)
     if text:
         yield clip_text(f"    {text}", WIDTH)
     if refused := record.meta.get("refused"):
         yield clip_text(f"    instead of a reply: {escape_controls(str(refused))}", WIDTH)
 
 
-def _told(record: Record) -> str:
-    """What the record says in a line; of calls of tools those, where nothing was said with them."""
+def _text_line(record: Record) -> str:
+    """Return the first line of a record, or its tool calls if it has no text."""
     calls = record.meta.get("tool_calls") or ()
     called = "; ".join(f"{call['name']} {call['arguments']}" for call in calls)
     return first_line(record.body) or escape_controls(called)
 
 
-def _happened(record: Record) -> str:
-    """What became of the conversation; nothing where the record tells what was said."""
+def _event_line(record: Record) -> str:
+    """Return a line for a record of an import, an erasure or a control, else ""."""
     if is_chat_source(record):
         return escape_controls(describe_source(record))
-    return _asked(record) or _controlled(record)
+    return _erasure_line(record) or _control_line(record)
 
 
-def _asked(record: Record) -> str:
-    """Who had the conversation erased; nothing where the record tells of something else."""
+def _erasure_line(record: Record) -> str:
+    """Return a line that says who asked for an erasure, or "" for other records."""
     if record.kind != RecordKind.ERASURE:
         return ""
-    by = escape_controls(str(record.meta.get("by", "somebody")))
+    by = escape_controls(str(record.meta.get("by", "a builder")))
     if record.meta.get("of") == OF_MEMORIES:
-        return f"memories of a person were erased from the prompts before for {by}"
+        return f"memories of a person were erased from earlier prompts on request of {by}"
     if record.meta.get("of") == OF_ROOMS:
-        return f"what was heard in a room was erased from the prompts before for {by}"
+        return f"what was heard in a room was erased from earlier prompts on request of {by}"
     if record.meta.get("of") == OF_PERSONA:
-        return f"a persona was erased from the prompts before for {by}"
-    return f"what stood before was erased for {by}"
+        return f"a persona was erased from earlier prompts on request of {by}"
+    return f"everything before this was erased on request of {by}"
 
 
-def _controlled(record: Record) -> str:
-    """What a builder did, nothing where the record tells of something else."""
+def _control_line(record: Record) -> str:
+    """Return a line that says what a builder decided, or "" for other records."""
     if record.kind != RecordKind.CONTROL:
         return ""
     what = _CONTROLLED[record.meta["what"]]
     hint = f"; the hint: {first_line(record.body)}" if record.body else ""
-    return f"{what}, by {escape_controls(str(record.meta.get('by', 'somebody')))}{hint}"
+    return f"{what}, by {escape_controls(str(record.meta.get('by', 'a builder')))}{hint}"
 
 
-def _more(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
+def _hint_lines(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
     full = " = full" if is_full else ""
     if page.has_older:
         yield f"Older records: ai/history {npc.key}/{page.number + 1}{full}"
-    if not is_full and any(map(_is_behind, page.records)):
-        yield f"What was made behind the scenes too: ai/history {npc.key}/{page.number} = full"
+    if not is_full and any(map(_is_internal, page.records)):
+        command = f"ai/history {npc.key}/{page.number} = full"
+        yield f"To see what was made behind the scenes, too: {command}"
 
 
 def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> list[str | Row]:
-    """The turn's prompt to the letter, as `caller` may see it, and whether it is what was sent.
+    """Return the exact prompt of a turn, and whether it is the prompt that was sent.
 
-    What was said is one line, unless it is to be told in full.
+    What `caller` may not see is hidden. What was said is folded into one line unless `is_full`.
     """
     rebuilt = replay_stored_turn(turn)
     head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
     if not rebuilt.is_same:
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
         return [head, *wrap_text(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
-    same = "the same bytes as were sent, rebuilt from records alone"
+    same = "the same bytes as were sent, rebuilt from records only"
     report = sent_report(seer_for(caller, npc.ai.ref), turn, past_reader())
-    # By a hash of all of it a short hidden text could be guessed.
+    # A hash of the whole prompt would let a builder guess a short hidden text.
     lines: list[str | Row] = [head, same]
     lines += hidden_lines(report) or [f"sha256 {rebuilt.sha256}"]
     lines += [*request_lines(turn), *message_lines(report, is_full=is_full)]
     if not is_full:
-        lines += ["", f"What was said, too: ai/replay {npc.key} = {turn.number} full"]
+        lines += ["", f"To see what was said, too: ai/replay {npc.key} = {turn.number} full"]
     return lines
 
 
 def message_lines(report: Report, *, is_full: bool) -> Iterator[str | Row]:
-    """The messages in full, what was said in a line where not `is_full`."""
+    """Yield each message in full. What was said is folded into one line unless `is_full`."""
     for run in runs(report):
         if len(run) > 1 and not is_full:
             yield ""
@@ -236,24 +238,24 @@ def _fault(fault: LostMessage) -> list[str]:
 
 
 TURNS: Final = 10
-_HEAD: Final = f"{'turn':>6} {'talk':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
+_HEAD: Final = f"{'turn':>6} {'conv.':>6} {'tokens':>7} {'shared':>7} {'share':>6}  what broke it"
 
 
 def cache_lines(caller: Any, npc: NPC) -> list[str]:
-    """The newest turns, what each shared with the one before it, and where may be cached."""
+    """Return a table of the newest turns: how much of each prompt the one before had already."""
     turns = newest_turns(npc.ai.ref, TURNS)
     if not turns:
         raise CommandError(f"{npc.key} had no turn yet: nothing was sent that could be cached.")
     seer = seer_for(caller, npc.ai.ref)
-    lines = [f"The last {len(turns)} prompts of {npc.key}, each with the one before in its talk:"]
+    lines = [f"The last {len(turns)} prompts of {npc.key}, each compared with the one before:"]
     lines += [_HEAD, "-" * WIDTH]
     for turn in turns:
-        lines += _cached(turn, seer)
+        lines += _cache_rows(turn, seer)
     return [*lines, *_breakpoints(turns[-1])]
 
 
-def _cached(turn: StoredTurn, seer: Seer) -> Iterator[str]:
-    shared, why = _shared(turn, seer)
+def _cache_rows(turn: StoredTurn, seer: Seer) -> Iterator[str]:
+    shared, why = _shared_tokens(turn, seer)
     tokens = turn.manifest.tokens
     share = "" if shared is None else f"{100 * shared // max(tokens, 1)} %"
     told = "" if shared is None else str(shared)
@@ -263,8 +265,11 @@ def _cached(turn: StoredTurn, seer: Seer) -> Iterator[str]:
     yield from (" " * len(lead) + line for line in more)
 
 
-def _shared(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
-    """Tokens shared with the prompt before, and what ended them; None for a first prompt."""
+def _shared_tokens(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
+    """Return the tokens shared with the prompt before, and why no more were shared.
+
+    The tokens are None for the first prompt of a conversation, and for an erased one.
+    """
     manifest = turn.manifest
     if manifest.erased:
         return None, "erased on request"
@@ -277,7 +282,7 @@ def _shared(turn: StoredTurn, seer: Seer) -> tuple[int | None, str]:
     if prefix.is_whole:
         return prefix.tokens, MEANINGS["append"]
     differs = f"message {number_in(manifest, prefix.messages)} differs"
-    return prefix.tokens, f"{differs}; the server was started anew between"
+    return prefix.tokens, f"{differs}; the server restarted in between"
 
 
 def _why(turn: StoredTurn, seer: Seer) -> str:
@@ -293,8 +298,8 @@ def _breakpoints(turn: StoredTurn) -> list[str]:
     manifest = turn.manifest
     after = ", ".join(number_in(manifest, spot) for spot in manifest.breakpoints) or "nowhere"
     return wrap_text(
-        f"A provider may cache turn {turn.number} after message {after};"
-        f" {manifest.stable_tokens} tokens up to the last of them stay as they are.",
+        f"A provider may cache the prompt of turn {turn.number} up to these messages: {after}. Its"
+        f" first {manifest.stable_tokens} tokens stay the same.",
         WIDTH,
     )
 
@@ -302,74 +307,78 @@ def _breakpoints(turn: StoredTurn) -> list[str]:
 MOST_RECORDS: Final = 10_000
 MOST_BYTES: Final = 4 * 1024 * 1024
 SUFFIX: Final = ".jsonl"
-_WITHOUT_LIMIT: Final = "evennia-ai history {what} does it on the command line, without a limit."
+_WITHOUT_LIMIT: Final = "On the command line, evennia-ai history {what} has no limit."
 
 
 def verify_lines(npc: NPC) -> list[str]:
-    """For each conversation of the NPC whether its records are what was written."""
+    """Return lines that say, for each conversation, whether its records are unchanged."""
     known = conversations_of(npc.ai.ref)
     if not known:
         raise CommandError(f"Nothing is recorded of {npc.key} yet.")
     lengths = [count_records(one) for one in known]
     _refuse_too_many(sum(lengths), what="verify")
     head = f"The records of {npc.key}, each hashed with the one before it:"
-    lines = [head, *(_verdict(one, count) for one, count in zip(known, lengths, strict=True))]
+    lines = [head, *(_verify_line(one, count) for one, count in zip(known, lengths, strict=True))]
     return [part for line in lines for part in wrap_text(line, WIDTH)]
 
 
 def exported(caller: Any, npc: NPC, number: int | None) -> str:
-    """Write a conversation of the NPC into a new file of the card folder; what was written."""
+    """Write a conversation of the NPC into a new file of the card folder.
+
+    Return a line about it.
+    """
     conversation = exportable(caller, npc, number)
     content = "".join(f"{line}\n" for line in export_lines(conversation)).encode()
     name = f"{npc.key}-{conversation.id}"
     path = new_file(conf().card_folder, name, content, suffix=SUFFIX)
     return (
         f"Wrote {in_words(conversation)}, {count_records(conversation)} records, to {path.name} in"
-        f" {shown_path(conf().card_folder)}. Whoever has the file can read all of it."
+        f" {shown_path(conf().card_folder)}. Anyone who has the file can read all of it."
     )
 
 
 def exportable(caller: Any, npc: NPC, number: int | None) -> ConversationRef:
-    """The conversation of the NPC that is meant, which `caller` may take out.
+    """Return the conversation that a builder wants to export.
 
-    A file has all of it or is none, so nothing of it may be hidden from `caller`.
+    A file holds all of a conversation, so CommandError if any of it is hidden from `caller`.
     """
     conversation = _conversation_of(npc, number)
     _refuse_too_many(count_records(conversation), what="export")
     if seer_for(caller, npc.ai.ref).hides_some(records_of(conversation)):
         raise CommandError(
-            f"Conversation {conversation.id} of {npc.key} holds what view locks of knowledge bases"
-            " hide from you; nothing was written. Who may see them can export it."
+            f"Conversation {conversation.id} of {npc.key} contains texts that locks of knowledge"
+            " bases hide from you. Nothing was written. A builder who may see them can export it."
         )
     return conversation
 
 
 def files() -> list[str]:
-    """The files of the card folder that may be conversations."""
+    """Return lines that list the files of the card folder that may hold conversations."""
     return offered(conf().card_folder, suffixes=(SUFFIX,))
 
 
 def file_read(name: str) -> tuple[Path, bytes]:
-    """A file of the card folder that may be a conversation, and what is in it."""
+    """Return the path and the content of a conversation file in the card folder."""
     path = path_in(conf().card_folder, name, command="ai/import <npc>", suffixes=(SUFFIX,))
     content = bytes_of(path, most=MOST_BYTES)
     if len(content) > MOST_BYTES:
         raise CommandError(
-            f"{path.name} has more than {MOST_BYTES} bytes; nothing was taken over."
+            f"{path.name} has more than {MOST_BYTES} bytes; nothing was imported."
             f" {_WITHOUT_LIMIT.format(what='import')}"
         )
     return path, content
 
 
 def imported(npc: NPC, path: Path, content: bytes, *, by: Actor) -> str:
-    """Take over the conversation in a file; what was taken over."""
+    """Import the transcript of a file. Return a line that says what was imported."""
     made = import_lines(content.splitlines(), npc_ref=npc.ai.ref, by=by)
     return (
-        f"{npc.key} remembers {in_words(made)} now, {count_records(made)} records from {path.name}."
+        f"Imported {count_records(made)} records from {path.name}. {npc.key} remembers them as"
+        f" {in_words(made)}."
     )
 
 
-def _verdict(conversation: ConversationRef, count: int) -> str:
+def _verify_line(conversation: ConversationRef, count: int) -> str:
     broken = verify(conversation)
     found = "the chain holds" if broken is None else f"BROKEN at {broken}"
     return f"{in_words(conversation)}: {count} records, {found}"
@@ -397,6 +406,6 @@ def _which(npc: NPC, known: Sequence[ConversationRef]) -> str:
 def _refuse_too_many(count: int, *, what: str) -> None:
     if count > MOST_RECORDS:
         raise CommandError(
-            f"These are {count} records, and the game would stand still meanwhile; the limit is"
-            f" {MOST_RECORDS}. {_WITHOUT_LIMIT.format(what=what)}"
+            f"These are {count} records. The limit is {MOST_RECORDS}, because the game waits"
+            f" meanwhile. {_WITHOUT_LIMIT.format(what=what)}"
         )

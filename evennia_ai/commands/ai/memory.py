@@ -1,9 +1,9 @@
-"""`ai/memory`: what an NPC remembers, how much each memory counts now, and a builder's own words.
+"""`ai/memory` shows and changes what an NPC remembers. `ai/forget` erases it.
 
-`<npc>/<page>` is a page of the list, `<npc>/#<id>` one memory with its changes; with a right side
-one is added, rewritten, made more or less important, or removed. `ai/forget` erases what a player
-whispered and what is remembered of them, or what was said in a room and learnt from it, once it was
-asked twice: done by whoever may; its lock is stricter than that of `ai`.
+`ai/memory <npc>/<page>` is a page of the list and `<npc>/#<id>` is one memory with its changes.
+With "=" a memory is added, rewritten, made more or less important, or removed. `ai/forget` is for
+Admins and asks before it erases. It erases what a player whispered and what NPCs remember of the
+player, or what was said in a room and what NPCs learnt from it.
 """
 
 import re
@@ -56,11 +56,11 @@ _REMOVE: Final = ("remove", "off")
 _DAY_HOURS: Final = 24
 Asked = Generator[str, Any, bool]
 NOBODY: Final = Moment()
-"""A moment in which nobody is spoken with in private."""
+"""A moment without a private partner. Only memories of things said aloud are open in it."""
 
 
 def memory_lines(caller: Any, text: str) -> list[str]:
-    """A page of what the NPC remembers, or one memory with its changes."""
+    """Return a page of what the NPC remembers, or one memory with its changes."""
     one = _ONE.fullmatch(text)
     if one is not None:
         return _one_lines(caller, npc_named(caller, one["npc"].strip()), int(one["id"]))
@@ -68,32 +68,32 @@ def memory_lines(caller: Any, text: str) -> list[str]:
     return _list_lines(caller, npc, page or 1)
 
 
-def memory_written(caller: Any, text: str, words: str, *, by: Actor) -> str:
-    """Write what stands right of "="; what became of it in one line."""
+def write_memory(caller: Any, text: str, words: str, *, by: Actor) -> str:
+    """Add or change a memory as typed to the right of "=". Return a line about it."""
     if not words:
-        raise CommandError(f"There is no text behind '='; nothing was changed. Usage: {USAGE}")
+        raise CommandError(f"There is no text after '='; nothing was changed. Usage: {USAGE}")
     one = _ONE.fullmatch(text)
     if one is None:
-        return _added(caller, npc_named(caller, text), words, by=by)
+        return _add_memory(caller, npc_named(caller, text), words, by=by)
     npc, number = npc_named(caller, one["npc"].strip()), int(one["id"])
     _refuse_hidden(caller, npc, number)
-    return _changed(npc, number, words, by=by)
+    return _change_memory(npc, number, words, by=by)
 
 
 def _refuse_hidden(caller: Any, npc: NPC, memory_id: int) -> None:
-    """Refuse to change a memory whose text is hidden: what was said of the change would tell it."""
+    """Raise CommandError if a memory is hidden from the caller: the answer would quote its text."""
     memory = store.held_by(npc.ai.ref).find(memory_id)
     mark = seer_for(caller, npc.ai.ref).memory(memory) if memory is not None else ""
     if mark:
         raise CommandError(f"Memory #{memory_id} of {npc.key}: {mark} Nothing was changed.")
 
 
-def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
+def _add_memory(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
     given = _ABOUT.fullmatch(words)
     about = ""
     if given is not None:
         about = place_named(caller, f"player:{given['who'].strip()}", known=()).ref
-    text, now = _checked(given["text"] if given else words), hours_now()
+    text, now = _checked_text(given["text"] if given else words), hours_now()
     new = Memory(
         id=store.NEW,
         text=text,
@@ -106,41 +106,41 @@ def _added(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
     )
     done = keep_memory(npc.ai.ref, new, by=by, most=conf().memory.kept)
     assert done.memory is not None
-    what = "knew that already; it counts more now" if done.is_merged else "remembers it"
+    what = "knew this already, and it counts more now" if done.is_merged else "remembers this now"
     return f"{npc.key} {what}: {_title(done.memory)}.{_warning(npc, text, about)}"
 
 
 def _warning(npc: NPC, text: str, about: str) -> str:
-    """What a builder may want to know about a text that an NPC could not have learnt itself."""
+    """Return a sentence if a text belongs in the card and not among memories, else ""."""
     if not judge_text(text, people_of(npc.ai.ref, about=about)).refusal:
         return ""
     return (
-        " It reads like what the NPC is or has to do: that belongs in its card or in the component"
-        " character_context, which are never forgotten."
+        " It says what the NPC is or has to do. Write that in its card or in the component"
+        " character_context instead: they are never forgotten."
     )
 
 
-def _changed(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
+def _change_memory(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
     if words.lower() in _REMOVE:
         gone = store.remove_memory(npc.ai.ref, memory_id, by=by)
-        return f"{npc.key} does not remember {_title(gone)} any more: {gone.text}"
+        return f"{npc.key} no longer remembers {_title(gone)}: {gone.text}"
     importance = _IMPORTANCE.fullmatch(words)
     if importance is not None:
         number = int(importance["number"])
         memory = store.change_memory(npc.ai.ref, memory_id, by=by, importance=number)
     else:
-        memory = store.change_memory(npc.ai.ref, memory_id, by=by, text=_checked(words))
+        memory = store.change_memory(npc.ai.ref, memory_id, by=by, text=_checked_text(words))
     return f"{npc.key}: {_title(memory)}, revision {memory.revision}: {memory.text}"
 
 
-def _checked(words: str) -> str:
+def _checked_text(words: str) -> str:
     text = plain_text(words)
     if not text:
-        raise CommandError("There is no text left of that; nothing was changed.")
+        raise CommandError("Without its markup this text is empty; nothing was changed.")
     if len(text) > MAX_TEXT:
         raise CommandError(
-            f"A memory has at most {MAX_TEXT} characters, this has {len(text)}; say one thing in"
-            " each. Nothing was changed."
+            f"A memory has at most {MAX_TEXT} characters, this text has {len(text)}; write one"
+            " fact in each. Nothing was changed."
         )
     return text
 
@@ -151,9 +151,9 @@ def _title(memory: Memory) -> str:
 
 
 def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
-    """The memories with their scores against what is said in the NPC's room now, the best first."""
+    """Return a page of memories, those that best fit what was said last in the NPC's room first."""
     seer = seer_for(caller, npc.ai.ref)
-    ranked = _ranked(npc, seer)
+    ranked = _ranked_memories(npc, seer)
     if not ranked:
         return wrap_text(
             f"{npc.key} remembers nothing yet; write something: ai/memory {npc.key} = <text>", WIDTH
@@ -164,7 +164,7 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     most, switched = conf().memory.kept, "" if conf().memory.enabled else " Memory is off."
     head = (
         f"What {npc.key} remembers, {len(ranked)} of at most {most}, page {page} of {pages};"
-        f" scores are against what was said in its room last.{switched}"
+        f" scores say how well each fits what was said last in its room.{switched}"
     )
     lines = wrap_text(head, WIDTH)
     for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
@@ -174,24 +174,27 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     return lines
 
 
-def _seen(seer: Seer, memory: Memory) -> Memory:
-    """The memory as it may be seen; nothing is computed from the words of a hidden one."""
+def _visible_memory(seer: Seer, memory: Memory) -> Memory:
+    """Return the memory as the caller may see it.
+
+    Hidden words are removed, so they cannot score.
+    """
     mark = seer.memory(memory)
     return replace(memory, text=mark, scene="", _memo=Memo()) if mark else memory
 
 
-def _ranked(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
-    """Return the memories as they may be seen, with their scores, the best first.
+def _ranked_memories(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
+    """Return the memories as the caller may see them, with their scores, the best first.
 
-    A score tells which words a memory has, so hidden words must not count.
+    A score reveals which words a memory has, so hidden words must not count.
     """
-    held = [_seen(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
+    held = [_visible_memory(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
     place = str(npc.location.id) if npc.location else "nowhere"
     where = heard.find_conversation(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
     history = windows(where.id).history if where is not None else History()
     rules = conf().memory.recall
     said = words_said(history, None, messages=rules.scan_messages)
-    # What was whispered is judged apart, as no prompt sees it beside the rest.
+    # Whispered memories are scored separately: no prompt shows them together with the others.
     ranked: list[tuple[Memory, Score]] = []
     for is_said_aloud in (True, False):
         some = [memory for memory in held if is_open(memory, NOBODY) == is_said_aloud]
@@ -211,15 +214,15 @@ def _row(memory: Memory, score: Score) -> Iterator[str]:
 
 
 def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
-    """One memory as it is, and its changes, which are there when it is gone."""
+    """Return one memory and its changes. A removed memory still has its changes."""
     changes = changes_of(npc.ai.ref, memory_id)
     if not changes:
         raise CommandError(f"{npc.key} never had a memory #{memory_id}.")
     memory, seer = store.held_by(npc.ai.ref).find(memory_id), seer_for(caller, npc.ai.ref)
-    lines = [clip_text(f"{npc.key} does not remember #{memory_id} any more.", WIDTH)]
+    lines = [clip_text(f"{npc.key} no longer remembers #{memory_id}.", WIDTH)]
     if memory is not None:
         lines = [*wrap_text(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
-        text = escape_controls(_seen(seer, memory).text)
+        text = escape_controls(_visible_memory(seer, memory).text)
         lines += [f"    {line}" for line in wrap_text(text, WIDTH - 4)]
     return [*lines, "Changes:", *_change_lines(changes, seer)]
 
@@ -237,49 +240,49 @@ def _times(memory: Memory) -> str:
 
 def _ago(hours: float) -> str:
     if hours < _DAY_HOURS:
-        return f"{max(0, int(hours))} hours of the game ago"
-    return f"{int(hours // _DAY_HOURS)} days of the game ago"
+        return f"{max(0, int(hours))} hours of game time ago"
+    return f"{int(hours // _DAY_HOURS)} days of game time ago"
 
 
 def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
     for change in changes:
         yield clip_text(escape_controls(revision_in_words(change)), WIDTH)
         if change.value is not None:
-            then = _seen(seer, Memory(id=change.memory_id, **change.value))
+            then = _visible_memory(seer, Memory(id=change.memory_id, **change.value))
             text = f"importance {then.importance}: {then.text}"
             yield clip_text(escape_controls(f"         {text}"), WIDTH)
 
 
 def player_named(caller: Any, name: str) -> str:
-    """The reference of a player; one who is gone is named by number, as #12."""
+    """Return the ID of a player. A deleted player can be named by number, such as #12."""
     known = {Scope(kind="player", ref=ref) for ref in (*private_partners(), *people())}
     return place_named(caller, f"player:{name}", known=known).ref
 
 
-def forgetting(
+def forget_player(
     player_ref: str, npc: NPC | None, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
-    """Ask, then erase what an NPC, or without one every NPC, has of a player; what came of it."""
+    """Ask, then erase what one NPC, or every NPC, has of a player. Return a line about it."""
     npc_ref = npc.ai.ref if npc else None
     who, with_whom = name_of(player_ref), npc.key if npc else "every NPC"
     what = f"the private conversations of {who} with {with_whom}, and the memories of {who}"
     found = forgettable(player_ref, npc_ref=npc_ref)
     if found == Forgotten(said=Erased(), memories=0):
         return f"There is nothing to erase of {what}."
-    if not (yield from agreed(f"Erase {what}: {_counted(found)}? There is no way back.")):
+    if not (yield from agreed(f"Erase {what}: {_counted(found)}? This cannot be undone.")):
         return "Nothing was erased."
     done = forget_person(player_ref, by=by, npc_ref=npc_ref)
     return (
         f"Erased {what}: {_counted(done)}. What was said aloud in rooms stays, as do exported"
-        f" files and backups.{_calls_told(done)}"
+        f" files and backups.{_calls_in_words(done)}"
     )
 
 
-def room_forgetting(
+def forget_room_after_yes(
     caller: Any, text: str, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
-    """Ask, then erase what all NPCs heard and learnt in a room; what came of it."""
-    place_ref = _room_named(caller, text)
+    """Ask, then erase what all NPCs heard and learnt in a room. Return a line about it."""
+    place_ref = _room_ref(caller, text)
     what = f"what was said in {name_of(place_ref)} and what NPCs learnt from it"
     found = erasable_room(place_ref)
     if not (found.said.conversations or found.memories):
@@ -287,7 +290,7 @@ def room_forgetting(
     npcs = npcs_of_room(place_ref)
     names = ", ".join(and_more(list(map(name_of, npcs)), most=_MOST_NAMES, more="{} more"))
     lost = f"{counted(len(npcs), 'NPC')} ({names}), {_counted(found)}"
-    if not (yield from agreed(f"Erase {what}: {lost}? There is no way back.")):
+    if not (yield from agreed(f"Erase {what}: {lost}? This cannot be undone.")):
         return "Nothing was erased."
     done = forget_room(place_ref, by=by)
     return (
@@ -296,11 +299,11 @@ def room_forgetting(
     )
 
 
-def _room_named(caller: Any, text: str) -> str:
-    """The reference of the room that is meant by `here` or `room:<room>`."""
+def _room_ref(caller: Any, text: str) -> str:
+    """Return the ID of the room that `here` or `room:<room>` names."""
     if text.strip().lower() in ("here", "room"):
         if caller.location is None:
-            raise CommandError("You are nowhere; name a room as room:<room>. Nothing was erased.")
+            raise CommandError("You are in no room; name one as room:<room>. Nothing was erased.")
         return str(caller.location.id)
     if not text.lower().startswith("room:"):
         raise CommandError(f"Usage: {FORGET_USAGE}. Nothing was erased.")
@@ -308,8 +311,8 @@ def _room_named(caller: Any, text: str) -> str:
     return place_named(caller, text, known=known).ref
 
 
-def _calls_told(done: Forgotten) -> str:
-    """That it is forgotten which calls of models answered the player."""
+def _calls_in_words(done: Forgotten) -> str:
+    """Return a sentence if model calls lost the note that they answered this player, else ""."""
     if not done.calls:
         return ""
     calls = "1 call of a model was" if done.calls == 1 else f"{done.calls} calls of models were"
@@ -321,7 +324,7 @@ def _counted(erased: Forgotten) -> str:
     told = [
         *([counted(memories, "memory", "memories")] if memories else []),
         *(["the persona and what prompts told of it"] if erased.persona else []),
-        *(["what NPCs had not learnt yet from their words aloud"] if erased.unlearnt else []),
+        *(["what NPCs had still to learn from their words aloud"] if erased.unlearnt else []),
     ]
     if said.conversations or not told:
         told[:0] = [

@@ -1,4 +1,4 @@
-"""The switches of `ai` that operate the game's NPCs: pause, stop, limits, the list and the log."""
+"""The switches of `ai` that operate the game's NPCs: pause, stop, limits, list and log."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,16 +24,16 @@ from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, Ref
 
 PAGE_TURNS: Final = 10
 PANE: Final = "evennia_ai_mind"
-"""What the plugin of the web client, `mind_pane.js`, is told an address by."""
+"""The name under which the web client's plugin `mind_pane.js` receives an address."""
 MOST_OTHER_CALLS: Final = 50
-"""Calls outside of turns that one page shows."""
+"""The most calls outside of turns that one page shows."""
 MOST_REFUSED: Final = 200
-"""Refused utterances that one page shows; of more it says that there are."""
+"""The most refused utterances that one page shows. A line says that there are more."""
 
 _WHY_UNSENT: Final = {
     OFFLINE: "answered offline, no model was asked",
-    f"{UNSENT}unavailable": "not asked, it rests, is too busy or cannot be asked",
-    f"{UNSENT}timeout": "not asked, it was busy too long",
+    f"{UNSENT}unavailable": "not asked: it rests after failures, is too busy or is not set up",
+    f"{UNSENT}timeout": "not asked: it was busy too long",
 }
 
 
@@ -43,7 +43,7 @@ INDEX: Final = (
     ("see its card, change it", "card Mira, card/set, card/edit"),
     ("talk to it", "say Mira, hello    or: talk mira hello"),
     ("give it lore", "lore/create, lore/attach"),
-    ("try what would wake lore", "lore/test does the ferry run?"),
+    ("try which lore is active", "lore/test does the ferry run?"),
     ("tell it something for now", "note mira = She has a cold."),
     ("change what all NPCs are told", "component, component/edit house_rules"),
     ("bring a SillyTavern preset", "preset/import, preset/assign quay = game"),
@@ -60,18 +60,18 @@ INDEX: Final = (
     ("see who is busy, what it cost", "ai, ai mira, ai/limits"),
     ("stop it, stop everything", "ai/off mira, ai/pause mira, ai/stopall"),
 )
-"""What a builder wants to do, and what to type."""
+"""What a builder wants to do, and what to type for it."""
 
 
 def index_rows() -> Iterator[str | Row]:
-    """The index for builders, on one screen."""
-    yield head("What you want to do            what you type (help <command> tells all of it)")
+    """Yield the table of tasks and commands for builders, on one screen."""
+    yield head("What you want to do            what you type (help <command> explains it)")
     for wish, command in INDEX:
         yield (Span(f"{wish:31}"), Span(command, "component"))
 
 
 def log_lines(npc: NPC, number: int) -> list[str]:
-    """One page of what happened; page 1 is the newest."""
+    """Return one page of what the NPC did. Page 1 is the newest."""
     ref = npc.ai.ref
     page = turn_page(ref, number, size=PAGE_TURNS)
     calls = model_calls.calls_of_turns(ref, [turn.number for turn in page.turns])
@@ -88,7 +88,7 @@ def log_lines(npc: NPC, number: int) -> list[str]:
 
 
 def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
-    """What else happened in the time of the page: calls for no turn, and changes of settings."""
+    """Return what else happened in the time of a page: calls outside of turns, changed settings."""
     calls = model_calls.calls_outside_turns(
         npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
     )
@@ -106,7 +106,7 @@ def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
 
 def _nothing(npc: NPC, number: int) -> str:
     if number == 1:
-        return f"{npc.key} did nothing yet: nobody was answered and nothing was set."
+        return f"{npc.key} did nothing yet: it answered nobody and no setting was changed."
     return f"There is no page {number}: {npc.key} had fewer turns. ai/log {npc.key} is page 1"
 
 
@@ -137,11 +137,11 @@ def _refused(one: RefusedSaying) -> Iterator[str]:
 
 
 def _call(call: NewCall) -> str:
-    """One call of a model in a line."""
+    """Return one call of a model as a line."""
     role = "" if call.role == "speaker" else f"{escape_controls(call.role)}, "
     if call.outcome.startswith(UNSENT):
         why = _WHY_UNSENT.get(call.outcome, escape_controls(call.outcome))
-        return f"{role}{escape_controls(_model(call))}: {why}; it does not count"
+        return f"{role}{escape_controls(_model(call))}: {why}; not counted"
     about = "about " if call.is_estimated else ""
     whole = f" of about {call.whole_tokens} (CUT)" if call.whole_tokens else ""
     cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
@@ -154,7 +154,7 @@ def _call(call: NewCall) -> str:
 
 
 def _model(call: NewCall) -> str:
-    """The model, or the profile where that has none: one that says what a script tells it."""
+    """Return the name of the model, or of the profile if the profile names no model."""
     return call.model or call.profile or "no model"
 
 
@@ -163,9 +163,7 @@ def _change(change: SettingChange) -> str:
 
 
 class OperatingSwitches(StrictCommand):
-    """
-    Switches of `ai` that operate NPCs; see there.
-    """
+    """The switches of `ai` that operate NPCs."""
 
     def start(self) -> None:
         if self.args:
@@ -184,7 +182,7 @@ class OperatingSwitches(StrictCommand):
                 " ai/tell off ends it."
             )
         else:
-            self.say("You are told nothing of what goes wrong with models; ai/tell on changes it.")
+            self.say("You get no messages about problems with models; ai/tell on switches them on.")
 
     def watch(self) -> None:
         if self.rhs is not None:
@@ -198,7 +196,7 @@ class OperatingSwitches(StrictCommand):
                 "The game's site has no pages for builders; docs/build/web.md says how to add them."
             ) from error
         if not is_web_client(self.session):
-            self.say(f"Only the web client has panes; the page is {address} of the game's site.")
+            self.say(f"Only the web client has panes; open {address} on the game's site instead.")
             return
         self.session.msg(**{PANE: ((address,), {})})
         self.say(f"The pane shows what {name or 'the NPC who answers you'} is told.")
@@ -237,7 +235,7 @@ class OperatingSwitches(StrictCommand):
         npc = npc_named(self.caller, self.wanted("ai/resume <npc>"))
         if not emergency.resume(npc, by=self.actor):
             raise CommandError(f"{npc.key} is not paused.")
-        self.say(f"{npc.key} goes on.{_still_stopped()}")
+        self.say(f"The pause of {npc.key} is over.{_still_stopped()}")
 
     def stop_all(self) -> None:
         reason = self._reason("ai/stopall [= <reason>]")
@@ -252,17 +250,17 @@ class OperatingSwitches(StrictCommand):
             raise CommandError("Usage: ai/startall, and nothing else. Nothing was changed.")
         if not emergency.start_all(by=self.actor):
             raise CommandError("The game's NPCs are not stopped.")
-        self.say("The game's NPCs answer again. Those that are paused stay so: see ai/list.")
+        self.say("The game's NPCs answer again. Paused NPCs stay paused: see ai/list.")
 
     def _reason(self, usage: str) -> str:
-        """What stands behind "=", before which nothing may stand."""
+        """Return the reason typed after "=". CommandError if something was typed before "="."""
         if self.lhs:
             raise CommandError(f"Usage: {usage}. Nothing was stopped; ai/pause stops one NPC.")
         return self.rhs or ""
 
 
 def _in_words(done: Stopped) -> str:
-    """What came of a stop, as sentences; nothing where it ended nothing."""
+    """Return sentences that count what a stop ended, or "" if it ended nothing."""
     counts = {"Answers dropped": done.dropped, "Calls of models given up": done.given_up}
     return "".join(f" {what}: {count}." for what, count in counts.items() if count)
 

@@ -1,7 +1,7 @@
-"""`ai/request`: what a turn was composed from, in a file that composes to the same prompt.
+"""`ai/request`: write the inputs of a turn into a file that composes to the same prompt.
 
-`evennia-ai compose --request` reads the file. It holds all that the prompt depends on, more than
-the prompt shows: every entry of each book, and memories that were not recalled.
+`evennia-ai compose --request` reads the file. The file holds more than the prompt shows: every
+entry of each lorebook, and also the memories that were not recalled.
 """
 
 from typing import Any, Final
@@ -23,11 +23,11 @@ from evennia_ai.store.history.turns import StoredTurn
 SUFFIX: Final = ".request"
 
 
-def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
-    """Write the request of a turn into a new file of the card folder; return what was written.
+def write_request(caller: Any, npc: NPC, turn: StoredTurn) -> str:
+    """Write the request of a turn into a new file of the card folder. Return a line about it.
 
     Raises:
-        CommandError: Something of it is hidden from `caller`, or cannot be read back any more.
+        CommandError: Something in it is hidden from `caller`, or it can no longer be read back.
     """
     exportable(caller, npc, turn.conversation.id)
     sent = replay_stored_turn(turn)
@@ -38,7 +38,7 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
         if past.hidden:
             raise CommandError(
                 f"Turn {turn.number} of {npc.key} was made from lore, memories or facts that locks"
-                f" hide from you. {_NOTHING} Somebody who may see them can write it."
+                f" hide from you. {_NOTHING} A builder who may see them can write the file."
             )
         request = execution_request(
             past.inputs,
@@ -61,9 +61,8 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     )
     return (
         f"Wrote the request of turn {turn.number} of {npc.key}, {len(content)} bytes, to"
-        f" {path.name} in {shown_path(conf().card_folder)}. {same}"
-        f" 'evennia-ai compose --request {shown_path(path)}' composes it again."
-        " Whoever has the file can read all of it."
+        f" {path.name} in {shown_path(conf().card_folder)}. {same} 'evennia-ai compose --request"
+        f" {shown_path(path)}' composes it again. Anyone who has the file can read all of it."
     )
 
 

@@ -1,7 +1,8 @@
-"""`ai/set`, `ai/profile`, `ai/mode`, `ai/tools`: what is set for an NPC, from where, and changes.
+"""`ai/set`, `ai/profile`, `ai/mode` and `ai/tools`: show and change the settings of an NPC.
 
-What a value may be is judged by `evennia_ai.npc.npc_settings`; here is how builders write and read
-it, and what an NPC that listens made of what it heard last.
+`evennia_ai.npc.npc_settings` decides which values are valid. This module parses what builders type
+and says where each value comes from. It also shows why an NPC answered, or did not answer, what it
+heard last.
 """
 
 import re
@@ -27,7 +28,7 @@ from evennia_ai.services.settings.game import Conf
 from evennia_ai.services.settings.npc import MODES, Mode, NPCSettings
 
 Reader = Callable[[str], Any]
-"""Makes a value of what was typed; what cannot be stays text, and who judges it says so."""
+"""Parses what was typed. An unreadable text is returned as it is, and the setting refuses it."""
 
 _SPLIT: Final = re.compile(r"[\s,]+")
 _LIMIT: Final = re.compile(r"(\w+)\s*=\s*([0-9]{1,15})")
@@ -36,7 +37,7 @@ _ELSEWHERE: Final = {"profile": "ai/profile <npc> = <profile>", "tools": "ai/too
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """Where the values of an NPC's settings come from."""
+    """The sources from which an NPC's settings take their values."""
 
     settings: NPCSettings
     profile: ModelProfile
@@ -45,10 +46,10 @@ class Origins:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A setting as builders know it: its name, its field, how it is read, what it is where unset.
+    """A setting as builders know it.
 
-    `usual` is what counts where the NPC has none. `nothing` says what None, 0 or "" means, `empty`
-    what an empty list means.
+    `usual` gives the value that counts if the NPC has none of its own. `nothing` is shown for None,
+    0 and "". `empty` is shown for an empty list.
     """
 
     name: str
@@ -61,36 +62,43 @@ class Row:
 
 
 def set_lines(npc: NPC) -> list[str]:
-    """All settings of an NPC with their values and where each comes from."""
+    """Return all settings of an NPC with their values and where each value comes from."""
     given = given_to(npc)
     origins = _origins(npc)
     profile_from = "this NPC" if "profile" in given else "the game"
     rows = [("profile", origins.profile.name, profile_from)]
-    rows += [(row.name, _shown(row, origins), _from(row, origins, given)) for row in ROWS]
+    rows += [
+        (row.name, _value_in_words(row, origins), _origin_of(row, origins, given)) for row in ROWS
+    ]
     problems = [f"  problem: {problem}" for problem in npc.ai.settings_problems]
     lines = [f"Settings of {npc.key}:", *_table(rows), *problems]
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
-    """Change one setting as it was typed, `<name> <value>` or `<name>` alone; what is told."""
+def change_setting(npc: NPC, typed: str, *, by: Actor) -> str:
+    """Change one setting as typed, `<name> <value>`, or reset it, `<name>`.
+
+    Return a line about it.
+    """
     name, _, text = typed.partition(" ")
     row = _row(name.strip().lower())
     if not text.strip():
         return _reset(npc, row, by=by)
-    before = _shown(row, _origins(npc))
+    before = _value_in_words(row, _origins(npc))
     try:
         change_settings(npc, by=by, **{row.field: row.read(text.strip())})
-    except SettingError as error:  # it is told of by the name that builders know
+    # The error names the field; builders know the setting by another name.
+    except SettingError as error:
         told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
         raise CommandError(told) from error
-    runtime().ticker.stirs(npc)  # it may tick from now on, or no more
-    after = _shown(row, _origins(npc))
-    return f"{npc.key}: {row.name} is {_marked(after)} now; it was {_marked(before)}."
+    # The new value may start or stop the NPC's ticks.
+    runtime().ticker.stirs(npc)
+    after = _value_in_words(row, _origins(npc))
+    return f"{npc.key}: {row.name} is {_quoted(after)} now; it was {_quoted(before)}."
 
 
 def profile_lines() -> list[str]:
-    """The profiles of models, how they are, and which roles ask them."""
+    """Return a table of the model profiles, their states, and the roles that use them."""
     models = runtime().models
     accesses = models.accesses()
     rows = [
@@ -120,17 +128,17 @@ def profile_lines() -> list[str]:
 
 
 def profile_of(npc: NPC) -> list[str]:
-    """With which models an NPC speaks, in one line."""
+    """Return a line that says with which models an NPC speaks."""
     settings = settings_of(npc)
     asked = runtime().models.of_role("speaker", settings=settings)
     first, *others = (access.profile.name for access in asked)
-    instead = f", or {', then '.join(others)} where that gives no answer" if others else ""
+    instead = f", or {', then '.join(others)} if that gives no answer" if others else ""
     whose = "its own profile" if settings.profile else "the game's usual profile"
     return [f"{npc.key} speaks with {first}, {whose}{instead}."]
 
 
-def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
-    """Have an NPC speak with the profile of this name; what is told."""
+def choose_profile(npc: NPC, name: str, *, by: Actor) -> str:
+    """Let an NPC speak with the profile of this name. Return a line about it."""
     models = runtime().models
     usual = models.of_role("speaker")[0].profile.name
     before = _origins(npc).profile.name
@@ -141,19 +149,19 @@ def profile_told(npc: NPC, name: str, *, by: Actor) -> str:
 
 
 def _reset(npc: NPC, row: Row, *, by: Actor) -> str:
-    """Give a setting back to the profile or the game; what it was is told."""
-    before = _shown(row, _origins(npc))
+    """Reset a setting to the value of the profile or the game. Return a line about it."""
+    before = _value_in_words(row, _origins(npc))
     was_set = row.field in given_to(npc)
     change_settings(npc, by=by, **{row.field: None})
     origins = _origins(npc)
-    now = f"{_marked(_shown(row, origins))} ({_from(row, origins, frozenset())})"
+    now = f"{_quoted(_value_in_words(row, origins))} ({_origin_of(row, origins, frozenset())})"
     if not was_set:
         return f"{npc.key}: {row.name} was not set; it is {now}."
-    return f"{npc.key}: {row.name} is {now} again; it was {_marked(before)}."
+    return f"{npc.key}: {row.name} is {now} again; it was {_quoted(before)}."
 
 
 def change_in_words(change: SettingChange) -> str:
-    """A change of a setting as builders type and read it."""
+    """Return a change of a setting in the words that builders type."""
     row = next((row for row in ROWS if row.field == change.name), None)
     name = row.name if row is not None else change.name
     by = f", by {change.by}" if change.by else ""
@@ -161,7 +169,7 @@ def change_in_words(change: SettingChange) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as it is kept, in words."""
+    """Return a stored value in words."""
     return "not set" if value is None else _plain(value, empty="none")
 
 
@@ -191,14 +199,14 @@ def _origins(npc: NPC) -> Origins:
     return Origins(settings=settings, profile=profile, conf=live.conf)
 
 
-def _from(row: Row, origins: Origins, given: frozenset[str]) -> str:
+def _origin_of(row: Row, origins: Origins, given: frozenset[str]) -> str:
     if row.field in given:
         return "this NPC"
     return f"profile {origins.profile.name}" if row.of_profile else "the game"
 
 
-def _shown(row: Row, origins: Origins) -> str:
-    """The value that counts, in words."""
+def _value_in_words(row: Row, origins: Origins) -> str:
+    """Return the value that counts, in words."""
     own = getattr(origins.settings, row.field)
     value = row.usual(origins) if own is None or own == "" else own
     if not value and row.nothing and not isinstance(value, tuple | Mapping):
@@ -206,8 +214,8 @@ def _shown(row: Row, origins: Origins) -> str:
     return _plain(value, empty=row.empty)
 
 
-def _marked(value: str) -> str:
-    # One that is a sentence itself stands in quotes.
+def _quoted(value: str) -> str:
+    # A value that is a sentence, such as the thinking line, is put in quotes.
     return f"'{value}'" if value.endswith(".") else value
 
 
@@ -231,13 +239,14 @@ def _roles(access: Access, models: Models) -> str:
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  " + "  ".join(map(str.ljust, row, widths)).rstrip()  # what stands last may be long
+        # The last column may be long, so its padding is stripped.
+        "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
         for row in rows
     ]
 
 
 def _number(text: str) -> Any:
-    """A number, or the text where it is none."""
+    """Return the number in `text`, or `text` itself if it is no number."""
     try:
         return float(text)
     except ValueError:
@@ -296,10 +305,10 @@ ROWS: Final = (
 
 
 SHOWN: Final = 8
-"""How many of the last things it heard are shown."""
+"""How many of the last things that the NPC heard are shown."""
 
 MEANINGS: Final[dict[Mode, str]] = {
-    "name_match": "answers who names it, talks or whispers to it, or goes on with it",
+    "name_match": "answers people who name it, talk or whisper to it, or go on talking with it",
     "always": "answers whatever people say, if no other NPC does",
     "whisper_only": "answers whispers, and nothing that is said aloud",
     "decide": "answers as with name_match, and a cheap model decides about the rest",
@@ -307,9 +316,9 @@ MEANINGS: Final[dict[Mode, str]] = {
 
 
 def mode_lines(caller: Any, npc: NPC) -> list[str]:
-    """Return lines that say how an NPC listens, what it answered lately, and what it did not.
+    """Return how an NPC listens, what it heard last, and why it answered or did not.
 
-    Each decision has its reason. A text that `caller` may not read is replaced by a mark.
+    A text that `caller` may not read is replaced by a mark.
     """
     mode = settings_of(npc).mode
     attention = npc.ai.attention
@@ -330,8 +339,8 @@ def mode_lines(caller: Any, npc: NPC) -> list[str]:
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
-    """Have an NPC listen as it was typed; what is told."""
+def set_mode(npc: NPC, typed: str, *, by: Actor) -> str:
+    """Set how an NPC listens, as typed. Return a line about it."""
     mode = typed.strip().lower()
     if mode not in MODES:
         meant = suggest_name(mode, MODES) or f"; there are {', '.join(MODES)}"
@@ -347,26 +356,29 @@ MOST_WORDS: Final = 50
 
 
 def tools_lines(npc: NPC) -> list[str]:
-    """Which tools an NPC has and which there are, one line each."""
+    """Return the tools that an NPC has and those it could be given, one line each."""
     choice = choice_of(npc)
-    lines = [f"What {npc.key} may do beside answering:", *_lines(choice.has)]
-    lines += [f"  {name} - is no tool of the game any more" for name in choice.gone]
+    lines = [f"What {npc.key} may do besides answering:", *_lines(choice.has)]
+    lines += [f"  {name} - no longer a tool of the game" for name in choice.gone]
     if choice.others:
         lines += ["What it could be given:", *_lines(choice.others)]
     lines += [f"Left out: {problem}" for problem in registry().problems]
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
-def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:
-    """Give an NPC the tools that `text` means; what it has then, in one line."""
+def choose_tools_typed(npc: NPC, text: str, *, by: Actor) -> str:
+    """Give an NPC the tools that `text` names. Return a line with the tools it has then."""
     words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
-    names = _wanted(_names(choice_of(npc)), words)
+    names = _wanted_names(_names(choice_of(npc)), words)
     has = ", ".join(_names(choose_tools(npc, names, by=by)))
-    return f"{npc.key} may {has or 'do nothing'} beside answering."
+    return f"{npc.key} may {has or 'do nothing'} besides answering."
 
 
-def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
-    """The names that words such as `say, give` or `+give, -say` mean, `has` being those before."""
+def _wanted_names(has: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return the tool names that words such as `say, give` or `+give, -say` mean.
+
+    `has` are the names that the NPC has before the change.
+    """
     changes = [word for word in words if word[:1] in "+-"]
     if not words or len(words) > MOST_WORDS:
         raise CommandError(
@@ -374,20 +386,20 @@ def _wanted(has: Sequence[str], words: Sequence[str]) -> list[str]:
         )
     if changes and len(changes) < len(words):
         raise CommandError(
-            "Name all the tools it is to have, or changes with + and - alone. Nothing was changed."
+            "Name all tools that it should have, or only changes with + and -. Nothing was changed."
         )
     if not changes:
-        return [] if words == ["none"] else [_known(word) for word in words]
+        return [] if words == ["none"] else [_known_tool(word) for word in words]
     gone = [word[1:].strip() for word in changes if word[0] == "-"]
     for name in gone:
         if name not in has:
             raise CommandError(f"It has no tool '{name}'. Nothing was changed.")
-    added = [_known(word[1:].strip()) for word in changes if word[0] == "+"]
+    added = [_known_tool(word[1:].strip()) for word in changes if word[0] == "+"]
     return [name for name in has if name not in gone] + added
 
 
-def _known(name: str) -> str:
-    """The name, which must be that of a tool there is."""
+def _known_tool(name: str) -> str:
+    """Return `name`. CommandError if the game has no tool of this name."""
     tools = registry().tools
     if name in tools:
         return name

@@ -1,4 +1,4 @@
-"""`ai`, `ai/limits` and `ai <npc>`: how all NPCs are doing, what they may use, and how one does."""
+"""`ai`, `ai <npc>` and `ai/limits`: how NPCs are doing, and what they may use of models."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
 
 
 def overview_lines(part: str, number: int) -> list[str]:
-    """One page of the NPCs whose name or room has `part` in it."""
+    """Return one page of the NPCs whose name or room contains `part`."""
     live = runtime()
     found = NPCList(part, first_refs=live.scheduler.busy_keys)
     shown = found.page(number, size=PAGE_NPCS)
@@ -60,7 +60,7 @@ def overview_lines(part: str, number: int) -> list[str]:
 
 
 def stop_lines() -> list[str]:
-    """That the whole game is stopped, loudly; nothing where it is not."""
+    """Return a warning if the whole game is stopped, else no lines."""
     why = is_stopped()
     if not why:
         return []
@@ -69,14 +69,14 @@ def stop_lines() -> list[str]:
 
 
 def thousands(number: int) -> str:
-    """A number in at most six columns."""
+    """Return a number in at most six columns."""
     if number < 100_000:
         return str(number)
     return f"{number / 1000:.0f}k" if number < 10_000_000 else f"{number / 1_000_000:.0f}M"
 
 
 def ago(seconds: float) -> str:
-    """How long something is past, in at most five columns."""
+    """Return how long ago something was, in at most five columns."""
     for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
         if seconds >= length:
             return f"{seconds // length:.0f} {unit}"
@@ -87,7 +87,7 @@ def _nobody(part: str, number: int) -> str:
     if number > 1:
         return f"There is no page {number}: there are fewer NPCs."
     if part:
-        return f"No NPC with a mind, nor its room, has '{part}' in its name."
+        return f"No NPC has '{part}' in its name or in the name of its room."
     return (
         "There is no NPC with a mind yet; create one: create/drop Oren:evennia_ai.typeclasses.AINPC"
     )
@@ -104,21 +104,20 @@ def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
 
 
 def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
-    """Name the NPCs that wait because a model has as many turns under way as it may."""
+    """Name the NPCs that wait because a model already has as many turns as it may run at once."""
     for crowd in crowds:
         found = (object_of(key) for key in crowd.keys[:MOST_WAITING])
         names = [escape_controls(npc.key) for npc in found if npc is not None]
         if more := len(crowd.keys) - len(names):
             names.append(f"{more} more")
         yield from wrap_hanging(
-            f"! {escape_controls(crowd.model)} has {counted(crowd.running, 'turn')} under way,"
-            " as many as"
-            f" it may (max_concurrent); for a place wait {', '.join(names)}."
+            f"! {escape_controls(crowd.model)} has {counted(crowd.running, 'turn')} under way, its"
+            f" limit (max_concurrent). Waiting for it: {', '.join(names)}."
         )
 
 
 def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
-    """How the work of workers stands; nothing where the game does it itself."""
+    """Yield lines about the background workers; none if the game does the work itself."""
     if status is None:
         return
     told = [counted(len(status.workers), "worker")]
@@ -130,9 +129,9 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
     if lag := status.lag_seconds(now):
         told.append(f"the oldest waits {ago(lag)}")
     if status.is_away:
-        told.append(f"the queue is away, {counted(status.unsent, 'job')} kept here")
+        told.append(f"the queue cannot be reached, {counted(status.unsent, 'job')} kept here")
     told += [f"{kind} done without {often} times" for kind, often in status.over.items()]
-    yield from wrap_hanging(f"Work beside speaking: {'; '.join(told)}.")
+    yield from wrap_hanging(f"Background work: {'; '.join(told)}.")
     for name, reason in status.poisoned[:MOST_SET_ASIDE]:
         yield from wrap_hanging(f"! set aside: {escape_controls(name)}: {escape_controls(reason)}")
 
@@ -153,7 +152,7 @@ def _row(row: NPCRow) -> str:
 
 
 def _state(row: NPCRow) -> str:
-    """What it does; whoever cannot answer says why first."""
+    """Return what the NPC does now, or why it cannot answer."""
     if row.state == "answers" and row.answering_seconds is not None:
         return f"answers {ago(row.answering_seconds)}"
     return "PAUSED" if row.state == "paused" else row.state
@@ -201,7 +200,7 @@ MOST_AT_LIMIT: Final = 20
 
 
 def limit_lines(npc: NPC | None = None) -> list[str]:
-    """What may be used and what was, by the game and one NPC, or by whoever is at a limit now."""
+    """Return the limits and their use: of the game and one NPC, or of everyone at a limit now."""
     limits = runtime().limits
     lines = ["Limits on calls of models, used of allowed:", *_used(limits, "game", "", "game")]
     if npc is None:
@@ -216,7 +215,7 @@ def limit_lines(npc: NPC | None = None) -> list[str]:
 
 
 def today_lines(npc: NPC, *, now: float) -> list[str]:
-    """What an NPC used today and what is left of it, for its status."""
+    """Return the status lines on what an NPC used today and what is left."""
     limits, ref = runtime().limits, npc.ai.ref
     used = model_calls.use_since(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
     all_time = model_calls.total_use(ref)
@@ -277,13 +276,13 @@ def _at_limit(limits: Limits) -> Iterator[str]:
 
 
 def _refused_today(npc_ref: str) -> Iterator[str]:
-    """Who was refused today, by which limit, how often and when the last time."""
+    """Yield who was refused today, by which limit, how often, and when last."""
     since = runtime().limits.midnight
     found = model_calls.refused_times(since, npc_ref=npc_ref, limit=MOST_AT_LIMIT + 1)
     if found:
         yield "Refused today, the last first:"
     for one in found[:MOST_AT_LIMIT]:
-        who = escape_controls(name_of(one.player_ref)) if one.player_ref else "nobody's words"
+        who = escape_controls(name_of(one.player_ref)) if one.player_ref else "no player"
         by = "" if npc_ref else f" by {escape_controls(name_of(one.npc_ref))}"
         yield f"  {day_and_time(one.last_at)}  {who}{by}, {_times(one.times)}"
         yield f"      {limit_in_words(one.limit)}"
@@ -292,7 +291,7 @@ def _refused_today(npc_ref: str) -> Iterator[str]:
 
 
 def limit_in_words(limit: str) -> str:
-    """A limit by its scope and name, as builders read it: "player.calls_per_minute"."""
+    """Return a limit such as "player.calls_per_minute" as builders read it."""
     scope, _, name = limit.partition(".")
     whose = {"player": "the player's", "npc": "the NPC's", "game": "the game's"}.get(scope, scope)
     return escape_controls(f"{whose} {name.replace('_', ' ')}")
@@ -302,8 +301,8 @@ def _times(times: int) -> str:
     return "once" if times == 1 else f"{times} times"
 
 
-def compacting(npc: NPC, *, by: Actor) -> "Deferred[str]":
-    """Compact what the NPC remembers of its room; one line that says what came of it."""
+def compact_room(npc: NPC, *, by: Actor) -> "Deferred[str]":
+    """Compact what the NPC remembers of its room. Fires with a line about the result."""
 
     def told(outcome: Outcome) -> str:
         if outcome.record is None:
@@ -314,10 +313,7 @@ def compacting(npc: NPC, *, by: Actor) -> "Deferred[str]":
 
 
 def compaction_lines(npc: NPC) -> Iterator[str]:
-    """For each conversation that was compacted: when and by whom, and whether its breaker is open.
-
-    Also where it was only tried.
-    """
+    """Yield a line for each conversation that was compacted, or for which it was tried."""
     turn = turns.next_number(npc.ai.ref)
     for one in compacted_of(npc.ai.ref):
         yield f"{in_words(one.conversation)}: {', '.join(_parts(one, turn))}"
@@ -330,7 +326,7 @@ def _parts(one: Compacted, turn: int) -> Iterator[str]:
     breaker, rules = one.attempt.breaker, runtime().conf.compaction.rules
     if breaker.is_open(turn, rules=rules):
         until = (breaker.opened_at or 0) + rules.rest_turns
-        yield f"breaker open until turn {until} after {breaker.failures} failures in a row"
+        yield f"no new try until turn {until}, after {breaker.failures} failures in a row"
     elif breaker.failures:
         yield f"{breaker.failures} failures in a row"
     if one.attempt.reason:
@@ -341,7 +337,7 @@ _PLACES: Final = {"room": "in rooms", "private": "in private"}
 
 
 def status_lines(npc: NPC) -> list[str]:
-    """How an NPC is doing, one line each."""
+    """Return how an NPC is doing, one line for each fact."""
     status = npc.ai.status()
     busy = "answering now" if status.in_flight else "idle"
     breaker = f", breaker {status.breaker}" if status.breaker else ""
@@ -371,7 +367,7 @@ def status_lines(npc: NPC) -> list[str]:
         overflows = npc.ai.attention.overflows
         lines.append(f"  not answered   {overflows} since the start: too much waited")
     if status.unrecorded:
-        lines.append(f"  not recorded   {status.unrecorded}: the database is away")
+        lines.append(f"  not recorded   {status.unrecorded}: the database cannot be reached")
     problems = (*status.problems, *problems_of(npc))
     lines += [f"  problem        {problem}" for problem in problems]
     return [shown for line in lines for shown in wrap_hanging(line)]

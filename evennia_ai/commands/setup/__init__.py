@@ -1,1 +1,1 @@
-"""Commands by which builders set up what NPCs are told."""
+"""The commands with which builders write what NPCs are told."""

@@ -1,7 +1,7 @@
-"""The command `component`: builders list, show, make and change prompt components.
+"""The command `component`: builders list, show, create and change prompt components.
 
-The command only translates: what is allowed is the registry's and the store's to say. The bare
-command reads; every change needs its own switch.
+The command only translates: the registry and the store decide what is allowed. Without a switch the
+command only reads.
 """
 
 import re
@@ -37,11 +37,11 @@ from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.store.authored import components as store
 
 _CREATE: Final = "component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]"
-# An ID, a role or both, and behind a colon the text. Only what begins like a number is an ID: else
-# a text of one word, or one that begins with `{{random:a,b}}`, would be taken for one.
+# Parses an ID, a role or both, and after a colon the text. Only what begins like a number is an ID.
+# Otherwise a text of one word, or a text such as `{{random:a,b}}`, would be read as an ID.
 _NEW: Final = re.compile(r"([-+]?\d[^,:\s]*|)\s*(?:,\s*([^:\s]*)\s*)?(?::\s*(.*))?", re.DOTALL)
 _ALMOST_NEW: Final = re.compile(r"\d+\s*(?:,|[a-z]+\s*:)")
-_BEGINS_SO: Final = "Put a colon before a text that begins so: = : "
+_BEGINS_SO: Final = "If this is the text, put a colon before it: = : "
 
 
 class CmdComponent(ComponentFields):
@@ -58,34 +58,35 @@ class CmdComponent(ComponentFields):
       component/context [<context> [= <off <key> | on <key> | reset>]]
 
     Switches:
-      create    - make a component; without an ID it gets a free one behind
-                  those of its kind, without a text the editor opens
+      create    - create a component; without an ID it gets a free one after
+                  those of its kind; without a text the editor opens
       edit      - open the editor on its text
-      depth     - <n [speech] | normal | bottom>: n messages from the newest,
-                  inside the history; with `speech` it counts no lines of
-                  who comes in or leaves. 0 or normal: at its ID; bottom:
-                  after the newest message. Without a value: show it
-      order     - <n>: what stands first at the same depth; low first
-      role      - <system | user | assistant | tool>
-      move      - <id>: give it another ID, its place in the prompt
-      volatile  - <yes | no>: whether it changes from turn to turn; then it
-                  stands behind the history, among the facts of the moment.
-                  Before the history {{speaker}} and {{time}} are refused
-      name      - <name>: what it is called in lists
+      depth     - <n [speech] | normal | bottom>: place it inside the history,
+                  with n messages after it; with `speech` only what was said
+                  counts, not who comes and goes; bottom: after the newest
+                  message; 0 or normal: back at its ID. Without a value: show it
+      order     - <n>: at the same depth, a lower order comes first
+      role      - <system | user | assistant | tool>: who speaks the text
+      move      - <id>: give it another ID, which is its place in the prompt
+      volatile  - <yes | no>: yes if its text changes from turn to turn; then it
+                  is placed after the history, with the facts of the moment.
+                  A text before the history may not use {{speaker}} or {{time}}
+      name      - <name>: its name in lists
       description - <text>: what it is for
-      priority  - <n>: what survives where there is too little room; high first
-      required  - <yes | no>: whether no prompt is sent without it
-      enable    - let it take part
-      off       - keep it and leave it out of every prompt
+      priority  - <n>: if a prompt is too long, a lower priority is left out first
+      required  - <yes | no>: yes if no prompt may be sent without it
+      enable    - use it in prompts again
+      off       - keep it, but leave it out of every prompt
       remove    - remove it, after a question
-      revisions - who changed what, and when; <revision>: what one changed
-      revert    - <revision>: show what making it as it was then would change,
-                  and do so after a question
-      preview   - the prompt an NPC would send now, or if you said something
-                  to it, on one screen; looking changes nothing
-      preview/full - the same with every message in full, and all reasons
-      context   - leave a component out of one kind of prompt alone: of the
-                  contexts conversation, whisper and autonomous (ticks)
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - <number>: go back to an earlier revision; you see what would
+                  change and are asked first
+      preview   - show the prompt that an NPC would get now, or if you said
+                  something to it; this changes nothing
+      preview/full - the same, with every message in full and all reasons
+      context   - leave a component out of one kind of turn only: conversation,
+                  whisper or autonomous (the NPC acts by itself)
 
     Examples:
       component
@@ -103,20 +104,20 @@ class CmdComponent(ComponentFields):
       component/context whisper = off mood
       component/context whisper = reset
 
-    'component oren' tells what his next prompt is made of, top to bottom, cards,
-    notes, lore and facts too, and which command changes each.
+    'component oren' lists everything in Oren's next prompt from top to bottom,
+    also from cards, notes, lore and facts, and the command that changes each.
 
-    A component is one text of the prompt and its ID is its place: 0 to 4999
-    stand before the conversation, 5001 to 5499 between it and the facts of the
-    moment (5500), and so on. Those of the game itself (0, 1000, 1500 ... 7000)
-    can be edited, switched off and given a depth; they cannot be moved or
-    removed, and the history, the facts of the moment, the event and results of
-    tools stay where they are.
+    A component is one text of the prompt. Its ID is its place: 0 to 4999 are
+    before the conversation, 5001 to 5499 are between the conversation and the
+    facts of the moment (5500), and so on. You can edit the components of the
+    game itself (0, 1000, 1500 ... 7000), switch them off and give them a depth.
+    You cannot move or remove them. The history, the facts of the moment, the
+    event and the results of tools always stay where they are.
 
     The scope is the whole game unless you name another: @zone:<tag>, @room,
-    @room:<room> or @npc:<name>. Where several have the same key, the narrowest
-    counts. A depth deeper than the history is its top: a component never leaves
-    the conversation.
+    @room:<room> or @npc:<name>. If several scopes have the same key, the
+    narrowest counts. If a depth is greater than the length of the history, the
+    component is placed at its top.
     """
 
     key = "component"
@@ -134,7 +135,7 @@ class CmdComponent(ComponentFields):
         **alike("remove revisions revert preview context"),
         "preview/full": "preview_full",
     }
-    other_words = {"on": "enable"}  # as `note` and `ai` call it
+    other_words = {"on": "enable"}  # `note` and `ai` call this switch `on`.
 
     def look(self) -> None:
         self._refuse_value()
@@ -147,19 +148,21 @@ class CmdComponent(ComponentFields):
                 return
             changes = store.COMPONENTS.revisions(found.key, scope=found.scope)
             off_in = component_shown.off_in(found.key)
-            self.show(component_shown.shown(found, changes, off_in=off_in))
+            self.show(component_shown.component_lines(found, changes, off_in=off_in))
             return
         components = list(registry)
         if self.lhs:
             scope = scope_named(self.caller, self.lhs[1:], registry=registry)
             components = [c for c in components if c.scope == scope]
             if not components:
-                self.say(f"No component has the scope {self.lhs}; 'component' alone lists all.")
+                self.say(
+                    f"No component has the scope {self.lhs}; 'component' without a scope lists all."
+                )
                 return
-        self.show(component_shown.listed(components))
+        self.show(component_shown.list_lines(components))
 
     def _look_at_column(self, unknown: UnknownComponentError) -> None:
-        """Show what the NPC's next prompt is made of; raise `unknown` if no NPC is called so."""
+        """Show what an NPC's next prompt is made of. Raise `unknown` if no NPC has this name."""
         try:
             npc = npc_named(self.caller, self.wanted("component <npc>"))
         except SeveralCalledSoError:
@@ -185,9 +188,9 @@ class CmdComponent(ComponentFields):
             ),
             by=self.actor,
         )
-        remarks = component_shown.remarks(made)
+        remarks = component_shown.author_warnings(made)
         chosen = "; component/move gives it another ID" if component_id is None else ""
-        self.say(f"Made {labelled(made)} ({made.id}), role {made.role}{chosen}.{remarks}")
+        self.say(f"Created {labelled(made)} ({made.id}), role {made.role}{chosen}.{remarks}")
         if not made.content:
             self._open_editor(made)
 
@@ -203,13 +206,13 @@ class CmdComponent(ComponentFields):
         return self._remove_after_yes(component, labelled(component))
 
     def revisions(self) -> None:
-        """Who changed a component; with a number, what that revision changed."""
+        """Show who changed a component. With a number, show what that revision changed."""
         key, scope = self._key_and_scope("revisions")
         if self.rhs is not None:
             number = whole_number(self.rhs, what="revision")
             then = store.COMPONENTS.revision(key, number, scope=scope)
             before = store.COMPONENTS.revision_before(key, number, scope=scope)
-            self.show(diffed(component_shown.revision_shown(before, then)))
+            self.show(diffed(component_shown.revision_lines(before, then)))
             return
         changes = store.COMPONENTS.revisions(key, scope=scope)
         if not changes:
@@ -218,27 +221,30 @@ class CmdComponent(ComponentFields):
         self.show(history_of(key, changes))
 
     def revert(self) -> Run:
-        """Make a component what it was then, after a question; a removed one comes back."""
+        """Revert a component to a revision, after a question. A removed component comes back."""
         self.both("component/revert <key>[@<scope>] = <revision>")
         key, scope = self._key_and_scope("revert")
         number = whole_number(self.rhs, what="revision")
         return self._revert_after_yes(key, scope, store.COMPONENTS.then(key, number, scope=scope))
 
     def preview(self) -> None:
-        """The prompt an NPC would send now, on one screen."""
+        """Show the prompt that an NPC would send now, on one screen."""
         npc, report = self._would_send("component/preview <npc> [= <what you would say>]")
         self.show(
             [
-                head(f"What {npc.key} would send now; nothing was changed."),
+                head(f"The prompt that {npc.key} would get now; nothing was changed."),
                 *folded(report),
                 f"Every message in full: component/preview/full {npc.key}",
             ]
         )
 
     def preview_full(self) -> None:
-        """The same, first its whole trace, then every message in full."""
+        """Show the prompt that an NPC would send now: its trace, then every message in full."""
         npc, report = self._would_send("component/preview/full <npc> [= <what you would say>]")
-        lines = [f"What {npc.key} would send now; nothing was changed.", *trace_lines(report)]
+        lines = [
+            f"The prompt that {npc.key} would get now; nothing was changed.",
+            *trace_lines(report),
+        ]
         for index, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""
             title = f"== {number_of(report, index)}: {message.role}{name} =="
@@ -254,15 +260,13 @@ class CmdComponent(ComponentFields):
         if not self.lhs:
             if self.rhs is not None:
                 raise CommandError(f"Usage: {component_shown.CONTEXT_USAGE}. Nothing was changed.")
-            self.show(component_shown.contexts_listed())
+            self.show(component_shown.list_contexts())
         elif self.rhs is None:
-            self.show(component_shown.context_shown(self.lhs))
+            self.show(component_shown.context_lines(self.lhs))
         else:
             registry = store.registry()
             self.say(
-                component_shown.context_changed(
-                    self.lhs, self.rhs, registry=registry, by=self.actor
-                )
+                component_shown.change_context(self.lhs, self.rhs, registry=registry, by=self.actor)
             )
 
     def _remove_after_yes(
@@ -299,7 +303,7 @@ class CmdComponent(ComponentFields):
         open_editor(self.caller, "component", edited, label=labelled(component))
 
     def _key_and_scope(self, switch: str) -> tuple[str, Scope]:
-        """The key, also of a component that was removed, and the scope."""
+        """Return the key and scope that were typed; the component may have been removed."""
         text = self.wanted(f"component/{switch} <key or id>[@<scope>]")
         registry = store.registry()
         wanted, scope = component_named(self.caller, text, registry=registry)
@@ -352,7 +356,8 @@ def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, s
     saved = store.update(
         edited["key"], by=by, scope=_scope_of(edited), seen_revision=seen, content=text
     )
-    told = f"Saved {labelled(saved)} as revision {saved.revision}.{component_shown.remarks(saved)}"
+    warnings = component_shown.author_warnings(saved)
+    told = f"Saved {labelled(saved)} as revision {saved.revision}.{warnings}"
     return _edited(saved), told
 
 

@@ -1,7 +1,7 @@
-"""The column of an NPC: what its next prompt is made of, top to bottom, and what changes each.
+"""A table of what an NPC's next prompt is made of, with the command that changes each text.
 
-Components of every scope, what its card says, notes, lore, memories and facts stand in it as they
-stand in the prompt; the history is one line.
+Components of every scope, texts of the card, notes, lore, memories and facts are listed in the
+order of the prompt. The history is one line.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ from evennia_ai.store.authored.cards import StoredCard, card_of
 from evennia_ai.store.authored.presets import preset_for
 
 _ITEM: Final = 24
-# The fields of a card by the keys of the components that say them, as `card/set` names them.
+# Maps the key of a component that a card fills to the field's name in `card/set`.
 _CARD_FIELDS: Final[Mapping[str, str]] = {
     **{key: "examples" if name == "mes_example" else name for key, name in FIELDS.items()},
     "card_system_prompt": "system_prompt",
@@ -41,9 +41,9 @@ _CARD_FIELDS: Final[Mapping[str, str]] = {
 
 
 def column(npc: NPC, report: Report, *, pieces: Iterable[Fragment]) -> Iterator[str | Row]:
-    """The pieces of `report`, which is what `npc` would send now, each with what changes it.
+    """Yield the texts of `report`, the prompt `npc` would send now, and the command for each.
 
-    `pieces` are those of the prompt: what stands in the history does so at the depth they ask for.
+    `pieces` are the fragments of the prompt. They tell the depth of each text in the history.
     """
     yield head(f"What {npc.key}'s next prompt is made of, top to bottom:")
     yield from hidden_lines(report)
@@ -63,7 +63,7 @@ def column(npc: NPC, report: Report, *, pieces: Iterable[Fragment]) -> Iterator[
                 place = _depth(claim) if claim else ""
             lead = f"{place:>6} {pad_text(first.role, 9)} {report.by_origin.get(origin, 0):6} "
             yield from _row(lead, origin, _changed_by(npc, origin, known, books))
-    yield f"Every word of it: component/preview/full {npc.key}"
+    yield f"The full texts: component/preview/full {npc.key}"
 
 
 def _row(lead: str, origin: str, command: str) -> Iterator[Row]:
@@ -80,14 +80,14 @@ def _row(lead: str, origin: str, command: str) -> Iterator[Row]:
 
 
 def _depth(claim: Claim) -> str:
-    """The depth that is asked for, by the word that sets it."""
+    """Return the requested depth in the words of the switch `depth`."""
     if claim.depth is None:
         return ""
     return f"{claim.depth} old" if claim.from_oldest else depth_in_words(claim.depth)
 
 
 def _place(origin: str, claim: Claim | None, known: Mapping[str, PromptComponent]) -> str:
-    """The ID of a component, "" for what has none."""
+    """Return the ID of a component, or "" for a text without an ID."""
     kind, _, key = origin.partition(":")
     component = known.get(key)
     if component is not None:
@@ -100,7 +100,7 @@ def _place(origin: str, claim: Claim | None, known: Mapping[str, PromptComponent
 def _changed_by(
     npc: NPC, origin: str, known: Mapping[str, PromptComponent], books: Collection[str]
 ) -> str:
-    """The command that changes a piece, or where it comes from."""
+    """Return the command that changes a text, or the source of a text that has none."""
     kind, _, name = origin.partition(":")
     if kind == "component":
         return _of_component(npc, name, known)
@@ -109,7 +109,7 @@ def _changed_by(
         return f"lore/edit {book if book in books else f'card:{_card_name(npc)}'}/{entry}"
     if kind == "note":
         return f"note/edit {npc.key}/{name}"
-    return "(the facts of the moment)" if kind == "block" else "(what is answered)"
+    return "(the facts of the moment)" if kind == "block" else "(the event to answer)"
 
 
 def _of_component(npc: NPC, key: str, known: Mapping[str, PromptComponent]) -> str:
@@ -128,12 +128,13 @@ def _of_component(npc: NPC, key: str, known: Mapping[str, PromptComponent]) -> s
 
 
 def _is_preset_s(key: str, stored: StoredCard | None) -> bool:
-    """True if a component that no builder made is the preset's, and not the card's."""
+    """True if the preset, and not the card, supplies a component that no builder wrote."""
     if stored is None:
         return is_of_preset(key, None, grants=NO_GRANTS)
     try:
         card = parsed_card(stored)
-    except FormatError:  # its builder is told with the view
+    # The status of the NPC reports that its card cannot be read.
+    except FormatError:
         card = None
     return is_of_preset(key, card, grants=stored.grants)
 

@@ -6,9 +6,9 @@ from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.naming import any_whole_number, component_named, depth_typed, whole_number
 from evennia_ai.commands.setup.component_shown import (
     changes_in_words,
+    changing_text_warning,
     labelled,
     place_in_words,
-    unsettled_in_words,
 )
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.messages import DepthCounts
@@ -19,7 +19,7 @@ _YES_OR_NO: Final = {"yes": True, "no": False}
 
 
 class ComponentFields(StrictCommand):
-    """Everything that is one field of a component."""
+    """The switches that each set or show one field of a component."""
 
     def depth(self) -> None:
         component = self._component("depth", "<n [speech] | normal | bottom>")
@@ -102,14 +102,14 @@ class ComponentFields(StrictCommand):
             **fields,
         )
         if changed == component:
-            self.say(f"{labelled(component)} is so already; nothing was changed.")
+            self.say(f"{labelled(component)} has this value already; nothing was changed.")
             return
         state = "on" if changed.enabled else "off"
         self.say(
             f"{labelled(changed)} ({changed.id}, {changed.role}, {state})"
             f" {place_in_words(changed)}. {changes_in_words(component, changed)}"
             f" Revision {changed.revision}."
-            f"{unsettled_in_words(changed)}"
+            f"{changing_text_warning(changed)}"
         )
 
     def _component(self, switch: str, value: str = "") -> PromptComponent:
@@ -124,13 +124,11 @@ class ComponentFields(StrictCommand):
     def _yes_or_no(self) -> bool:
         word = self.rhs.lower()
         if word not in _YES_OR_NO:
-            raise CommandError(
-                f"It is 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed."
-            )
+            raise CommandError(f"Type 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed.")
         return _YES_OR_NO[word]
 
     def _refuse_value(self) -> None:
-        """The bare command and the switches without a value change nothing by a stray "="."""
+        """Raise CommandError if "=" was typed where nothing can be changed."""
         if self.rhs is not None:
             usage = f"component/<switch> {self.lhs} = {self.rhs}"
             raise CommandError(
@@ -140,7 +138,7 @@ class ComponentFields(StrictCommand):
 
 
 def _depth_fields(value: str) -> dict[str, Any]:
-    """Return the fields that put a component at this depth; 0 is no depth at all."""
+    """Return the fields that put a component at this depth. Depth 0 means "at its ID"."""
     number, _, counts = value.partition(" ")
     counts = counts.strip().lower() or "messages"
     if counts not in get_args(DepthCounts):

@@ -1,6 +1,6 @@
-"""How components look to a builder: the list that reads as the prompt does, and one in full.
+"""Components as builders read them: the list in prompt order, and one component in full.
 
-Also what `component/context` does: which components are off in which kind of event.
+Also `component/context`, which switches components off in one kind of turn.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,13 +41,13 @@ from evennia_ai.store.authored.components import VALUE_FIELDS
 from evennia_ai.store.authored.life_cycle import Revision, with_values_before
 
 _KEY_COLUMNS: Final = 30
-# What the texts of components may name that stand for a place.
+# Names that only the content of these components may use; the engine fills them there.
 _NAMES_OF_PLACES: Final = {
     MEMORIES_KEY: (MEMORIES_NAME,),
     **{key: (name,) for key, name in FILLED.items()},
 }
 _HEADINGS: Final = f"{'role':9} {'depth':>10} {'order':>7} {'on':3} tokens"
-# What a switch sets, in its words.
+# Returns the value of a field in the words of the switch that sets it.
 _SET: Final[Mapping[str, Callable[[PromptComponent], object]]] = {
     "role": lambda c: c.role,
     "order": lambda c: c.injection_order,
@@ -58,13 +58,13 @@ _SET: Final[Mapping[str, Callable[[PromptComponent], object]]] = {
     "priority": lambda c: c.priority,
     "required": lambda c: "yes" if c.required else "no",
 }
-# What `_said` tells by other words.
+# Fields that `_said` shows in other words.
 _SAID_APART: Final = ("injection_depth", "placement", "enabled", "is_static")
 HEAD: Final = f"{'ID':>5}  {pad_text('key', _KEY_COLUMNS)} {_HEADINGS}"
 
 
-def listed(components: Iterable[PromptComponent]) -> list[str]:
-    """The components in the order of the prompt, injected ones inside the history."""
+def list_lines(components: Iterable[PromptComponent]) -> list[str]:
+    """Return the components in the order of the prompt; those with a depth inside the history."""
     in_order = sorted(components, key=lambda c: (c.id, c.key, str(c.scope)))
     ordered = [c for c in in_order if c.placement == "ordered"]
     injected = sorted(
@@ -77,13 +77,13 @@ def listed(components: Iterable[PromptComponent]) -> list[str]:
     return lines + [_row(c) for c in ordered if c.id > HISTORY_ID]
 
 
-def shown(
+def component_lines(
     component: PromptComponent,
     revisions: Sequence[Revision[PromptComponent]],
     *,
     off_in: Sequence[str] = (),
 ) -> list[str]:
-    """One component in full, the contexts it is off in, and who changed it last."""
+    """Return one component in full, the contexts in which it is off, and its last change."""
     c = component
     static = ", static" if c.is_static else ""
     marks = f"{', required' if c.required else ''}{', volatile' if c.volatile else ''}"
@@ -97,7 +97,7 @@ def shown(
         f"  revision {c.revision}, {_last_change(revisions)}",
     ]
     if not c.content.strip():
-        return [*lines, "  no content: it gives no message"]
+        return [*lines, "  no content, so it adds nothing to the prompt"]
     return [
         *lines,
         f"  content, about {ESTIMATE.count(c.content)} tokens:",
@@ -106,56 +106,56 @@ def shown(
     ]
 
 
-def remarks(component: PromptComponent) -> str:
-    """Sentences about what its author may not have meant; "" for nothing."""
-    return names_in_words(component) + unsettled_in_words(component)
+def author_warnings(component: PromptComponent) -> str:
+    """Return sentences that warn the author about the text of a component, or ""."""
+    return unknown_names_warning(component) + changing_text_warning(component)
 
 
-def unsettled_in_words(component: PromptComponent) -> str:
-    """A sentence about a text before the history that differs from turn to turn; "" for others."""
+def changing_text_warning(component: PromptComponent) -> str:
+    """Return a warning if the text is before the history and differs from turn to turn, else ""."""
     if not CompiledComponent(component).rolls_before_history("cache"):
         return ""
     return (
-        " It differs from turn to turn and stands before the history, so from there on nothing is"
-        f" cached: component/volatile {labelled(component)} = yes puts it behind the history, among"
-        " the facts of the moment."
+        " Its text changes from turn to turn and is placed before the history, so a provider can"
+        f" cache nothing after it. component/volatile {labelled(component)} = yes places it after"
+        " the history, among the facts of the moment."
     )
 
 
-def names_in_words(component: PromptComponent) -> str:
-    """A sentence about names in the text that no value will ever have; "" where all are known."""
+def unknown_names_warning(component: PromptComponent) -> str:
+    """Return a warning about names in the text that nothing ever fills, or ""."""
     template = compile_template(component.content, trust=component.trust)
     names = {*NAMES, *_NAMES_OF_PLACES.get(component.key, ())}
-    # An outlet that no active entry fills is empty, and nothing of its name is sent.
+    # An outlet that no active entry fills is replaced by nothing, so its name is no problem.
     given = (name for name in template.names if not name.startswith(OUTLET))
     unknown = [name for name in given if name not in names | KNOWN_NAMES]
     if not unknown:
         return ""
     written = ", ".join(f"{{{{{name}}}}}" for name in unknown)
     known = ", ".join(f"{{{{{name}}}}}" for name in sorted(names))
-    return f" Nothing is called {written}, so it is sent as it stands; there are {known}."
+    return f" No value is called {written}, so the name itself is sent. The names are {known}."
 
 
 def place_in_words(component: PromptComponent) -> str:
-    """Where a component stands in the prompt."""
+    """Return where a component is placed in the prompt, as the end of a sentence."""
     if component.placement == "ordered":
-        behind = ", in the layout cache behind the history among the facts of the moment"
+        behind = ", in the layout cache after the history, among the facts of the moment"
         moves = component.volatile and component.id < HISTORY_ID
-        return f"stands at ID {component.id}{behind if moves else ''}"
+        return f"is placed at ID {component.id}{behind if moves else ''}"
     depth, order = component.injection_depth, component.injection_order
     if depth == MAX_DEPTH:
-        return f"stands at the top of the history, order {order}"
+        return f"is placed at the top of the history, order {order}"
     if depth == 0:
-        return f"stands in the history after the newest message (bottom), order {order}"
+        return f"is placed in the history after the newest message (bottom), order {order}"
     spoken = " of speech" if component.depth_counts == "speech" else ""
     follow = (
         f"{depth} message{spoken} follows" if depth == 1 else f"{depth} messages{spoken} follow"
     )
-    return f"stands in the history, depth {depth}: {follow} it; order {order}"
+    return f"is placed in the history, depth {depth}: {follow} it; order {order}"
 
 
 def changes_in_words(before: PromptComponent, after: PromptComponent) -> str:
-    """A sentence for each field that can be set and has another value now."""
+    """Return a sentence for each field that has a new value."""
     told = ((what, tell(before), tell(after)) for what, tell in _SET.items())
     return " ".join(
         f"{what.capitalize()} before: {was}; now: {now}." for what, was, now in told if was != now
@@ -163,7 +163,7 @@ def changes_in_words(before: PromptComponent, after: PromptComponent) -> str:
 
 
 def history_of(component_key: str, revisions: Sequence[Revision[PromptComponent]]) -> list[str]:
-    """The changes of one component, oldest first."""
+    """Return the changes of one component, oldest first."""
     lines = [f"Revisions of {component_key}; /revert goes back to one of them:"]
     for before, revision in with_values_before(revisions):
         lines.append(revision_in_words(revision))
@@ -172,7 +172,7 @@ def history_of(component_key: str, revisions: Sequence[Revision[PromptComponent]
     return lines
 
 
-def revision_shown(
+def revision_lines(
     before: Revision[PromptComponent] | None, revision: Revision[PromptComponent]
 ) -> list[str]:
     """Return what a revision changed in a component, with texts in full."""
@@ -182,12 +182,12 @@ def revision_shown(
 
 
 def differences_of(before: PromptComponent | None, after: PromptComponent | None) -> list[str]:
-    """What is different in a component, field by field; None where there was or is none."""
-    return list(diff_members(_said(before), _said(after)))
+    """Return the fields that differ. None means that there was or is no component."""
+    return list(diff_members(_values_in_words(before), _values_in_words(after)))
 
 
 def labelled(component: PromptComponent) -> str:
-    """The key, with the scope where it is not the whole game: what a command takes."""
+    """Return the key as commands take it, with the scope unless it is the whole game."""
     scope = component.scope
     if scope == GAME:
         return component.key
@@ -195,7 +195,7 @@ def labelled(component: PromptComponent) -> str:
 
 
 def _inside_history(injected: Sequence[PromptComponent]) -> Iterator[str]:
-    """The history as the place it is, deepest first, the newest message last."""
+    """Yield the components inside the history, the deepest first, the newest message last."""
     if not injected:
         return
     yield "       .. oldest message"
@@ -223,14 +223,14 @@ def _row(component: PromptComponent, *, edge: str = "") -> str:
 
 def _last_change(revisions: Sequence[Revision[PromptComponent]]) -> str:
     if not revisions:
-        return "never changed by anybody"
+        return "never changed"
     last = revisions[-1]
     return f"{last.action} by {last.changed_by}, {day_and_time(last.changed_at)}"
 
 
 def _differences(before: PromptComponent | None, after: PromptComponent | None) -> Iterator[str]:
     """Return what a revision changed, field by field, with the beginnings of texts only."""
-    was, now = _said(before), _said(after)
+    was, now = _values_in_words(before), _values_in_words(after)
     if before is None:
         yield from (f"{field}: {_short(now[field])}" for field in ("ID", "content") if now)
         return
@@ -239,8 +239,8 @@ def _differences(before: PromptComponent | None, after: PromptComponent | None) 
             yield f"{field}: {_short(was[field])} -> {_short(said)}"
 
 
-def _said(component: PromptComponent | None) -> dict[str, str]:
-    """What a component says by the words of the switches that set it; nothing where none is."""
+def _values_in_words(component: PromptComponent | None) -> dict[str, str]:
+    """Return the values of a component in the words of the switches, or no values for None."""
     if component is None:
         return {}
     fields = {name: getattr(component, name) for name in VALUE_FIELDS if name not in _SAID_APART}
@@ -252,7 +252,7 @@ def _said(component: PromptComponent | None) -> dict[str, str]:
 
 
 def _depth(component: PromptComponent) -> str:
-    """Where a component stands, as `component/depth` sets it."""
+    """Return the depth of a component in the words of `component/depth`."""
     is_normal = component.placement == "ordered"
     return depth_in_words(None if is_normal else component.injection_depth)
 
@@ -267,28 +267,28 @@ def _short(value: object) -> str:
 
 
 CONTEXT_USAGE: Final = "component/context <context> = <off <key> | on <key> | reset>"
-# Components that are no rows: a card's own, and texts of the engine.
+# Keys without a row in the database: texts of cards and of the engine.
 _NOT_STORED: Final = frozenset(
     {*PLUGGABLE_IDS, *FIELDS, "card_depth_prompt", KNOWLEDGE_POLICY.key, GUIDANCE_KEY}
 )
 _MOST_CHANGES: Final = 10
 
 
-def contexts_listed() -> list[str]:
-    """The contexts, and what is off in each."""
+def list_contexts() -> list[str]:
+    """Return the contexts and the components that are off in each."""
     lines = ["Contexts, and the components that are off in them:"]
     for context in store_contexts.contexts():
         lines += wrap_hanging(f"{context.name:13} {off_in_words(context)}")
     return [*lines, f"To change one: {CONTEXT_USAGE}"]
 
 
-def context_shown(name: str) -> list[str]:
-    """One context, and who changed it."""
+def context_lines(name: str) -> list[str]:
+    """Return one context and who changed it."""
     context = store_contexts.context(name.lower())
     lines = [f"{context.name}: {context.description}", f"  {off_in_words(context)}"]
     changes = store_contexts.context_revisions(context.name)[-_MOST_CHANGES:]
     if not changes:
-        return [*lines, "  never changed by anybody"]
+        return [*lines, "  never changed"]
     for change in changes:
         what = ", ".join(sorted(change.off)) or "nothing"
         when = day_and_time(change.changed_at)
@@ -296,38 +296,39 @@ def context_shown(name: str) -> list[str]:
     return lines
 
 
-def context_changed(name: str, wish: str, *, registry: ComponentRegistry, by: Actor) -> str:
-    """Do what is wished of a context, and say how it is now."""
+def change_context(name: str, wish: str, *, registry: ComponentRegistry, by: Actor) -> str:
+    """Change a context as typed. Return a line that says what is off in it now."""
     before = store_contexts.context(name.lower())
-    now = store_contexts.switch_off(before.name, _off(before, wish, registry=registry), by=by)
-    same = "is so already; nothing was changed" if now.off == before.off else off_in_words(now)
+    now = store_contexts.switch_off(before.name, _off_after(before, wish, registry=registry), by=by)
+    same = "nothing was changed" if now.off == before.off else off_in_words(now)
     return f"Context {now.name}: {same}."
 
 
 def off_in(key: str) -> tuple[str, ...]:
-    """The names of the contexts in which a component is off."""
+    """Return the names of the contexts in which a component is off."""
     return tuple(context.name for context in store_contexts.contexts() if key in context.off)
 
 
 def off_in_words(context: PromptContext) -> str:
-    """What is off in a context."""
-    return f"off: {', '.join(sorted(context.off))}" if context.off else "every component takes part"
+    """Return what is off in a context, as the end of a line."""
+    return f"off: {', '.join(sorted(context.off))}" if context.off else "every component is on"
 
 
-def _off(context: PromptContext, wish: str, *, registry: ComponentRegistry) -> frozenset[str]:
-    """The keys that are off when the wish is done."""
+def _off_after(context: PromptContext, wish: str, *, registry: ComponentRegistry) -> frozenset[str]:
+    """Return the keys that are off after the change that was typed."""
     word, _, key = wish.strip().lower().partition(" ")
     key = key.strip()
     if word == "reset" and not key:
         return frozenset()
     if word not in ("off", "on") or not key:
         raise CommandError(f"Usage: {CONTEXT_USAGE}. Nothing was changed.")
-    key = _known(key, context, registry=registry)
+    key = _known_key(key, context, registry=registry)
     return context.off | {key} if word == "off" else context.off - {key}
 
 
-def _known(key: str, context: PromptContext, *, registry: ComponentRegistry) -> str:
-    """The key of a component of any scope, or of one that cards or the engine bring."""
+def _known_key(key: str, context: PromptContext, *, registry: ComponentRegistry) -> str:
+    """Return the key of a component of any scope, of a card, or of the engine."""
     if any(component.key == key for component in registry) or key in _NOT_STORED | context.off:
         return key
-    return registry.get(key).key  # by its ID, or an error that names those there are
+    # The key may be an ID. If nothing has it, the error names the components that exist.
+    return registry.get(key).key

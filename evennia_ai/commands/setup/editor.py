@@ -1,11 +1,10 @@
-"""Texts in Evennia's line editor: of a component, an entry of lore, a page of knowledge.
+"""Evennia's line editor for texts of builders, such as components, lore entries or pages.
 
-The editor survives a reload, so Evennia keeps its functions by their import path, and an attribute
-of the builder says what is edited. Its kind finds the text again by that. A builder may have lost
-their rights since, so each save makes a new actor, which the store asks. The store also compares
-the revision that was loaded: the builder who saves second gets an error, and nothing is
-overwritten. The text stays in the editor.
-What is saved beside the game may be done when the editor was left already.
+The editor survives a reload of the server. So Evennia stores its functions by their import path,
+and an attribute of the builder says which text is edited. Each save checks the builder's rights
+again, because they may have changed. It also compares the revision that was loaded: the builder who
+saves second gets an error, nothing is overwritten, and the text stays in the editor. A save that
+needs another thread may end after the builder has left the editor.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,27 +26,29 @@ ATTRIBUTE: Final = "edited_text"
 CATEGORY: Final = "evennia_ai"
 
 Edited = Mapping[str, Any]
-"""What is kept of a text: plain values, by which its kind finds it."""
+"""What is stored about an edited text: plain values with which its kind finds it again."""
 
 
 Saved = tuple[Edited, str]
 
 
 class EditorKind(NamedTuple):
-    """A kind of text."""
+    """A kind of text that can be edited, such as components or pages."""
 
     load: Callable[[Any, Edited], str]
-    """The text, for who edits it."""
+    """Returns the text for the builder who edits it."""
 
     save: Callable[[Any, Edited, str, Actor], "Saved | Deferred[Saved]"]
-    """Stores a text; what is kept from then on, and what is told. EvenniaAIError: it is refused."""
+    """Stores a text. Returns what to remember of it and a line for the builder. Raises
+    EvenniaAIError if the text is refused."""
 
     locks: str
-    """The lock of the command that edits this kind; its access type `cmd` is asked at each save."""
+    """The lock of the command that edits this kind. Its access type `cmd` is checked at each save.
+    """
 
 
 EDITOR_KINDS: Final[dict[str, EditorKind]] = {}
-"""By name; whoever edits a kind of text puts it in."""
+"""The kinds by name. Each module that edits a kind of text adds it here."""
 
 
 def open_editor(caller: Any, kind: str, edited: Edited, *, label: str) -> None:
@@ -64,13 +65,13 @@ def open_editor(caller: Any, kind: str, edited: Edited, *, label: str) -> None:
 
 
 def load_text(caller: Any) -> str:
-    """The text as it was when the editor was opened, for EvEditor."""
+    """Return the text as it was when the editor was opened. Called by EvEditor."""
     edited = _kept(caller)
     return EDITOR_KINDS[edited["kind"]].load(caller, edited)
 
 
 def save_text(caller: Any, text: str) -> bool:
-    """Store the editor's text; true where it was stored, for EvEditor."""
+    """Store the editor's text. Return True unless it was refused. Called by EvEditor."""
     edited = _loaded(caller)
     kind = EDITOR_KINDS[edited["kind"]]
     saving = maybeDeferred(kind.save, caller, edited, text, actor_of(caller, kind.locks))
@@ -79,12 +80,12 @@ def save_text(caller: Any, text: str) -> bool:
         partial(_stored, caller, edited), partial(_refused, caller, edited, text)
     ).addCallbacks(is_stored.append, logger.log_trace)
     if not is_stored:
-        caller.msg("It is being saved; you are told when it is.")
+        caller.msg("The text is being saved; you get a message when it is done.")
     return is_stored[0] if is_stored else True
 
 
 def leave_editor(caller: Any) -> None:
-    """Forget what was edited; show what was not saved, which `:wq` left too. For EvEditor."""
+    """Forget the edited text. Show it if it was not saved, which can happen after `:wq`."""
     refused = _kept(caller).get("refused")
     caller.attributes.remove(ATTRIBUTE, category=CATEGORY)
     if refused is None:
@@ -95,7 +96,7 @@ def leave_editor(caller: Any) -> None:
 
 
 def _stored(caller: Any, edited: Edited, saved: Saved) -> bool:
-    """Keep what the text is now, where it is still edited, and tell what came of it."""
+    """Remember the saved text if it is still being edited. Tell the builder what was saved."""
     now, told = saved
     if _loaded(caller) == edited:
         _keep(caller, edited["kind"], now)
@@ -104,22 +105,23 @@ def _stored(caller: Any, edited: Edited, saved: Saved) -> bool:
 
 
 def _refused(caller: Any, edited: Edited, text: str, failure: Failure) -> bool:
-    """Tell why a text was not saved; it is not lost, also where the editor was left."""
+    """Tell the builder why a text was not saved. Show the text if the editor was left."""
     is_known = isinstance(failure.value, EvenniaAIError)
     why = str(failure.value) if is_known else unexpected(failure)
     caller.msg(shown_line(f"Not saved: {why}"))
     if _loaded(caller) != edited:
-        caller.msg("The editor was left. Copy what you still need:")
+        caller.msg("You have left the editor. Copy what you still need:")
         caller.msg(shown_block(text))
         return False
     _kept(caller)["refused"] = text
     if caller.ndb._eveditor is not None:
-        caller.ndb._eveditor._unsaved = True  # `:w` tries again
+        # The text counts as unsaved again, so `:w` tries once more.
+        caller.ndb._eveditor._unsaved = True
     return False
 
 
 def _loaded(caller: Any) -> Edited:
-    """What is edited, as it was loaded or saved last; nothing where the editor was left."""
+    """Return what is edited, as last loaded or saved, or nothing if the editor was left."""
     kept = _kept(caller) or {}
     return {name: value for name, value in kept.items() if name != "refused"}
 

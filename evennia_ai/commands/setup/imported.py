@@ -1,9 +1,9 @@
-"""What the commands `card` and `preset` have in common: imports, approvals, grants, revisions.
+"""The switches that `card` and `preset` share: imports, approvals, grants, revisions.
 
-Both name a thing `<name>` or `<name>/<number>`. An import changes nothing until a builder approves
-it, and what is approved is the very file that the report was about: where it could be another one,
-the command asks for its number. Nobody approves or grants unread: the file that a builder was shown
-last is remembered until a reload, because another builder may put another file there meanwhile.
+Both commands name a thing as `<name>` or `<name>/<number>`. An import changes nothing until a
+builder approves it. The approved file must be the file of the report: if it could be another one,
+the command asks for its number. Until a reload the command remembers which file a builder was shown
+last. It refuses a grant if another builder has replaced that file.
 """
 
 import re
@@ -50,36 +50,36 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB")
 
 
 class Named(NamedTuple):
-    """A thing as it was named. `number` is that of a revision, or None."""
+    """A typed name. `number` is the number of a revision, or None."""
 
     name: str
     number: int | None = None
 
 
 class ReadFile(Protocol):
-    """A file that was read in another thread."""
+    """The file of a card or preset, read in another thread."""
 
     @property
     def lines(self) -> Sequence[str]:
-        """The report on it."""
+        """Return the lines of the report on the file."""
 
     @property
     def uses(self) -> Mapping[str, str] | None:
-        """What the file uses each grant for; None if only the report tells."""
+        """Return what the file uses each grant for, or None if only the report says so."""
 
 
 class ImportedCommand(BackgroundWork, Generic[G]):
-    """The switches of a command whose things come from files and have grants."""
+    """The switches of a command for things that come from files and have grants."""
 
     kind: ClassVar[ImportedKind[Any]]
     first: ClassVar[str]
-    """The head of the last column of the list: where a thing counts."""
+    """The heading of the column that says where a thing is used."""
 
     # What each command declares.
 
     @abstractmethod
     def parse_later(self, thing: G) -> Any:
-        """Have a thing that changed parsed in another thread, before an NPC needs it."""
+        """Parse a changed thing in another thread, before an NPC needs it."""
 
     @abstractmethod
     def read(self, thing: G) -> "Deferred[ReadFile]":
@@ -91,39 +91,42 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @abstractmethod
     def change_in_words(self, before: Revision[G] | None, change: Revision[G]) -> str:
-        """Return what a revision did to the file in force before it, in a few words."""
+        """Return what a revision did to the current file, in a few words."""
 
     @abstractmethod
     def counts_in(self, name: str) -> str:
-        """Return where a thing counts, such as the NPCs that play a card."""
+        """Return where a thing is used, such as the NPCs that play a card."""
 
     @abstractmethod
     def after_approval(self, thing: G, old: G | None) -> Iterator[str]:
-        """Say what an approval means for where the thing counts."""
+        """Yield lines that say where the thing is used after its approval."""
 
     def compared_with_in_force(self, old: G, read: Any) -> Sequence[str]:
-        """Return lines about how a file differs from the thing in force. Any thread may do this."""
+        """Return lines about how a file differs from the current thing. Any thread may do this."""
         return ()
 
     def before_change(self, name: str) -> Any:
-        """Return what `after_change` needs to know of the time before a change of the file."""
+        """Return what `after_change` needs to know about the time before a change of the file."""
         return None
 
     def after_change(self, name: str, before: Any) -> list[str]:
-        """Return lines about what a change of the file did to where the thing counts."""
+        """Return lines that say what a change of the file did where the thing is used."""
         return []
 
     def not_carried_over(self, thing: G) -> list[str]:
-        """Return lines about what the thing in force has and an import would not have."""
+        """Return lines that say what the current thing has and an import would not get."""
         if not thing.grants:
             return []
-        had = f"Revision {thing.revision} has grants that are not carried over by themselves:"
+        had = f"Revision {thing.revision} has grants that the import does not get by itself:"
         return wrap_text(f"{had} {grants_in_words(thing.grants)}.", WIDTH)
 
     # Naming things.
 
     def thing_named(self, wanted: str) -> Any:
-        """Return the thing in force with this name. CommandError says whether it only waits."""
+        """Return the current thing with this name.
+
+        CommandError if it is only waiting, or removed.
+        """
         name = self.kind.known_name(wanted)
         thing = self.kind.current(name)
         if thing is not None:
@@ -131,32 +134,32 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         what, called = self.kind.name, f"{self.kind.name.capitalize()} {name}"
         if imports := self.kind.waiting(name):
             raise CommandError(
-                f"{called} is not in force, its import only waits:"
-                f" {what}/approve {name}/{imports[-1].number} puts it in force."
-                " Nothing was changed."
+                f"{called} waits for approval; {what}/approve {name}/{imports[-1].number} approves"
+                " it. Nothing was changed."
             )
         if self.kind.newest_number(name):
             raise CommandError(
-                f"{called} is not in force any more; {what}/revisions {name} tells what it"
-                f" was, and {what}/revert brings it back. Nothing was changed."
+                f"{called} was removed; {what}/revisions {name} lists its revisions, and"
+                f" {what}/revert brings one back. Nothing was changed."
             )
         return self.kind.existing(name)
 
     def typed_thing(self, usage: str) -> Any:
-        """Return the thing in force that is named left of "="."""
+        """Return the current thing that is named left of "="."""
         return self.thing_named(self.plain_name(self.wanted(usage), usage))
 
     def plain_name(self, text: str, usage: str) -> str:
-        """Return the name in a text, which must have no number."""
+        """Return the name in a text. CommandError if the text has a number, too."""
         named = self.numbered(text)
         if named.number is not None:
             raise CommandError(f"Usage: {usage}, without a number. Nothing was changed.")
         return named.name
 
     def numbered(self, text: str) -> Named:
-        """Return the thing, and the revision, that a text names.
+        """Return the name and the number of a revision that a text contains.
 
-        A number after the last "/" is that of a revision, unless a thing has the whole name.
+        A number after the last "/" is that of a revision, unless a thing has the whole text as its
+        name.
         """
         name = self.kind.known_name(text)
         found = _NUMBERED.fullmatch(text)
@@ -177,7 +180,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     # The switches.
 
     def listed(self) -> list[str]:
-        """Return the list of all things: their grants, where they count, and what waits."""
+        """Return a table of all things: their grants, where they are used, and waiting imports."""
         what, waiting = self.kind.name, self.kind.waiting_names()
         names = sorted({*self.kind.list_keys(), *waiting})
         if not names:
@@ -192,7 +195,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return [*lines, *more[_MOST_LISTED:]]
 
     def state(self, thing: Any, *, facts: Sequence[str], source: str = "") -> list[str]:
-        """Return one thing in force: who put it there, who gave each grant, and what waits.
+        """Return one current thing: who approved it, who gave each grant, and waiting imports.
 
         `source` says what the file was, such as ", from a png file".
         """
@@ -206,7 +209,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             *(f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()),
         ]
         if not given:
-            lines.append("  may nothing more than stand inside the history, as a user's")
+            lines.append("  no grants: its texts stay inside the history, as a user's")
         waiting = (f"  {line}" for line in self._waiting_lines(thing.name))
         return [clip_text(line, WIDTH) for line in (*lines, *waiting)]
 
@@ -228,7 +231,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show_report(change, lines)
 
     def approve(self) -> None:
-        """Put an import in force, with the grants that are typed and no others."""
+        """Approve an import, with the typed grants and no others."""
         usage = f"{self.key}/approve <name>[/<number>] [= <grant>, <grant>...]"
         text = self.wanted(usage)
         if self.rhs is not None and not self.rhs:
@@ -245,22 +248,26 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show([*lines, *self.after_change(name, before)])
 
     def reject(self) -> None:
-        """Let no import of a name wait any longer."""
+        """Reject all waiting imports of a name."""
         what, usage = self.kind.name, f"{self.key}/reject <name>"
         name = self.plain_name(self.wanted(usage), usage)
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}")
         imports = self.kind.waiting(name)
         if not self.kind.reject(name, by=self.actor):
-            raise CommandError(f"No import of a {what} '{name}' waits.")
+            raise CommandError(f"No import of a {what} '{name}' is waiting.")
         thing = self.kind.current(name)
-        left = f"revision {thing.revision} is in force as before" if thing else "none is in force"
+        left = (
+            f"Revision {thing.revision} stays as it was"
+            if thing
+            else f"There is no approved {what} of this name"
+        )
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
-        self.say(f"Rejected what waited of {what} {name}: {gone}. Of this {what} {left}.")
+        self.say(f"Rejected the waiting imports of {what} {name}: {gone}. {left}.")
 
     @waits
     def grant(self) -> Steps:
-        """Give a thing grants. Without a value, tell of all grants."""
+        """Give a thing grants. Without a value, show all grants."""
         usage = f"{self.key}/grant <name> [= <grant>, <grant>...]"
         thing = self.typed_thing(usage)
         if self.rhs is None:
@@ -270,7 +277,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         new = wanted - thing.grants
         if not new:
             what = self.kind.name.capitalize()
-            self.say(f"{what} {thing.name} has that already; nothing was changed.")
+            self.say(f"{what} {thing.name} has these grants already; nothing was changed.")
             return
         self._refuse_unseen(thing)
         after = self.kind.grant(thing.name, wanted, by=self.actor)
@@ -283,7 +290,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         thing = self.typed_thing(usage)
         gone = grants_typed(self, usage) & thing.grants
         if not gone:
-            has = f"none of that, only {grants_in_words(thing.grants)}"
+            has = f"none of these grants, only {grants_in_words(thing.grants)}"
             told = has if thing.grants else "no grant at all"
             what = self.kind.name.capitalize()
             self.say(f"{what} {thing.name} has {told}; nothing was changed.")
@@ -294,7 +301,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @waits
     def revisions(self) -> Steps:
-        """Tell who changed a thing. With a number, tell what that revision changed."""
+        """Show who changed a thing. With a number, show what that revision changed."""
         what, usage = self.kind.name, f"{self.key}/revisions <name> [= <number>]"
         name = self.plain_name(self.wanted(usage), usage)
         changes = self.kind.revisions(name)
@@ -315,13 +322,13 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show(diffed([head, *told]))
 
     def revert(self) -> Run:
-        """Put an earlier revision in force again, after a question."""
+        """Go back to an earlier revision, after a question."""
         text, value = self.both(f"{self.key}/revert <name> = <number>")
         name, number = self.kind.known_name(text), whole_number(value, what="revision")
         return self._revert_after_yes(self.kind.then(name, number))
 
     def remove(self) -> None:
-        """Let a thing be in force no longer."""
+        """Remove a thing. Its revisions stay."""
         what, usage = self.kind.name, f"{self.key}/remove <name>"
         thing = self.typed_thing(usage)
         if self.rhs is not None:
@@ -330,23 +337,23 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         imports = self.kind.waiting(thing.name)
         self.kind.remove(thing.name, by=self.actor)
         gone = "; ".join(import_in_words(one) for one in imports[-6:])
-        waited = f" What waited of it waits no longer: {gone}." if imports else ""
+        waited = f" Its waiting imports are gone, too: {gone}." if imports else ""
         self.say(
-            f"{what.capitalize()} {thing.name} is in force no longer;"
-            f" {self.key}/revert {thing.name} = {thing.revision} brings it back.{waited}"
+            f"{what.capitalize()} {thing.name} is removed; {self.key}/revert {thing.name} ="
+            f" {thing.revision} brings it back.{waited}"
         )
 
     def check_removable(self, name: str) -> None:
-        """CommandError if a thing counts somewhere."""
+        """Raise CommandError if a thing is used somewhere."""
 
     def revert_told(self, thing: Any) -> str:
-        """Return the sentence that says where a thing counts after a revert."""
+        """Return a sentence that says where a thing is used after a revert."""
         return f"It {self.counts_in(thing.name)}."
 
     # What the switches share.
 
     def compared_lines(self, name: str, read: ReadFile) -> Generator[Any, Any, Sequence[str]]:
-        """Return lines about how a file differs from the thing in force with this name, if any."""
+        """Return lines about how a file differs from the current thing with this name, if any."""
         old = self.kind.current(name)
         if old is None:
             return ()
@@ -357,7 +364,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return told
 
     def show_report(self, change: Revision[G], lines: Sequence[str]) -> None:
-        """Show a report, and remember until a reload that this builder was shown it."""
+        """Show a report. Remember until a reload that this builder has seen it."""
         what, name, number = self.kind.name, change.key, change.number
         if change.action == "imported":
             head = (
@@ -368,7 +375,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             head = f"Revision {number} of {what} {name}, {changed_in_words(change)}."
         end: list[str] = []
         if any(one.number == number for one in self.kind.waiting(name)):
-            end = ["", f"To put it in force: {self.key}/approve {name}/{number} [= <grants>]"]
+            end = ["", f"To approve it: {self.key}/approve {name}/{number} [= <grants>]"]
             if thing := self.kind.current(name):
                 end += self.not_carried_over(thing)
         self.show([*wrap_text(head, WIDTH), *lines, *end])
@@ -376,7 +383,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.saw_file(name, change.value.sha256)
 
     def saw_file(self, name: str, sha256: str) -> None:
-        """Remember that this builder was shown the file in force."""
+        """Remember that this builder has seen the current file."""
         seen = {**self._files_seen(), name: sha256}
         setattr(self.caller.ndb, f"{self.kind.name}_files_seen", seen)
 
@@ -393,8 +400,8 @@ class ImportedCommand(BackgroundWork, Generic[G]):
                 use = read.uses.get(grant)
                 lines += column("", f"here: {use}" if use else f"the {what} has no use for it")
         lines += [
-            "Those with a * it has.",
-            f"{self.key}/grant {name} = <grant> gives one, {self.key}/revoke takes it.",
+            "It has the grants that are marked with *.",
+            f"{self.key}/grant {name} = <grant> gives a grant, {self.key}/revoke takes it.",
         ]
         if read.uses is None:
             self.saw_file(name, thing.sha256)
@@ -413,7 +420,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             name, number, by=self.actor, seen_revision=now.revision if now else 0
         )
         self.parse_later(back)
-        was = f"it was revision {now.revision}" if now else "it was not in force"
+        was = f"it was revision {now.revision}" if now else "it was removed"
         self.say(
             f"{what.capitalize()} {name} is what it was at revision {number},"
             f" {may_in_words(back.grants)}; before {was}, this is revision {back.revision}."
@@ -423,7 +430,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             self.show(lines)
 
     def _compared(self, before: Any, after: Any) -> list[str]:
-        """Return what is different in a thing from what it was before."""
+        """Return the lines that differ between two revisions of a thing, with their grants."""
         grants = []
         if before is not None and before.grants != after.grants:
             was, now = grants_in_words(before.grants), grants_in_words(after.grants)
@@ -434,9 +441,9 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return and_more([*grants, head, *lines], most=_MOST_LINES, more=more)
 
     def _history(self, name: str, changes: Sequence[Revision[G]]) -> Iterator[str]:
-        """Return the revisions of a thing, oldest first."""
-        yield f"Revisions of {self.kind.name} {name}; {self.key}/revert goes back to one that was"
-        yield f"in force, {self.key}/revisions {name} = <number> tells what one changed:"
+        """Yield the revisions of a thing, oldest first."""
+        yield f"Revisions of {self.kind.name} {name}; {self.key}/revert goes back to an approved"
+        yield f"one, {self.key}/revisions {name} = <number> shows what one changed:"
         if len(changes) > _MOST_REVISIONS:
             yield f"       and {len(changes) - _MOST_REVISIONS} older ones"
         for before, change in [*with_values_before(changes)][-_MOST_REVISIONS:]:
@@ -446,8 +453,8 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     def _import_to_approve(self, text: str) -> Revision[G]:
         """Return the import that a builder may approve by `<name>[/<number>]`.
 
-        Without a number it is the only one that waits, and the one whose report the builder was
-        shown last.
+        Without a number it must be the only waiting import, and the one whose report the builder
+        was shown last.
         """
         found = self._import_named(text, switch="approve")
         if self.numbered(text).number is None and self._reports_seen().get(found.key) != (
@@ -455,9 +462,9 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         ):
             what = self.kind.name
             raise CommandError(
-                f"The import of {what} {found.key} that waits is {import_in_words(found)}:"
-                f" read it with {what}/report {found.key}, then"
-                f" {what}/approve {found.key}/{found.number}. Nothing was changed."
+                f"The waiting import of {what} {found.key} is {import_in_words(found)}: read it"
+                f" with {what}/report {found.key}, then {what}/approve {found.key}/{found.number}."
+                " Nothing was changed."
             )
         return found
 
@@ -466,26 +473,26 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         imports = self.kind.waiting(named.name)
         if not imports:
             known = named.name in self.kind.names_ever()
-            shown = f"; {what} {named.name} shows what is in force" if known else ""
-            raise CommandError(f"No import of a {what} '{named.name}' waits{shown}.")
+            shown = f"; {what} {named.name} shows the approved one" if known else ""
+            raise CommandError(f"No import of a {what} '{named.name}' is waiting{shown}.")
         chosen = [one for one in imports if named.number in (None, one.number)]
         if len(chosen) == 1:
             return chosen[0]
         waiting = "; ".join(import_in_words(one) for one in imports[-6:])
         raise CommandError(
-            f"Name the import by its number, as in"
-            f" {what}/{switch} {named.name}/{imports[-1].number}."
-            f" Of {what} {named.name} wait: {waiting}. Nothing was changed."
+            f"Name the import by its number, as in {what}/{switch}"
+            f" {named.name}/{imports[-1].number}. These imports of {what} {named.name} wait:"
+            f" {waiting}. Nothing was changed."
         )
 
     def _approved(
         self, thing: Any, old: Any, change: Revision[G], others: Sequence[Revision[G]]
     ) -> Iterator[str]:
-        """Say what an approval did."""
+        """Yield sentences that say what an approval did."""
         what = self.kind.name
-        whose = f"import {change.number} of {escape_controls(change.changed_by)}"
+        whose = f"import {change.number} by {escape_controls(change.changed_by)}"
         yield (
-            f"{what.capitalize()} {thing.name} is in force, revision {thing.revision}: {whose},"
+            f"{what.capitalize()} {thing.name} is approved, revision {thing.revision}: {whose},"
             f" {may_in_words(thing.grants)}."
         )
         lost = old.grants - thing.grants if old is not None else NO_GRANTS
@@ -496,10 +503,10 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             )
         if others:
             named = "; ".join(import_in_words(one) for one in others[-_MOST_WAITING:])
-            yield f"What else waited was answered by this: {named}."
+            yield f"These imports no longer wait: {named}."
 
     def _regranted(self, thing: Any, now: str, grants: Grants) -> list[str]:
-        """Say what a change of grants did, and to which file."""
+        """Return lines that say which grants changed, and for which file."""
         what = self.kind.name.capitalize()
         changes = self.kind.revisions(thing.name)
         is_from = next(one for one in changes if one.value.sha256 == thing.sha256)
@@ -515,13 +522,13 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     def _row(self, name: str) -> str:
         thing = self.kind.current(name)
         if thing is None:
-            return f"{'-':>8}  {pad_text(escape_controls(name), _NAME_COLUMNS)}  not in force"
+            return f"{'-':>8}  {pad_text(escape_controls(name), _NAME_COLUMNS)}  not approved yet"
         grants = "all" if thing.grants == ALL_GRANTS else grants_in_words(thing.grants)
         named = f"{pad_text(escape_controls(name), _NAME_COLUMNS)}  {pad_text(grants, 20)}"
         return f"{thing.revision:8}  {named}  {self.counts_in(name)}"
 
     def _waiting_lines(self, name: str) -> Iterator[str]:
-        """Return the newest imports of a name that wait, and how many older ones do."""
+        """Yield the newest waiting imports of a name, and how many older ones there are."""
         imports = self.kind.waiting(name)
         for one in imports[-_MOST_WAITING:]:
             yield clip_text(f"waits: {import_in_words(one)}", WIDTH - 10)
@@ -529,16 +536,16 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             yield f"and {len(imports) - _MOST_WAITING} older imports wait"
 
     def _refuse_unseen(self, thing: Any) -> None:
-        """CommandError if another file is in force than the one this builder was shown last."""
+        """Raise CommandError if this builder was last shown another file than the current one."""
         what, name = self.kind.name, thing.name
         if self._files_seen().get(name, thing.sha256) != thing.sha256:
             raise CommandError(
-                f"Another file is in force as {what} {name} than the one you were shown last:"
-                f" look at it with {what} {name}, then type this again. Nothing was changed."
+                f"{what.capitalize()} {name} has another file than the one you saw last. Look at"
+                f" it with {what} {name}, then type this again. Nothing was changed."
             )
 
     def _reports_seen(self) -> dict[str, int]:
-        """Return the number of the revision whose report this builder saw last, by name."""
+        """Return, by name, the revision whose report this builder saw last."""
         return getattr(self.caller.ndb, f"{self.kind.name}_reports") or {}
 
     def _files_seen(self) -> dict[str, str]:
@@ -546,7 +553,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
 
 def _made_so(change: Revision[G], thing: G) -> bool:
-    """Return True if a revision wrote the value in force, or first put its file in force."""
+    """True if a revision wrote the current value, or first approved its file."""
     return change.number == thing.revision or (
         change.action in ("created", "updated", "approved") and change.value.sha256 == thing.sha256
     )
@@ -556,19 +563,19 @@ def typed_grants(command: StrictCommand, text: str) -> Grants:
     """Return the typed grants.
 
     Raises:
-        CommandError: a word is no grant, or there is no word. All grants are listed first.
+        CommandError: A word is no grant, or there is no word. All grants are listed first.
     """
     words = [word.lower() for word in _BETWEEN.split(text) if word]
     unknown = [word for word in words if word not in ALLOWS]
     if unknown or not words:
         command.show(["Grants, and what each allows:", *allowed()])
         what = f"'{unknown[0]}' is no grant" if unknown else "No grant was named"
-        raise CommandError(f"{what}; those there are stand above. Nothing was changed.")
+        raise CommandError(f"{what}; see the list above. Nothing was changed.")
     return frozenset(grant for grant in ALLOWS if grant in words)
 
 
 def grants_typed(command: StrictCommand, usage: str) -> Grants:
-    """Return the grants to the right of "=". CommandError: nothing stands there."""
+    """Return the grants typed to the right of "=". CommandError if there are none."""
     if not command.rhs:
         raise CommandError(f"Usage: {usage}")
     return typed_grants(command, command.rhs)
@@ -577,7 +584,7 @@ def grants_typed(command: StrictCommand, usage: str) -> Grants:
 def import_in_words(change: Change) -> str:
     """Return the number of an import, who made it, and when, as part of a line."""
     who = escape_controls(change.changed_by)
-    return f"number {change.number} of {who}, {day_and_time(change.changed_at)}"
+    return f"number {change.number} by {who}, {day_and_time(change.changed_at)}"
 
 
 def changed_in_words(change: Change) -> str:
@@ -597,24 +604,24 @@ def grants_in_words(grants: Grants) -> str:
 
 
 def may_in_words(grants: Grants) -> str:
-    """What somebody's text may do, in one clause."""
+    """Return the grants of a thing as a phrase, such as "with the grants fields"."""
     return f"with the grants {grants_in_words(grants)}" if grants else "without any grant"
 
 
 def allowed() -> list[str]:
-    """All grants, with what each allows."""
+    """Return all grants with what each allows."""
     return [line for grant, allows in ALLOWS.items() for line in column(f"  {grant}", allows)]
 
 
 def column(title: str, text: str) -> list[str]:
-    """A text beside its title, in lines."""
+    """Return lines with a title in the left column and a text next to it."""
     first, *rest = wrap_text(text, WIDTH - _TITLE_COLUMNS)
     lines = [f"{pad_text(title, _TITLE_COLUMNS)}{first}"]
     return lines + [f"{'':{_TITLE_COLUMNS}}{line}" for line in rest]
 
 
 def size_in_words(size_bytes: int) -> str:
-    """A file's size."""
+    """Return a file's size in readable units."""
     size, unit = float(size_bytes), _UNITS[0]
     for unit in _UNITS:
         if size < 1000 or unit == _UNITS[-1]:

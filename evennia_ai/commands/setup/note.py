@@ -1,4 +1,4 @@
-"""The command `note`: the author's notes of an NPC, each called by a key."""
+"""The command `note`: the author's notes of an NPC, each with a key."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ from evennia_ai.commands.base import (
 from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_key, whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
-from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
+from evennia_ai.commands.setup.note_shown import in_words, labelled, list_notes
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.prompt.components import (
@@ -54,22 +54,23 @@ class CmdNote(StrictCommand):
       note/<switch> <npc>[/<key>] [= <value>]
 
     Switches:
-      depth - <n | bottom>: with n messages after it; 0 or bottom is after
-              the newest one
-      order - <n>: what stands first at the same depth; low first
-      every - <n>: only at every n-th message said to the NPC; 1 is always,
-              0 is never
-      role  - <system | user | assistant>: as whom the note speaks
+      depth - <n | bottom>: place it with n messages after it; 0 or bottom:
+              after the newest message
+      order - <n>: at the same depth, a lower order comes first
+      every - <n>: use it only at every n-th message to the NPC; 1: always,
+              0: never
+      role  - <system | user | assistant>: who speaks the note
       mode  - <floating | anchored | tail>: whether it moves, see below
-      place - <before | after> <component>: right beside that component; history:
-              back in the conversation
+      place - <before | after> <component>: place it next to that component;
+              history: back in the conversation
       edit  - open the editor on its text
-      off   - keep it and leave it out of every prompt
-      on    - let it take part again
+      off   - keep it, but leave it out of every prompt
+      on    - use it in prompts again
       clear - remove it; without a key: all notes of the NPC
-      revisions - who changed it, and when; <revision>: what one changed
-      revert - <revision>: show what making it as it was then would change,
-              and do so after a question
+      revisions - show who changed it, and when; with a number: show what that
+              revision changed
+      revert - <number>: go back to an earlier revision; you see what would
+              change and are asked first
 
     Examples:
       note oren
@@ -83,19 +84,19 @@ class CmdNote(StrictCommand):
       note/revisions oren = 2
       note/clear oren/scene
 
-    A note is a short text that stays near the end of what an NPC is told: what
-    it has in mind, what the scene should come to. It stands 4 messages before
-    the newest unless you say otherwise, outside the conversation only where you
-    give it a place beside a component; its depth, order and mode do not count
-    there. An NPC may have several notes, each with a key; where you name none,
-    the one called 'note' is meant.
+    A note is a short text near the end of what an NPC is told, for example what
+    it has in mind or where the scene is going. Unless you choose another depth,
+    4 messages follow it. An NPC may have several notes, each with a key; without
+    a key you mean the note called 'note'. A note that you place next to a
+    component is outside the conversation; its depth, order and mode have no
+    effect there.
 
-    A floating note moves on with every message. An anchored one keeps its
-    place until 16 more messages follow it than its depth says, and a prompt
-    cache keeps what stands before and behind it. A note of the mode tail is
-    said behind the newest message and stays there; it is said again after as
-    many messages as /every says, and when it was cut away. Its depth does not
-    count, and what was said is not taken back by clearing the note.
+    A floating note moves on with every message. An anchored note keeps its place
+    until 16 more messages follow it than its depth says; that way a provider can
+    reuse more of the last prompt. A tail note is added after the newest message
+    and stays there. It is added again after as many messages as /every says, or
+    when it is no longer in the prompt. Its depth has no effect, and clearing it
+    does not remove what was added already.
     """
 
     key = "note"
@@ -109,16 +110,17 @@ class CmdNote(StrictCommand):
         "on": "switch_on",
         **alike("clear revisions revert"),
     }
-    other_words = {"enable": "on"}  # as `component` and `lore` call it
+    # `component` and `lore` call this switch `enable`.
+    other_words = {"enable": "on"}
 
     def look_or_write(self) -> None:
         npc, key = npc_and_key(self.caller, self.wanted(f"note {_NAMED} [= <text>]"))
         if self.rhs is None:
-            self._look(npc, key)
+            self._show_notes(npc, key)
             return
         if not self.rhs:
             raise CommandError(
-                f"There is no text behind '='; nothing was changed. note/clear {self.lhs} removes"
+                f"There is no text after '='; nothing was changed. note/clear {self.lhs} removes"
                 " the note."
             )
         self._write(npc, key or NOTE, content=self.rhs)
@@ -128,8 +130,8 @@ class CmdNote(StrictCommand):
         depth = depth_typed(self.rhs)
         if depth is None:
             raise CommandError(
-                "A note stands in the conversation, never at an ID: it takes a number of messages"
-                " or bottom. Nothing was changed."
+                "A note has no ID, so 'normal' means nothing here; type a number of messages or"
+                " bottom. Nothing was changed."
             )
         self._rewrite(depth=depth)
 
@@ -148,12 +150,12 @@ class CmdNote(StrictCommand):
         self._set_word("mode", NOTE_MODES)
 
     def place(self) -> None:
-        """Let a note stand beside a component, or in the history again."""
+        """Place a note next to a component, or back in the history."""
         self.both(f"note/place {_NAMED} = <before | after> <component>, or history")
         self._rewrite(place=_place_typed(self.rhs))
 
     def edit(self) -> None:
-        """Open the editor on the text of a note that is there, or of a new one."""
+        """Open the editor on the text of a note, which may be a new one."""
         self.refuse_value()
         npc, key = npc_and_key(self.caller, self.wanted(f"note/edit {_NAMED}"))
         note = _note(npc, key or NOTE) or StoredNote(key=key or NOTE)
@@ -182,16 +184,17 @@ class CmdNote(StrictCommand):
         back = f"note/revert {labelled(npc, key or known[0])} = {last} brings it back."
         if not key and len(known) > 1:
             back = (
-                f"note/revisions {npc.key}/<key> tells what each was; note/revert brings it back."
+                f"note/revisions {npc.key}/<key> lists the revisions of a note; note/revert brings"
+                " one back."
             )
         self.say(
-            f"{npc.key} has the notes {left} still. {back}"
+            f"{npc.key} still has the notes {left}. {back}"
             if left
-            else f"{npc.key} has no note any more. {back}"
+            else f"{npc.key} has no note now. {back}"
         )
 
     def revisions(self) -> None:
-        """Who changed a note; with a number, what that revision changed."""
+        """Show who changed a note. With a number, show what that revision changed."""
         npc, key, changes = self._changes(f"note/revisions {_NAMED} [= <revision>]")
         if self.rhs is None:
             self.show(_history(labelled(npc, key), changes))
@@ -199,12 +202,12 @@ class CmdNote(StrictCommand):
         number = whole_number(self.rhs, what="revision")
         then = NOTES.revision(key, number, scope=of_npc(npc.ai.ref))
         before = NOTES.revision_before(key, number, scope=of_npc(npc.ai.ref))
-        told = _between(_value(before), _value(then)) or ["Nothing is different."]
+        told = _differences(_value(before), _value(then)) or ["Nothing is different."]
         head = f"Note {labelled(npc, key)}, revision {revision_in_words(then).strip()}:"
         self.show([clip_text(escape_controls(head), WIDTH), *diffed(told)])
 
     def revert(self) -> Run:
-        """Make a note what it was at a revision, after a question; a removed one comes back."""
+        """Revert a note to a revision, after a question. A removed note comes back."""
         usage = f"note/revert {_NAMED} = <revision>"
         self.both(usage)
         npc, key, _ = self._changes(usage)
@@ -213,7 +216,7 @@ class CmdNote(StrictCommand):
 
     def _revert_after_yes(self, npc: NPC, then: StoredNote) -> Generator[str, Any, None]:
         label, number = labelled(npc, then.key), then.revision
-        changes = _between(_said(_note(npc, then.key)), _said(then))
+        changes = _differences(_fields_of(_note(npc, then.key)), _fields_of(then))
         seen = NOTES.revisions(then.key, scope=of_npc(npc.ai.ref))[-1].number
         if not (yield from self.goes_back(f"note {label}", number, changes=changes)):
             return
@@ -237,14 +240,14 @@ class CmdNote(StrictCommand):
         self.wanted(f"note/{'on' if enabled else 'off'} {_NAMED}")
         self._rewrite(enabled=enabled)
 
-    def _look(self, npc: NPC, key: str) -> None:
-        """The note of this key in full, or all of them; one alone is shown in full, too."""
+    def _show_notes(self, npc: NPC, key: str) -> None:
+        """Show the note of this key in full, or list all notes. A single note is shown in full."""
         notes = store.notes_for(npc.ai.ref)
         if not notes:
             self.say(f"{npc.key} has no note; write one with: note {npc.key} = <text>")
             return
         if not key and len(notes) > 1:
-            self.show(listed(npc, notes))
+            self.show(list_notes(npc, notes))
             return
         note = _note(npc, key) if key else notes[0]
         if note is None:
@@ -253,7 +256,7 @@ class CmdNote(StrictCommand):
         self.show([*wrap_hanging(said), "", *wrap_text(note.content, WIDTH)])
 
     def _rewrite(self, **fields: Any) -> None:
-        """Change the note there is; one that is not there is not made by setting its depth."""
+        """Change fields of a note. CommandError if there is no note: only a text creates one."""
         npc, typed = npc_and_key(self.caller, self.lhs)
         key = typed or NOTE
         if _note(npc, key) is None:
@@ -265,19 +268,19 @@ class CmdNote(StrictCommand):
         self._write(npc, key, **fields)
 
     def _write(self, npc: NPC, key: str, **fields: Any) -> None:
-        """Store what is given, and say what it replaced."""
+        """Store the given fields and show what they replaced."""
         before = _note(npc, key)
         after = store.set_note(npc.ai.ref, key, by=self.actor, **fields)
         if before is not None and after.revision == before.revision:
-            self.say(f"Note {labelled(npc, key)} is so already; nothing was changed.")
+            self.say(f"Note {labelled(npc, key)} has these values already; nothing was changed.")
             return
         lines = wrap_text(f"{labelled(npc, key)}: {in_words(after)}{_remark(after)}", WIDTH)
         if before is not None:
-            lines += _between(_said(before), _said(after))
+            lines += _differences(_fields_of(before), _fields_of(after))
         self.show(diffed(lines))
 
     def _changes(self, usage: str) -> tuple[NPC, str, tuple[Revision[StoredNote], ...]]:
-        """The NPC, the key and the changes of a note, which may be removed by now."""
+        """Return the NPC, the key and the changes of a note, which may have been removed."""
         npc, key = npc_and_key(self.caller, self.wanted(usage))
         changes = NOTES.revisions(key or NOTE, scope=of_npc(npc.ai.ref))
         if not changes:
@@ -286,7 +289,7 @@ class CmdNote(StrictCommand):
 
 
 def _place_typed(typed: str) -> str:
-    """The place as it is stored, "" in the history."""
+    """Return the place as it is stored; "" means in the history."""
     words = typed.lower().split()
     if words == ["history"]:
         return ""
@@ -307,7 +310,7 @@ def _place_typed(typed: str) -> str:
 
 
 def _remark(note: StoredNote) -> str:
-    """Return a sentence about a note beside a component that cannot stay there; "" for others."""
+    """Return a sentence if the note is next to a component but cannot stay there, else ""."""
     sentence = describe_dependence(note.content, trust="builder") if note.place else ""
     return f" Its text {sentence}." if sentence else ""
 
@@ -326,24 +329,24 @@ def _no_such(npc: NPC, key: str) -> str:
 
 
 def _history(label: str, changes: Sequence[Revision[StoredNote]]) -> Iterator[str]:
-    """The changes of a note, oldest first, with the fields that each changed."""
+    """Yield the changes of a note, oldest first, with the fields that each changed."""
     yield f"Revisions of note {label}; /revert goes back to one of them:"
     if len(changes) > _MOST_SHOWN:
         yield f"       and {len(changes) - _MOST_SHOWN} older ones"
     for before, change in [*with_values_before(changes)][-_MOST_SHOWN:]:
         yield clip_text(escape_controls(revision_in_words(change)), WIDTH)
-        was, now = _typed(_value(before)), _typed(_value(change))
+        was, now = _typed_fields(_value(before)), _typed_fields(_value(change))
         told = ", ".join(name for name in now if now[name] != was.get(name))
         yield from [clip_text(f"         {told}", WIDTH)] if was and told else ()
 
 
-def _between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What is different in what a note says, its depth by the word that is typed."""
-    return list(diff_members(_typed(before), _typed(after)))
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a note that differ, in the words that builders type."""
+    return list(diff_members(_typed_fields(before), _typed_fields(after)))
 
 
-def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a note says by the words that set it."""
+def _typed_fields(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a note in the words of the switches that set them."""
     if not said:
         return {}
     fields = {name: value for name, value in said.items() if name != "enabled"}
@@ -353,10 +356,10 @@ def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _value(change: Revision[StoredNote] | None) -> Mapping[str, Any]:
-    return _said(change.after if change else None)
+    return _fields_of(change.after if change else None)
 
 
-def _said(note: StoredNote | None) -> Mapping[str, Any]:
+def _fields_of(note: StoredNote | None) -> Mapping[str, Any]:
     return {} if note is None else NOTES.to_json(note)
 
 

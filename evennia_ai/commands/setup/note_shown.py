@@ -1,4 +1,4 @@
-"""Notes as the command `note` shows them: where each stands and how often."""
+"""Notes as the command `note` shows them: their place, how often they are used, their text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -13,12 +13,12 @@ _KEY_COLUMNS: Final = 16
 
 
 def labelled(npc: NPC, key: str) -> str:
-    """A note as the command takes it: the NPC's name, with the key where it is not `note`."""
+    """Return a note as the command takes it: the NPC's name, and the key unless it is `note`."""
     return str(npc.key) if key == NOTE else f"{npc.key}/{key}"
 
 
 def in_words(note: StoredNote) -> str:
-    """Where a note stands and how often, in words."""
+    """Describe in words where a note is placed and how often it is used."""
     tokens = ESTIMATE.count(note.content)
     order = "" if note.order == DEFAULT_ORDER else f", order {note.order}"
     off = "" if note.enabled else "off, "
@@ -28,8 +28,8 @@ def in_words(note: StoredNote) -> str:
     )
 
 
-def listed(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
-    """All notes of an NPC, a line each; deep ones first, as they stand in the prompt."""
+def list_notes(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
+    """Yield all notes of an NPC, one line each, in the order of the prompt."""
     yield f"Notes of {npc.key}; note {npc.key}/<key> shows one:"
     columns = f"{'depth':>6} {'every':>5} {'role':9} {'mode':8} tokens text"
     yield f"{pad_text('key', _KEY_COLUMNS)} on  {columns}"
@@ -44,9 +44,9 @@ def listed(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
 
 
 def _depth(note: StoredNote) -> str:
-    """A depth by the words that are typed, in few columns."""
+    """Return a depth in the words that builders type, short enough for a column."""
     if note.place:
-        return "beside"
+        return "placed"
     return "-" if note.mode == "tail" else depth_in_words(note.depth)
 
 
@@ -67,8 +67,8 @@ def _place(note: StoredNote) -> str:
 
 def _interval(note: StoredNote) -> str:
     if note.every == 0:
-        return "never due"
+        return "never used"
     if note.mode == "tail" and not note.place:
         messages = "message" if note.every == 1 else f"{note.every} messages"
         return f"said again after every {messages}"
-    return "always due" if note.every == 1 else f"due once every {note.every} messages"
+    return "always used" if note.every == 1 else f"used once every {note.every} messages"

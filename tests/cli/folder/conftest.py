@@ -1,3 +1,3 @@
-"""A game with its people in the test's own process, as commands have it."""
+"""Fixtures of a game with its characters, in the test's own process."""
 
 from tests.commands.conftest import _cast, beforehand, stage  # noqa: F401

@@ -1,7 +1,7 @@
-"""A data folder of SillyTavern, made anew: cards, worlds, chats, presets, personas.
+"""Generated data folders of SillyTavern: cards, lorebooks, chats, presets, personas.
 
-The shapes are those of docs/build/moving-in.md, with unknown fields.
-Equal calls give equal files.
+The files are like those in docs/build/moving-in.md, with some unknown fields. Equal calls create
+equal files.
 """
 
 import json
@@ -18,14 +18,14 @@ FIRST = ("Oren", "Mira")
 
 
 def character(number: int) -> str:
-    """The name of the character of this number."""
+    """Return the name of the character with this number."""
     return FIRST[number] if number < len(FIRST) else f"Villager {number:04}"
 
 
 def made_folder(
     path: Path, *, cards: int = 6, chats_each: int = 1, personas: Sequence[str] = ("Pim",)
 ) -> Path:
-    """Make the folder; each tenth character has a world and a chat, and so have the first two."""
+    """Create the folder. Each tenth character and the first two have a lorebook and a chat."""
     path.mkdir(parents=True)
     for number in range(cards):
         name = character(number)
@@ -49,9 +49,9 @@ def made_folder(
 
 
 def a_picture(name: str, number: int, *, linked: bool = False) -> bytes:
-    """A card in a PNG file, with fields that nobody here knows.
+    """Return a card in a PNG file, with unknown fields.
 
-    A linked one has a copy of its world, as the app writes it.
+    A card that is linked with a lorebook contains a copy of it, as SillyTavern writes it.
     """
     raw: dict[str, Any] = {
         "spec": "chara_card_v2",
@@ -92,7 +92,7 @@ def a_world(name: str) -> dict[str, Any]:
 
 
 def a_preset(**fields: Any) -> dict[str, Any]:
-    """A preset with a prompt in the chat, and a field of tomorrow."""
+    """Return a preset with a prompt inside the chat, and an unknown field."""
     prompts = [
         {"identifier": "main", "name": "Main", "role": "system", "content": "Be {{char}}."},
         {"identifier": "chatHistory", "name": "Chat History", "marker": True},
@@ -125,7 +125,7 @@ def a_chat_of(name: str, at: int) -> bytes:
 
 
 def a_group_chat() -> bytes:
-    """A chat of a group, which has no header."""
+    """Return a group chat, which has no header line."""
     return a_file(
         a_user_line("Good evening, all."),
         a_line("Oren", "Evening.", original_avatar="Oren.png", is_group=True),
@@ -135,7 +135,7 @@ def a_group_chat() -> bytes:
 
 
 def settings_with(names: Sequence[str]) -> dict[str, Any]:
-    """Settings of the app with these personas, each at another place."""
+    """Return SillyTavern's settings with these personas, each at another place."""
     told = {
         f"{name.lower()}.png": {
             "description": f"{name} is tall.\nAnd late.",
@@ -154,7 +154,7 @@ def settings_with(names: Sequence[str]) -> dict[str, Any]:
 
 
 def values_in(folder: Path) -> dict[str, Any]:
-    """What the files of a folder hold, by their paths: what must be the same on the way out."""
+    """Return the contents of a folder's files by path. An export must keep them."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         where = path.relative_to(folder).as_posix()
@@ -170,7 +170,7 @@ def values_in(folder: Path) -> dict[str, Any]:
 
 
 def personas_in(settings: dict[str, Any]) -> dict[str, Any]:
-    """The personas of the app's settings by name: what their pictures are called does not count."""
+    """Return the personas of the settings by name. The names of their pictures do not count."""
     user = settings["power_user"]
     return {name: user["persona_descriptions"][file] for file, name in user["personas"].items()}
 

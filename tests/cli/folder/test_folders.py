@@ -1,4 +1,4 @@
-"""`import-folder` and `export-folder`: in, out and in, what is left out, and what is hostile."""
+"""`import-folder` and `export-folder`: round trips, files that are left out, hostile files."""
 
 import json
 import re
@@ -28,7 +28,7 @@ from tests.formats.chats.builders import HEADER, a_file, a_line
 
 @pytest.fixture
 def told(stage, capfdbinary):
-    """`told(path, is_meant=True)`: the report of an import, as its JSON object."""
+    """Return a function that imports a folder and returns the report as a JSON object."""
 
     def told(path: Path, *, is_meant: bool = True) -> dict[str, Any]:
         capfdbinary.readouterr()
@@ -45,18 +45,18 @@ def folder(tmp_path):
 
 @pytest.fixture
 def mira(stage):
-    """A second NPC, who is in the folder as well."""
+    """Return a second NPC, whose character is in the folder, too."""
     return create_object(AINPC, key="Mira", location=stage.room, home=stage.room)
 
 
 def why(report, file: str) -> str:
-    """Why a thing of the folder was left out."""
+    """Return why a thing of the folder was left out."""
     (one,) = [item for item in report["items"] if item["file"] == file]
     assert one["fate"] == "left out"
     return one["why"]
 
 
-def test_a_plan_tells_what_would_be_and_writes_nothing(stage, folder, told):
+def test_plan_shows_the_import_and_writes_nothing(stage, folder, told):
     report = told(folder, is_meant=False)
 
     assert report["written"] is False
@@ -69,9 +69,7 @@ def test_a_plan_tells_what_would_be_and_writes_nothing(stage, folder, told):
     assert conversations_of(stage.npc.ai.ref) == ()
 
 
-def test_cards_wait_books_are_stored_chats_are_remembered_and_personas_are_their_players(
-    stage, mira, folder, told
-):
+def test_import_stores_cards_books_chats_and_personas(stage, mira, folder, told):
     report = told(folder)
 
     assert report["counts"]["card"]["taken"] == 6
@@ -89,16 +87,16 @@ def test_cards_wait_books_are_stored_chats_are_remembered_and_personas_are_their
     assert len(conversations_of(mira.ai.ref)) == 2
 
 
-def test_what_is_left_out_says_why(stage, folder, told):
+def test_left_out_files_have_a_reason(stage, folder, told):
     report = told(folder)
 
-    assert "no card is in a file of this kind" in why(report, "characters/notes.txt")
+    assert "a file of this kind holds no card" in why(report, "characters/notes.txt")
     assert "never opened" in why(report, "secrets.json")
     assert "a persona here is a text" in why(report, "User Avatars")
     assert "card/assign it, then run this again" in why(report, "chats/Mira/Mira - 0.jsonl")
 
 
-def test_a_chat_whose_character_gets_its_npc_later_is_taken_in_by_the_next_run(stage, folder, told):
+def test_next_import_adds_chats_of_new_npcs(stage, folder, told):
     told(folder)
     tilda = create_object(AINPC, key="Tilda", location=stage.room, home=stage.room)
     number = cards.CARDS.waiting("Mira")[-1].number
@@ -110,7 +108,7 @@ def test_a_chat_whose_character_gets_its_npc_later_is_taken_in_by_the_next_run(s
     assert len(conversations_of(tilda.ai.ref)) == 2
 
 
-def test_again_it_changes_nothing(stage, mira, folder, told):
+def test_second_import_changes_nothing(stage, mira, folder, told):
     told(folder)
     before = (cards.CARDS.waiting("Oren"), conversations_of(stage.npc.ai.ref))
     report = told(folder)
@@ -119,16 +117,14 @@ def test_again_it_changes_nothing(stage, mira, folder, told):
     assert (cards.CARDS.waiting("Oren"), conversations_of(stage.npc.ai.ref)) == before
 
 
-def test_a_card_that_was_rejected_does_not_come_back_by_itself(stage, folder, told):
+def test_rejected_card_is_not_imported_again(stage, folder, told):
     told(folder)
     cards.CARDS.reject("Oren", by=trusted("Mara"))
     told(folder)
     assert "Oren" not in cards.CARDS.waiting_names()
 
 
-def test_one_that_stopped_in_the_middle_goes_on_and_doubles_nothing(
-    stage, mira, folder, told, monkeypatch
-):
+def test_interrupted_import_continues_without_doubling(stage, mira, folder, told, monkeypatch):
     real, done = importing._written, []
 
     def stopped(one):
@@ -148,14 +144,14 @@ def test_one_that_stopped_in_the_middle_goes_on_and_doubles_nothing(
     assert len(cards.CARDS.waiting_names()) == 6
 
 
-def test_in_and_out_every_file_has_the_values_it_had(stage, mira, folder, told, tmp_path):
+def test_export_after_import_keeps_all_values(stage, mira, folder, told, tmp_path):
     told(folder)
     assert write_out(tmp_path / "out", Path("out"), conf(), as_json=True) == 0
 
     assert values_in(tmp_path / "out") == values_in(folder)
 
 
-def test_what_went_out_is_what_is_there_when_it_comes_in(stage, mira, folder, told, tmp_path):
+def test_import_of_an_export_finds_everything_there(stage, mira, folder, told, tmp_path):
     told(folder)
     write_out(tmp_path / "out", Path("out"), conf(), as_json=True)
     report = told(tmp_path / "out")
@@ -164,8 +160,8 @@ def test_what_went_out_is_what_is_there_when_it_comes_in(stage, mira, folder, to
     assert set(fates) == {"there"}
 
 
-def test_a_folder_is_not_written_over_another(stage, folder, tmp_path):
-    with pytest.raises(FormatError, match="is there already"):
+def test_export_overwrites_no_folder(stage, folder, tmp_path):
+    with pytest.raises(FormatError, match="exists already"):
         write_out(folder, folder, conf(), as_json=True)
 
 
@@ -190,7 +186,7 @@ def test_presets_wait_without_their_secrets(stage, folder, told):
     assert told(folder)["counts"]["preset"] == {"there": 3}
 
 
-def test_a_preset_goes_out_as_it_is_switched(stage, folder, told, tmp_path):
+def test_export_writes_presets_with_their_switches(stage, folder, told, tmp_path):
     told(folder)
     number = presets.PRESETS.waiting("Default")[-1].number
     stored = presets.PRESETS.approve("Default", number, grants=frozenset(), by=trusted("Mara"))
@@ -203,19 +199,19 @@ def test_a_preset_goes_out_as_it_is_switched(stage, folder, told, tmp_path):
     assert went["prompts"] == a_preset()["prompts"]
 
 
-def test_a_lorebook_of_the_game_is_not_written_over(stage, folder, told):
+def test_import_overwrites_no_lorebook_of_the_game(stage, folder, told):
     lorebooks.save_book("lore of oren", '{"entries": []}', by=trusted("Mara"))
     report = told(folder)
     assert "other text is in the game" in why(report, "worlds/Lore of Oren.json")
     assert lorebooks.get_book("lore of oren").source == '{"entries": []}'
 
 
-def test_what_a_player_wrote_of_themselves_stays(stage, folder, told):
+def test_import_overwrites_no_persona_of_a_player(stage, folder, told):
     set_persona(
         str(stage.player.id), Persona(text="Mine."), most_characters=100, by=trusted("Anna")
     )
     report = told(folder)
-    assert "has written another one already" in why(report, "settings.json: Pim (pim.png)")
+    assert "has another persona already" in why(report, "settings.json: Pim (pim.png)")
     assert persona_of(str(stage.player.id)).text == "Mine."
 
 
@@ -237,13 +233,13 @@ def test_loose_files_are_cards_and_books_of_any_program(stage, told, tmp_path):
 
     assert lorebooks.LOREBOOKS.list_keys() == ("quay",)
     assert "no card (" in why(report, "odd.json")
-    assert "neither a card nor a book" in why(report, "backup.bin")
+    assert "neither a card nor a lorebook" in why(report, "backup.bin")
 
 
 @pytest.mark.parametrize("inner", ["default-user", "data/default-user"])
-def test_the_app_s_own_folder_names_the_folders_of_its_users(stage, tmp_path, inner, told):
+def test_main_folder_of_sillytavern_names_its_user_folders(stage, tmp_path, inner, told):
     made_folder(tmp_path / inner, cards=1)
-    with pytest.raises(FormatError, match=f"holds folders of users; name one: .*{inner}"):
+    with pytest.raises(FormatError, match=f"contains folders of users; name one: .*{inner}"):
         told(tmp_path)
 
 
@@ -280,16 +276,16 @@ def test_hostile_files_are_left_out_one_by_one_and_stop_nothing(stage, folder, t
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("position", 7, "its position 7 is none of the app's"),
+        ("position", 7, "its position 7 is none of SillyTavern's"),
         ("position", "0", "its position '0' is none"),
-        ("depth", -1, "its depth -1 is none"),
-        ("depth", 10**9, "its depth 1000000000 is none"),
+        ("depth", -1, "its depth -1 is no depth"),
+        ("depth", 10**9, "its depth 1000000000 is no depth"),
         ("description", "", "it has no description"),
         ("description", ["x"], "it has no description"),
         ("description", "x" * 5000, "it has 5000 characters"),
     ],
 )
-def test_a_persona_that_cannot_be_one_says_why(stage, folder, told, field, value, problem):
+def test_invalid_persona_is_left_out_with_a_reason(stage, folder, told, field, value, problem):
     path = folder / "settings.json"
     settings = json.loads(path.read_text())
     settings["power_user"]["persona_descriptions"]["pim.png"][field] = value
@@ -305,35 +301,35 @@ def test_persona_of_a_folder_gets_the_greatest_depth_when_it_wants_a_deeper_one(
     settings["power_user"]["persona_descriptions"]["pim.png"].update(position=4, depth=12)
     path.write_text(json.dumps(settings))
     judged = [one for one in told(folder)["items"] if "(pim.png)" in one["file"]]
-    assert "its depth 12 becomes 4, the greatest of a persona" in judged[0]["notices"]
+    assert "its depth 12 becomes 4, the greatest possible" in judged[0]["notices"]
 
 
 def test_the_report_for_people_counts_and_names_what_is_left_out(stage, folder, capfdbinary):
     take_in(folder, Path("data"), conf(), is_meant=False, as_json=False)
     out = capfdbinary.readouterr().out.decode()
-    assert "card          6 to take\n" in out
+    assert "card          6 to import\n" in out
     assert "  secrets.json: keys of services; never opened" in out
-    assert "The same command with --yes takes in" in out
+    assert "The same command with --yes imports" in out
 
 
 def lines_of_page() -> list[str]:
-    """What docs/build/moving-in.md says to type in the game, without what it does."""
+    """Return the game commands that docs/build/moving-in.md names, without their explanations."""
     page = Path("docs/build/moving-in.md").read_text().split("```")[1]
     lines = [line for line in page.strip().splitlines() if not line.startswith(" ")]
     return [re.split("  +", line)[0] for line in lines]
 
 
-def test_the_page_works_line_by_line_and_a_card_s_book_counts_once(stage, folder, told):
+def test_documented_commands_work_and_a_card_book_is_used_once(stage, folder, told):
     report = told(folder)
     (card,) = [item for item in report["items"] if item["file"] == "characters/Oren.png"]
-    attach = "lore/attach Lore of Oren = npc:<who plays it> lets it count"
+    attach = "lore/attach Lore of Oren = npc:<its NPC> attaches it"
     assert card["notices"] == [
-        f"its lorebook is Lore of Oren too: {attach}, and not the copy in the card"
+        f"its lorebook is Lore of Oren too: {attach} instead of the copy in the card"
     ]
     typed = lines_of_page()
     assert typed[-1] == "lore/attach Lore of Oren = npc:oren"
     shown = [stage.builds(line) for line in typed[:-1]]
-    assert "is in force" in shown[2]
+    assert "is approved" in shown[2]
     assert "(card)" not in stage.builds("lore/test oren = Is Oren here?")
     stage.builds(typed[-1])
 

@@ -63,8 +63,8 @@ def test_npc_with_a_working_model_answers_at_once(stage, crowd):
 
 def test_overview_and_status_name_the_npcs_that_wait_for_a_model(stage, crowd):
     told = " ".join(" ".join(overview_lines("", 1)).split())
-    full = "! dead has 4 turns under way, as many as it may (max_concurrent)"
-    assert f"{full}; for a place wait Mute4, Mute5." in told
+    full = "! dead has 4 turns under way, its limit (max_concurrent)"
+    assert f"{full}. Waiting for it: Mute4, Mute5." in told
     why = "4 turns are running for dead, which is the limit"
     assert f"  waits because  {why}" in status_lines(crowd[5])
     assert not any("waits because" in line for line in status_lines(stage.npc))

@@ -193,7 +193,7 @@ def test_an_open_breaker_is_remembered_after_a_reload_and_the_status_says_so(sta
     forget_everything()
 
     status = " ".join(" ".join(status_lines(stage.npc)).split())
-    assert "breaker open until turn 45 after 3 failures in a row" in status
+    assert "no new try until turn 45, after 3 failures in a row" in status
     assert "no complete reply" in status or "still answering after 60 seconds" in status
 
 

@@ -1,1 +1,1 @@
-"""A data folder of SillyTavern into a game and out (docs/build/moving-in.md says what is where)."""
+"""Import and export of a data folder of SillyTavern (docs/build/moving-in.md explains it)."""

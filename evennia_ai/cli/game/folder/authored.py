@@ -1,4 +1,4 @@
-"""Cards and lorebooks of a folder: cards wait to be approved, books are attached nowhere."""
+"""Cards and lorebooks of a folder: cards wait for approval, books are not attached."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -32,31 +32,31 @@ _MOST_WHY = 300
 
 @dataclass(slots=True, kw_only=True)
 class Taking:
-    """What is known while a folder is taken in: the game's settings, and names that were given."""
+    """What an import of a folder knows: the game's settings, and names already used."""
 
     conf: Conf
     by: Actor
     cast: Cast
     names: dict[str, str] = field(default_factory=dict)
-    """The names of cards that were given to files of the folder, folded, and whose they are."""
+    """By the case-folded name of a card: the file of the folder that got this name."""
     card_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By the stem of a card's file what the character is called: in the game, and in the card."""
+    """By the stem of a card's file: the character's name in the game, and in the card."""
     worlds: dict[str, tuple[str, Lorebook]] = field(default_factory=dict)
-    """By the folded stem of a file of a lorebook its name in the game, and what is in it."""
+    """By the case-folded stem of a lorebook's file: its name in the game, and the book."""
 
 
 def judged_world(file: FolderFile, taking: Taking) -> Iterable[Judged]:
-    """A lorebook, which has the name of its file."""
+    """Judge a lorebook, which gets the name of its file."""
     return [_world(file, _text_of(file, taking.conf), taking)]
 
 
 def judged_card(file: FolderFile, taking: Taking) -> Iterable[Judged]:
-    """A character card, which waits under its own name."""
+    """Judge a character card, which waits under its own name."""
     return [_card(file, taking)]
 
 
 def judged_loose(file: FolderFile, taking: Taking) -> Iterable[Judged]:
-    """A file that may be a card, or a book of whichever program is known."""
+    """Judge a file that may be a card, or a lorebook of any known program."""
     try:
         return judged_card(file, taking)
     except FormatError as error:
@@ -97,21 +97,21 @@ def _card(file: FolderFile, taking: Taking) -> Judged:
 
 
 def _of_world(card: Card, taking: Taking) -> Iterator[str]:
-    """What a builder should know of the lorebook of the folder that a card is linked with."""
+    """Yield a notice about the lorebook of the folder to which a card is linked."""
     world = linked_world(card.extensions)
     name, book = taking.worlds.get(world.casefold(), ("", None))
     if book is None:
         return
-    attach = f"lore/attach {name} = npc:<who plays it> lets it count"
+    attach = f"lore/attach {name} = npc:<its NPC> attaches it"
     try:
         own = character_book(card)
     except FormatError:
-        own = None  # its report says so
+        own = None  # The card's own report names the error.
     if own is None:
         yield f"its lorebook is {name}: {attach}"
         return
     differs = "" if has_same_content(own, book) else ", with other entries"
-    yield f"its lorebook is {name} too{differs}: {attach}, and not the copy in the card"
+    yield f"its lorebook is {name} too{differs}: {attach} instead of the copy in the card"
 
 
 def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
@@ -136,7 +136,7 @@ def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
         where=file.where,
         name=name,
         fate="take",
-        why=f"becomes lorebook {name}; lore/attach says where it counts",
+        why=f"becomes lorebook {name}; lore/attach attaches it",
         notices=(*twice, *book.notices),
         write=partial(lorebooks.save_book, name, text, by=taking.by, seen_revision=0),
     )
@@ -159,7 +159,7 @@ def _book_name(stem: str) -> str:
 
 
 def _card_name(own: str, file: FolderFile, taking: Taking) -> str:
-    """The name under which a card waits: its own, unless another file of the folder has that."""
+    """Return the name under which a card waits: its own, unless another file has it already."""
     stem = file.path.stem
     for wanted in (own, f"{own} ({stem})", stem):
         try:
@@ -172,6 +172,6 @@ def _card_name(own: str, file: FolderFile, taking: Taking) -> str:
 
 
 def refused(file: FolderFile, error: EvenniaAIError) -> Judged:
-    """A file that cannot be read as what it is taken for."""
+    """Judge a file that cannot be read as the kind of file that it should be."""
     why = error.message if isinstance(error, FormatError) else str(error)
     return left_out(file.kind, file.where, clip_text(" ".join(why.split()), _MOST_WHY))

@@ -16,7 +16,7 @@ from evennia_ai.store.history.record_rows import ConversationRef
 
 
 def judged_chat(file: FolderFile, taking: Taking) -> Iterator[Judged]:
-    """A chat with one character: whom the folder that it is in is named after."""
+    """Judge a chat with one character, after whom its folder is named."""
     chat = _read(file)
     folder = file.path.parent.name
     names = (*taking.card_names.get(folder, ()), chat.character, folder, *chat.characters[:1])
@@ -29,7 +29,7 @@ def judged_chat(file: FolderFile, taking: Taking) -> Iterator[Judged]:
 
 
 def judged_group_chat(file: FolderFile, taking: Taking) -> Iterator[Judged]:
-    """A chat of a group: of each of those who speak in it and are an NPC of the game."""
+    """Judge a group chat: once for each speaker in it who is an NPC of the game."""
     chat = _read(file)
     by_name = {name: taking.cast.npcs_called([name]) for name in chat.characters}
     found = {name: refs[0] for name, refs in by_name.items() if len(refs) == 1}
@@ -49,7 +49,7 @@ def _read(file: FolderFile) -> Chat:
 
 
 def _of_npc(file: FolderFile, chat: Chat, ref: str, *, taking: Taking, played: str) -> Judged:
-    """A chat as the history of one NPC."""
+    """Judge a chat as the history of one NPC."""
     kind = file.kind
     with file.path.open("rb") as opened:
         digest = file_digest(opened, "sha256").hexdigest()
@@ -69,7 +69,7 @@ def _of_npc(file: FolderFile, chat: Chat, ref: str, *, taking: Taking, played: s
 def _nobody(names: Sequence[str], refs: Sequence[str]) -> str:
     named = names[0][:60] if names else "its character"
     if refs:
-        return f"{named} could be {which(refs)}; ai/import takes it in for one of them"
+        return f"{named} could be {which(refs)}; ai/import imports it for one of them"
     return (
         f"no NPC of the game is called or plays {named}; approve the card and card/assign it, then"
         " run this again: what is there already stays as it is"

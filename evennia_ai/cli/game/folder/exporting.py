@@ -1,7 +1,7 @@
-"""`evennia-ai export-folder`: what the app has places for, written as it has them.
+"""`evennia-ai export-folder`: write what SillyTavern can hold as a data folder of SillyTavern.
 
-Cards and books go out as the files that they are, chats line by line with what was said since.
-What was only said in the game is not in it: `evennia-ai history export` writes that.
+Cards and books are written as their files, and imported chats with everything said in them since.
+Conversations that began in the game are not included: `evennia-ai history export` writes them.
 """
 
 import json
@@ -40,18 +40,19 @@ from evennia_ai.store.history.chats import all_imported, exported_chat
 
 _UNSAFE: Final = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
 _MOST_CHARACTERS: Final = 120
-# What some systems take for a device, whatever comes behind it.
+# Names that some systems reserve for devices, whatever their suffix.
 _DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.I)
 _PNG: Final = "png"
 
 
 def write_out(path: Path, shown: Path, conf: Conf, *, as_json: bool) -> int:
-    """Write a new folder, whole or not at all; `shown` is how it was named."""
+    """Write a new folder, whole or not at all. `shown` is the path as it was typed."""
     if path.exists():
-        raise FormatError("folder", f"{shown}: is there already; name a new folder")
+        raise FormatError("folder", f"{shown}: exists already; name a new folder")
     made = path.with_name(f".{path.name}.part")
     try:
-        shutil.rmtree(made, ignore_errors=True)  # left by one that was interrupted
+        # An interrupted export may have left this folder.
+        shutil.rmtree(made, ignore_errors=True)
         made.mkdir(mode=FOLDER_OF_OWNER)
         with shown_progress() as progress:
             written = [*_Export(made, conf, progress).all()]
@@ -83,14 +84,14 @@ def _lines(shown: Path, written: list[Judged]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Export:
-    """One folder that is being written."""
+    """A folder that is being written."""
 
     folder: Path
     conf: Conf
     progress: Progress
 
     def all(self) -> Iterator[Judged]:
-        """Everything, a kind after the other."""
+        """Write everything, one kind after the other. Yield what became of each thing."""
         yield from self._cards()
         yield from self._worlds()
         yield from self._presets()
@@ -98,7 +99,7 @@ class _Export:
         yield from self._personas()
 
     def _cards(self) -> Iterator[Judged]:
-        """Each card as it is in force, else as it waits: the app has one file of a character."""
+        """Write each current card, or else the waiting one: SillyTavern has one per character."""
         names = cards.CARDS.names_ever()
         for done, name in enumerate(names):
             self.progress("cards", done, len(names))
@@ -114,7 +115,7 @@ class _Export:
             yield self._done("card", path, name)
 
     def _picture(self, name: str, number: int) -> bytes:
-        """A card as the app has cards: to the letter where its file was a picture."""
+        """Return a card as a PNG picture: its own file if that is one, else a new picture."""
         file = cards.CARDS.revision_file(name, number)
         if file.carrier == _PNG:
             return file.content
@@ -132,7 +133,7 @@ class _Export:
             yield self._done("world", path, name)
 
     def _presets(self) -> Iterator[Judged]:
-        """Each preset as it is in force with what is switched in it, else as it waits."""
+        """Write each current preset with its switches, else the waiting one."""
         names = presets.PRESETS.names_ever()
         for done, name in enumerate(names):
             self.progress("presets", done, len(names))
@@ -143,7 +144,7 @@ class _Export:
                 yield self._done("preset", path, name)
 
     def _chats(self) -> Iterator[Judged]:
-        """Each imported chat once, where it was; who played in it since is its character."""
+        """Write each imported chat once, under the name of the NPC that has continued it."""
         seen: set[str] = set()
         for done, found in enumerate(all_imported()):
             self.progress("chats", done, done + 1)
@@ -158,7 +159,7 @@ class _Export:
             yield self._done("chat", path, found.file)
 
     def _place_of_chat(self, file: str, played: str) -> tuple[str, str]:
-        """The folder and the name of a chat's file, as it came in where it came from a folder."""
+        """Return the folder and the name for a chat's file: those that it was imported from."""
         parts = Path(file).parts
         name = Path(file).stem
         if parts[0] == GROUP_CHATS:
@@ -189,7 +190,7 @@ class _Export:
             self._write(self.folder / SETTINGS, [text.encode()])
 
     def _free(self, place: str, name: str, suffix: str) -> Path:
-        """A file of this name in a place of the folder, which no other has."""
+        """Return a new path for a file of this name, with a number if the name is taken."""
         plain = _plain(name)
         folder = self.folder / place
         folder.mkdir(mode=FOLDER_OF_OWNER, parents=True, exist_ok=True)
@@ -208,7 +209,7 @@ class _Export:
 
 
 def _number_of(name: str) -> int | None:
-    """The revision of a card that goes out: the one in force, else the newest that waits."""
+    """Return the revision of a card to write: the current one, else the newest that waits."""
     card = cards.card_or_none(name)
     if card is not None:
         return card.revision
@@ -217,6 +218,6 @@ def _number_of(name: str) -> int | None:
 
 
 def _plain(name: str) -> str:
-    """`name` as every system may have a file called."""
+    """Return `name` as a file name that is valid on every system."""
     plain = _UNSAFE.sub("_", " ".join(name.split()))[:_MOST_CHARACTERS].strip(" .")
     return f"_{plain}" if not plain or _DEVICES.match(plain) else plain

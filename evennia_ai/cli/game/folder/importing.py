@@ -1,7 +1,7 @@
-"""`evennia-ai import-folder`: a plan first, then one thing after the other, each whole or not.
+"""`evennia-ai import-folder`: judge the files of a folder, and import them one by one.
 
-What is there already is known by its content, so one that was interrupted is begun again and goes
-on: nothing is written twice, and nothing has to be remembered in between.
+A thing that the game already has is recognised by its content. So an interrupted import can be
+started again: it writes nothing twice and keeps no list of what is done.
 """
 
 import sys
@@ -41,9 +41,9 @@ _JUDGES: Final[Mapping[Kind, Callable[[FolderFile, Taking], Iterable[Judged]]]] 
 
 
 def take_in(path: Path, shown: Path, conf: Conf, *, is_meant: bool, as_json: bool) -> int:
-    """Print what a folder's things become in the game; where `is_meant`, take them in.
+    """Print what the things in a folder become in the game. Import them if `is_meant`.
 
-    `shown` is how the folder was named.
+    `shown` is the path as it was typed.
     """
     places = places_in(path, shown=shown)
     with _progress() as progress:
@@ -59,7 +59,7 @@ def take_in(path: Path, shown: Path, conf: Conf, *, is_meant: bool, as_json: boo
 def _followed(
     places: Places, conf: Conf, *, is_meant: bool, progress: Progress
 ) -> Iterator[Judged]:
-    """What becomes of each thing, which is written before the next is looked at."""
+    """Yield what becomes of each thing. Each is written before the next is judged."""
     taking = Taking(conf=conf, by=machine_owner(), cast=Cast())
     for done, file in enumerate(places.files):
         progress(f"{file.kind}s", done, len(places.files))
@@ -68,7 +68,7 @@ def _followed(
 
 
 def _of_file(file: FolderFile, taking: Taking) -> Iterable[Judged]:
-    """What is in a file; one that cannot be read is left out, and says why."""
+    """Judge the things in a file. An unreadable file is left out, with the reason."""
     try:
         return [*_JUDGES[file.kind](file, taking)]
     except EvenniaAIError as error:
@@ -86,7 +86,7 @@ def _written(one: Judged) -> Judged:
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Where progress is told to: a bar for a person, else a line for each tenth of the way."""
+    """Yield a function that shows progress: a bar on a terminal, else a line for each tenth."""
     if sys.stderr.isatty():
         with shown_progress() as bar:
             yield bar

@@ -1,4 +1,4 @@
-"""What becomes of each thing in a folder, and how it is told: in words, and as one JSON object."""
+"""What becomes of each thing in a folder, and the report on it, as text and as JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 
 Fate = Literal["take", "taken", "there", "left out"]
 MOST_TOLD: Final = 200
-"""Things that are told of one by one; the JSON object has all of them."""
+"""The most things that the text lists one by one. The JSON object lists all of them."""
 _HEAD: Final = 14
 
 
@@ -21,26 +21,26 @@ class Judged:
     where: str
     """The file, and which of several things in it."""
     name: str = ""
-    """What it is called in the game."""
+    """Its name in the game."""
     fate: Fate
     why: str = ""
     notices: tuple[str, ...] = ()
-    """What of it has no effect here."""
+    """What in it has no effect in this program."""
     write: Callable[[], object] | None = field(default=None, repr=False, compare=False)
-    """Takes it in, all of it or nothing; None where there is nothing to take."""
+    """Imports the thing whole or not at all. None if there is nothing to import."""
 
     def without_write(self) -> "Judged":
-        """The same without what it would write: a card's picture is not kept in memory."""
+        """Return a copy without `write`, so that the picture of a card is not kept in memory."""
         return replace(self, write=None)
 
 
 def left_out(kind: str, where: str, why: object, *, name: str = "") -> Judged:
-    """A thing that is not taken."""
+    """Return a thing that is left out, with the reason."""
     return Judged(kind=kind, where=where, name=name, fate="left out", why=str(why))
 
 
 def counts_of(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
-    """By kind how many things have which fate, in the order of the kinds."""
+    """Return, for each kind, how many things have which fate, in the order of the kinds."""
     counts: dict[str, dict[str, int]] = {}
     for one in judged:
         fates = counts.setdefault(one.kind, {})
@@ -49,7 +49,7 @@ def counts_of(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
 
 
 def report_object(folder: Path, judged: Sequence[Judged], *, is_written: bool) -> dict[str, Any]:
-    """The report as `--json` prints it."""
+    """Return the report as `--json` prints it."""
     return {
         "folder": str(folder),
         "written": is_written,
@@ -69,7 +69,7 @@ def report_object(folder: Path, judged: Sequence[Judged], *, is_written: bool) -
 
 
 def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) -> Iterator[str]:
-    """The report for people: how many of what, then what is left out and why."""
+    """Yield the report for people: the counts, then what is left out or incomplete, and why."""
     yield escape_controls(f"{folder}:")
     for kind, fates in counts_of(judged).items():
         told = ", ".join(f"{count} {_IN_WORDS.get(fate, fate)}" for fate, count in fates.items())
@@ -77,7 +77,7 @@ def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) ->
     told_of = [one for one in judged if one.fate == "left out" or one.notices]
     if told_of:
         yield ""
-        yield "Left out, or taken but for something:"
+        yield "Left out, or imported with a notice:"
     for one in told_of[:MOST_TOLD]:
         why = "; ".join(filter(None, (one.why, *one.notices)))
         yield from wrap_hanging(f"  {one.where}: {why}")
@@ -87,8 +87,8 @@ def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) ->
     yield _END[is_written]
 
 
-_IN_WORDS: Final = {"take": "to take", "there": "there already"}
+_IN_WORDS: Final = {"take": "to import", "taken": "imported", "there": "already there"}
 _END: Final = {
-    False: "Nothing was written. The same command with --yes takes in what is to be taken.",
+    False: "Nothing was written. The same command with --yes imports what can be imported.",
     True: "Cards wait for card/approve in the game, presets for preset/approve, one by one.",
 }

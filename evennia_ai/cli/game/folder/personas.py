@@ -1,6 +1,7 @@
-"""Personas in the app's settings.json: they become what players' characters of that name wrote.
+"""Personas in SillyTavern's settings.json: each becomes the persona of a player's character.
 
-The app tells its places by numbers; the second of them it has given up for the first.
+SillyTavern stores a persona's place as a number. It no longer uses the number 1, which is read as
+0.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,7 @@ _PLACES: Final[Mapping[int, PersonaPlace]] = {
 POSITIONS: Final[Mapping[PersonaPlace, int]] = {
     place: number for number, place in _PLACES.items() if number != _GIVEN_UP
 }
-"""The app's numbers of the places."""
+"""SillyTavern's number for each place."""
 _NOT_KEPT: Final = {
     "role": "its role (a player's text is of role user here)",
     "lorebook": "its lorebook (lore/attach <book> = player:<name>)",
@@ -39,7 +40,7 @@ _NOT_KEPT: Final = {
 
 
 def judged_personas(file: FolderFile, taking: Taking) -> Iterator[Judged]:
-    """Each persona of the settings; nothing else in them is looked at."""
+    """Judge each persona of the settings file. Nothing else in the file is read."""
     told = read_json(
         decode_text(read_bytes(file.path, kind="settings"), kind="settings", where=file.where),
         kind="settings",
@@ -64,13 +65,13 @@ def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
         return left_out("persona", where, error.message)
     known = persona_of(ref)
     if known not in (None, persona):
-        return left_out("persona", where, f"the player of #{ref} has written another one already")
+        return left_out("persona", where, f"the player of #{ref} has another persona already")
     if known is not None:
         return Judged(kind="persona", where=where, name=f"#{ref}", fate="there")
     most = taking.conf.persona_characters
-    notices = [f"left out is {words}" for key, words in _NOT_KEPT.items() if told.get(key)]
+    notices = [f"without {words}" for key, words in _NOT_KEPT.items() if told.get(key)]
     if persona.place == "depth" and (wanted := told.get("depth", 0)) > MOST_DEPTH:
-        notices.append(f"its depth {wanted} becomes {MOST_DEPTH}, the greatest of a persona")
+        notices.append(f"its depth {wanted} becomes {MOST_DEPTH}, the greatest possible")
     return Judged(
         kind="persona",
         where=where,
@@ -83,7 +84,7 @@ def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
 
 
 def _owner(name: Any) -> str:
-    """The reference of the one player's character of this name."""
+    """Return the ID of the only player's character with this name."""
     refs = players_called(name) if isinstance(name, str) else ()
     if len(refs) != 1:
         which_one = f"could be {which(refs)}" if refs else "is no player's character of the game"
@@ -100,10 +101,10 @@ def _persona(told: Any, *, most: int) -> Persona:
         raise FormatError("persona", problem)
     place, depth = told.get("position", 0), told.get("depth", USUAL_DEPTH)
     if not _is_whole(place) or place not in _PLACES:
-        problem = f"its position {one_line(repr(place))[:40]} is none of the app's"
+        problem = f"its position {one_line(repr(place))[:40]} is none of SillyTavern's"
         raise FormatError("persona", problem)
     if not _is_whole(depth) or not 0 <= depth <= _MOST_DEPTH:
-        raise FormatError("persona", f"its depth {one_line(repr(depth))[:40]} is none")
+        raise FormatError("persona", f"its depth {one_line(repr(depth))[:40]} is no depth")
     depth = min(depth, MOST_DEPTH)
     return Persona(text=text.replace("\r\n", "\n"), place=_PLACES[place], depth=depth)
 

@@ -1,7 +1,7 @@
-"""What is where in a user's data folder of SillyTavern: which files are of use, and which are not.
+"""The files in a user's data folder of SillyTavern: which can be imported, and which cannot.
 
-Files are only listed here. A folder that is none of the app's may have loose files in it: cards and
-books, from whichever program.
+Files are only listed here. A folder that is not SillyTavern's may contain loose files: cards and
+lorebooks from any program.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ CARD_FILES: Final = (".png", ".json", ".charx", ".jpg", ".jpeg")
 CHAT_FILES: Final = (".jsonl",)
 MOST_FILES: Final = 200_000
 
-# The app's folders in the order in which they are taken in: a chat needs its card.
+# SillyTavern's folders in the order of the import: a chat needs the card of its NPC.
 _PLACES: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
     WORLDS: ("world", (".json",)),
     CARDS: ("card", CARD_FILES),
@@ -33,10 +33,10 @@ _PLACES: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
     CHATS: ("chat", CHAT_FILES),
     GROUP_CHATS: ("group chat", CHAT_FILES),
 }
-_TEXT_COMPLETION: Final = "of another protocol: text completion; prompts here are chats"
-_LOOKS: Final = "how the app looks; nothing here shows it"
+_TEXT_COMPLETION: Final = "for text completion; prompts here are chats"
+_LOOKS: Final = "the look of SillyTavern; not used here"
 _OTHERS: Final[Mapping[str, str]] = {
-    "groups": "who talks in a group; here those talk who are in one room",
+    "groups": "who speaks in a group; here the NPCs in one room speak",
     "User Avatars": "pictures of personas; a persona here is a text",
     "TextGen Settings": _TEXT_COMPLETION,
     "KoboldAI Settings": _TEXT_COMPLETION,
@@ -44,26 +44,26 @@ _OTHERS: Final[Mapping[str, str]] = {
     "instruct": _TEXT_COMPLETION,
     "context": _TEXT_COMPLETION,
     "sysprompt": f"{_TEXT_COMPLETION}; component/edit system_prompt takes its text",
-    "reasoning": "how a model's thinking is told; profiles of models have that here",
-    "QuickReplies": "buttons and scripts of the app",
-    "extensions": "programs of the app",
-    "vectors": "made from chats; made anew here",
+    "reasoning": "how a model's thinking is marked; profiles of models have that here",
+    "QuickReplies": "buttons and scripts of SillyTavern",
+    "extensions": "programs of SillyTavern",
+    "vectors": "computed from chats; computed again here",
     "themes": _LOOKS,
     "movingUI": _LOOKS,
     "backgrounds": _LOOKS,
     "thumbnails": _LOOKS,
-    "assets": "sounds and pictures of the app",
+    "assets": "sounds and pictures of SillyTavern",
     "user": "pictures and files that were sent in chats",
     "backups": "copies of what is here already",
     "secrets.json": "keys of services; never opened",
-    "stats.json": "counts of the app",
-    "content.log": "a log of the app",
+    "stats.json": "counts of SillyTavern",
+    "content.log": "a log of SillyTavern",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFile:
-    """A file that may be of use; `where` is its path in the folder."""
+    """A file that may be imported. `where` is its path in the folder."""
 
     kind: Kind
     path: Path
@@ -72,7 +72,7 @@ class FolderFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """What nothing is made of, and why."""
+    """A file or folder that is not imported, and why."""
 
     where: str
     why: str
@@ -80,18 +80,20 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """What there is in a folder."""
+    """The files of a folder."""
 
     is_of_app: bool
-    """True if it is a user's data folder of SillyTavern, and not loose files."""
+    """True if it is a user's data folder of SillyTavern, not a folder of loose files."""
     files: tuple[FolderFile, ...]
     others: tuple[LeftOut, ...]
 
 
 def places_in(folder: Path, *, shown: Path) -> Places:
-    """What there is in a folder, each kind by name; `shown` is how the folder was named.
+    """Return the files of a folder, kind by kind. `shown` is the path as it was typed.
 
-    FormatError: it is none, it holds the folders of users, or there are too many files.
+    Raises:
+        FormatError: It is no folder, it contains the folders of several users, or it has too many
+    files.
     """
     try:
         names = sorted(one.name for one in folder.iterdir())
@@ -100,13 +102,13 @@ def places_in(folder: Path, *, shown: Path) -> Places:
         raise FormatError(KIND, problem) from error
     users = [f"{shown / one}" for one in _users(folder)]
     if users:
-        raise FormatError(KIND, f"{shown}: holds folders of users; name one: {', '.join(users)}")
+        raise FormatError(KIND, f"{shown}: contains folders of users; name one: {', '.join(users)}")
     is_of_app = any(name in (*_PLACES, SETTINGS) for name in names)
     others = [LeftOut(where=name, why=_OTHERS[name]) for name in names if name in _OTHERS]
     found: list[FolderFile] = []
     for one in _listed(folder, names) if is_of_app else _loose(folder, names):
         if len(found) == MOST_FILES:
-            raise FormatError(KIND, f"{shown}: more than {MOST_FILES} files; take it in in parts")
+            raise FormatError(KIND, f"{shown}: more than {MOST_FILES} files; import it in parts")
         if isinstance(one, LeftOut):
             others.append(one)
         else:
@@ -115,7 +117,7 @@ def places_in(folder: Path, *, shown: Path) -> Places:
 
 
 def _users(folder: Path) -> list[str]:
-    """The data folders of users in the app's own folder, or in its folder `data`."""
+    """Return the data folders of users in SillyTavern's own folder, or in its folder `data`."""
     for inner in (".", "data"):
         try:
             there = sorted(one for one in (folder / inner).iterdir() if one.is_dir())
@@ -135,13 +137,13 @@ def _listed(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
         yield from _file(folder, folder / SETTINGS, "persona")
     for name in names:
         if name not in _PLACES and name not in _OTHERS and name != SETTINGS and name[0] != ".":
-            yield LeftOut(where=name, why="nothing is known of it")
+            yield LeftOut(where=name, why="an unknown file or folder")
 
 
 def _under(
     folder: Path, place: Path, kind: Kind, suffixes: tuple[str, ...]
 ) -> Iterator[FolderFile | LeftOut]:
-    """The files of a kind: chats are in a folder for each character, the others side by side."""
+    """Yield the files of one kind. Only chats are in a folder for each character."""
     for path in sorted(place.iterdir()):
         where = path.relative_to(folder).as_posix()
         if path.name.startswith("."):
@@ -150,13 +152,13 @@ def _under(
             if kind == "chat":
                 yield from _under(folder, path, kind, suffixes)
             elif kind == "card":
-                yield LeftOut(where=where, why="pictures of a character; its card has its own")
+                yield LeftOut(where=where, why="pictures of a character; its card has a picture")
             else:
                 yield LeftOut(where=where, why="a folder, where files are expected")
         elif path.suffix.lower() in suffixes:
             yield from _file(folder, path, kind)
         else:
-            yield LeftOut(where=where, why=f"no {kind} is in a file of this kind")
+            yield LeftOut(where=where, why=f"a file of this kind holds no {kind}")
 
 
 def _loose(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
@@ -169,15 +171,16 @@ def _loose(folder: Path, names: list[str]) -> Iterator[FolderFile | LeftOut]:
         elif path.suffix.lower() in CHAT_FILES:
             yield from _file(folder, path, "chat")
         elif name[0] != ".":
-            yield LeftOut(where=name, why="neither a card nor a book is in a file of this kind")
+            yield LeftOut(where=name, why="a file of this kind holds neither a card nor a lorebook")
 
 
 def _file(folder: Path, path: Path, kind: Kind) -> Iterator[FolderFile | LeftOut]:
     where = path.relative_to(folder).as_posix()
     if path.resolve() != folder.resolve() / where:
-        # Within the folder too: it could lead to a file that is never opened, such as secrets.json.
+        # A link inside the folder is refused, too: it could lead to secrets.json, which is never
+        # opened.
         yield LeftOut(where=where, why="a link; put the file itself there")
     elif not path.is_file():
-        yield LeftOut(where=where, why="it is no file")
+        yield LeftOut(where=where, why="it is not a file")
     else:
         yield FolderFile(kind=kind, path=path, where=where)

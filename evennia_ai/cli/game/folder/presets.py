@@ -1,4 +1,4 @@
-"""Presets of a folder: each waits for `preset/approve`, without the secrets that its file had."""
+"""Presets of a folder: each waits for `preset/approve`, without the secrets in its file."""
 
 import json
 from collections.abc import Iterable
@@ -18,21 +18,21 @@ from evennia_ai.store.authored.files import read_text
 
 
 def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
-    """A preset, which has the name of its file."""
+    """Judge a preset, which gets the name of its file."""
     content = read_bytes(file.path, kind="preset")
     preset = read_preset(content, name=file.path.stem)
     source = json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
     name = _name(file.path.stem)
     if presets.PRESETS.is_known(name, sha256(source.encode()).hexdigest()):
         return [Judged(kind="preset", where=file.where, name=name, fate="there")]
-    dropped = [f"left out is its secret {name}" for name in preset.secrets]
+    dropped = [f"without its secret {name}" for name in preset.secrets]
     return [
         Judged(
             kind="preset",
             where=file.where,
             name=name,
             fate="take",
-            why=f"waits as preset {name}; preset/import tells what it would do",
+            why=f"waits as preset {name}; preset/report {name} shows what it would do",
             notices=(*dropped, *preset.notices),
             write=partial(presets.import_preset, name, source, by=taking.by),
         )
@@ -40,9 +40,9 @@ def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
 
 
 def preset_text(name: str) -> str | None:
-    """The preset's file as it is in force, else as it waits; None where it is neither.
+    """Return the file of a preset: the current one, else the waiting one, else None.
 
-    What builders changed beside it, as components of their own, is not in it.
+    Builders' components that replace its prompts are not included.
     """
     stored = presets.preset_or_none(name)
     if stored is not None:

@@ -1,6 +1,6 @@
-"""A whole game moved from one database to another: `evennia-ai move`.
+"""`evennia-ai move`: copy a whole game from one database to another.
 
-`moving` has the steps in their order; `tables` what is copied and how a row is read and written,
-`progress` how far it is, `loose` what does not hold while rows are on their way, `comparing`
-whether both are alike.
+`moving` has the steps in their order. `tables` reads and writes rows, `progress` stores how far the
+move is, `loose` removes and restores constraints during the copy, and `comparing` checks that both
+databases are the same.
 """

@@ -1,4 +1,4 @@
-"""Rows in batches that memory can hold."""
+"""Batches of rows that fit into memory."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -7,11 +7,11 @@ from evennia_ai.cli.game.move.tables import Row
 
 BATCH_ROWS: Final = 500
 BATCH_CHARACTERS: Final = 2_000_000
-"""A batch ends with the row that makes it longer."""
+"""A batch ends with the row that makes it longer than this."""
 
 
 def batches(stream: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows, so many at a time as are neither many nor long."""
+    """Yield the rows in batches with a limited number of rows and characters."""
     batch: list[Row] = []
     characters = 0
     for row in stream:

@@ -1,4 +1,4 @@
-"""Whether source and target are alike: rows of each table, and chains of all conversations."""
+"""Check that source and target are the same: the rows of each table, and all histories."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from evennia_ai.store.history.verifying import verify
 
 _ROOM: Final = 2**256
 _SHOWN: Final = 16
-"""Hexadecimal digits of a digest that are printed."""
+"""How many hexadecimal digits of a digest are printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """How many rows a table has, and the sum of what stands in them: in no order."""
+    """How many rows a table has, and a sum of their hashes that does not depend on their order."""
 
     rows: int
     total: int
@@ -28,7 +28,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A table on both sides."""
+    """The digests of a table in source and target."""
 
     table: str
     source: Digest
@@ -42,7 +42,7 @@ class Compared:
 def compared(
     source: Any, target: Any, tables: Sequence[Table], *, progress: Progress
 ) -> Iterator[Compared]:
-    """Each table, read whole on both sides."""
+    """Yield each table, compared after reading all of its rows on both sides."""
     for done, table in enumerate(tables, start=1):
         progress("tables compared", done, len(tables))
         yield Compared(
@@ -51,14 +51,14 @@ def compared(
 
 
 def broken_chains() -> Iterator[str]:
-    """What is broken in conversations of the target, which is the game's database here."""
+    """Yield what is broken in conversations of the target, the default database of this process."""
     for row in Conversation.objects.order_by("pk").iterator():
         if problem := verify(ref_of(row)):
             yield f"{ref_of(row)}: {problem}"
 
 
 def conversations() -> int:
-    """How many conversations the target has."""
+    """Return how many conversations the target has."""
     return int(Conversation.objects.count())
 
 

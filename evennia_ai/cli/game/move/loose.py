@@ -1,8 +1,8 @@
-"""What a target does not hold to while rows are on their way, and what it counts on from.
+"""Constraints of the target that are off during the copy, and the counters of its tables.
 
-Rows come table by table, so for a while one refers to another that is not there yet. PostgreSQL
-is without its foreign keys until all are there and checks each when it gets them back; SQLite has
-them switched off, and is asked at the end.
+Tables are copied one by one, so for a while rows refer to rows that do not exist yet. PostgreSQL's
+foreign keys are dropped and created again at the end, when PostgreSQL checks them. SQLite's checks
+are switched off for the connection and run at the end.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ _KEYS = """
 SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid)
 FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace
 """
-# The sequences of a serial column and of an identity.
+# Finds the sequence of a serial column or an identity column.
 _SEQUENCE = "SELECT pg_get_serial_sequence(%s, %s)"
 
 
 def cleared(target: Any) -> None:
-    """Take away the tables that a move made which was killed meanwhile: it found none there.
+    """Drop the tables that a killed move has created. The target was empty before that move.
 
-    Django may have made those of a migration and not written down that it did.
+    Django may have created the tables of a migration without recording the migration.
     """
     loosen(target)
     made = [name for name in target.introspection.table_names() if name != NAME]
@@ -36,7 +36,7 @@ def cleared(target: Any) -> None:
 
 
 def emptied_and_loose(target: Any, tables: Sequence[Table], progress: Progress) -> None:
-    """Take what migrations wrote out of the target, and its foreign keys; all or nothing."""
+    """Drop the foreign keys and delete the rows that migrations wrote, all or nothing."""
     with transaction.atomic(using=target.alias), target.cursor() as cursor:
         names = [target.ops.quote_name(table.name) for table in tables]
         if target.vendor == "postgresql":
@@ -53,13 +53,16 @@ def emptied_and_loose(target: Any, tables: Sequence[Table], progress: Progress) 
 
 
 def loosen(target: Any) -> None:
-    """For this connection; PostgreSQL's keys are away for all."""
+    """Switch off SQLite's checks for this connection.
+
+    PostgreSQL's foreign keys are dropped instead.
+    """
     if target.vendor == "sqlite":
         target.disable_constraint_checking()
 
 
 def tightened(source: Any, target: Any, tables: Sequence[Table], progress: Progress) -> None:
-    """Give the target its foreign keys back, and let it count on where the source would have."""
+    """Create the foreign keys again, and continue the counters of the source. Then check all."""
     with transaction.atomic(using=target.alias), target.cursor() as cursor:
         for table in tables:
             _count_on(source, target, table, cursor)
@@ -73,7 +76,10 @@ def tightened(source: Any, target: Any, tables: Sequence[Table], progress: Progr
 
 
 def _count_on(source: Any, target: Any, table: Table, cursor: Any) -> None:
-    """No number is given out twice, not even that of what is gone: histories go by numbers."""
+    """Set a table's counter so that no number is used twice.
+
+    Histories refer to rows by number, so the numbers of deleted rows stay used.
+    """
     if table.key.get_internal_type() not in ("AutoField", "BigAutoField", "SmallAutoField"):
         return
     newest = _given_out(source, table)
@@ -90,7 +96,7 @@ def _count_on(source: Any, target: Any, table: Table, cursor: Any) -> None:
 
 
 def _given_out(connection: Any, table: Table) -> int:
-    """The highest number that a table ever gave out; 0 for none."""
+    """Return the highest number that a table ever used, or 0."""
     quote = connection.ops.quote_name
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT max({quote(table.key.column)}) FROM {quote(table.name)}")  # noqa: S608 - names of tables
@@ -108,5 +114,5 @@ def _given_out(connection: Any, table: Table) -> int:
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
-    """Which database these settings name, without its password."""
+    """Return which database these settings name, without its password."""
     return dumps([str(settings[name]) for name in ("ENGINE", "HOST", "PORT", "NAME")])

@@ -1,7 +1,7 @@
-"""The steps of a move, in their order; each can be killed, and is begun again or gone on with.
+"""The steps of a move, in their order. A killed move starts its step again or continues it.
 
-The process is a game on the target: what makes the tables, and what checks histories, works there
-as it does in a game. The source is a second database that it cannot write.
+In this process the target is the game's default database, so migrations and the check of histories
+work as in a game. The source is a second, read-only database.
 """
 
 import contextlib
@@ -41,8 +41,9 @@ from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.store.core.postgresql.problems import problem_of
 
 _UNLIKE: Final = (
-    "The target is not what the game is: the game was played meanwhile, or somebody wrote there."
-    " It stays marked as half moved. Make it anew, and move again."
+    "The target differs from the game: the game was played meanwhile, or another program wrote"
+    " into the target. The target stays marked as unfinished. Create it again, and repeat the"
+    " move."
 )
 _OF_DJANGO: Final = frozenset({"django_migrations", "sqlite_sequence"})
 _ADVISORY: Final = 2_026_112_720
@@ -50,7 +51,7 @@ _PATIENCE: Final = "10s"
 
 
 def move(folder: Path, address: str) -> int:
-    """Move the game; status 1 where the target is not what the source is."""
+    """Move the game. Return 1 if source and target differ in the end."""
     source, target = connections[SOURCE], connections["default"]
     _refuse_running(folder)
     _refuse_bad_target(target)
@@ -76,7 +77,7 @@ def move(folder: Path, address: str) -> int:
 
 
 def _refuse_running(folder: Path) -> None:
-    """MoveError where one of Evennia's two processes of this folder is alive."""
+    """Raise MoveError if a server or portal of this game is running."""
     for name in ("server", "portal"):
         path = folder / "server" / f"{name}.pid"
         with contextlib.suppress(OSError, ValueError):
@@ -93,7 +94,7 @@ def _refuse_bad_target(target: Any) -> None:
 
 
 def _refuse_unfit(source: Any, target: Any, progress: Progress) -> None:
-    """Begin, or go on with one's own; MoveError for what cannot end well."""
+    """Begin a move or continue one. MoveError if the move could not succeed."""
     executor = MigrationExecutor(source)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise MoveError("the game's database is not up to date; run `evennia migrate` there")
@@ -104,7 +105,9 @@ def _refuse_unfit(source: Any, target: Any, progress: Progress) -> None:
     name = fingerprint(source.settings_dict)
     if progress.is_begun():
         if progress.get("source") != name:
-            raise MoveError("into this target another game is half moved; name an empty database")
+            raise MoveError(
+                "the target holds an unfinished move of another game; name an empty database"
+            )
         return
     if known := target.introspection.table_names():
         raise MoveError(
@@ -120,10 +123,10 @@ def _make_tables(target: Any) -> None:
 
 
 def _copy(source: Any, target: Any, tables: Sequence[Table], progress: Progress) -> None:
-    """Copy what is not there yet of each table."""
+    """Copy the rows of each table that are not copied yet."""
     left = set(source.introspection.table_names()) - {one.name for one in tables} - _OF_DJANGO
     for name in sorted(left - {NAME}):
-        _tell(f"{name}: no app of the game has this table, and it stays behind")
+        _tell(f"{name}: no app of the game has this table; it is not copied")
     with shown_progress() as shown:
         for done, table in enumerate(tables):
             shown("tables copied", done, len(tables))
@@ -152,26 +155,26 @@ def _insert(target: Any, table: Table, batch: Sequence[Row]) -> None:
 
 
 def _key(source: Any, table: Table, batch: Sequence[Row]) -> Any:
-    """The key behind which the next batch begins, as the source compares it."""
+    """Return the key after which the next batch begins, as the source compares it."""
     return table.key.get_db_prep_value(batch[-1][0], source)
 
 
 def _is_alike(source: Any, target: Any, tables: Sequence[Table]) -> bool:
-    """Print what each table has on both sides."""
+    """Print the rows and digests of each table. Return True if both sides are the same."""
     alike = True
     with shown_progress() as shown:
         for one in compared(source, target, tables, progress=shown):
             told = f"{one.table}: {one.source.rows} rows, {one.source}"
             if not one.is_alike:
                 alike = False
-                told += f" UNLIKE the target: {one.target.rows} rows, {one.target}"
+                told += f" DIFFERS from the target: {one.target.rows} rows, {one.target}"
             if one.source.rows or not one.is_alike:
                 write_lines([told])
     return alike
 
 
 def _broken() -> int:
-    """Print whether the chains hold, and how many do not; the rows are those of the source."""
+    """Print the broken chains of the target, which are broken in the source, too. Count them."""
     broken = list(broken_chains())
     write_lines(escape_controls(f"BROKEN, as at the source: {told}") for told in broken)
     write_lines([f"{conversations()} conversations, {len(broken)} broken chains"])
@@ -187,13 +190,16 @@ def _what_now(source: Any, address: str) -> list[str]:
         "The game is moved. In server/conf/secret_settings.py write",
         "    from evennia_ai.services.settings.database import database",
         f"    {line}",
-        f"then `evennia start`. The old database, {old}, is as it was; keep it until you played.",
+        f"then `evennia start`. The old database, {old}, is unchanged; keep it for a while.",
     ]
 
 
 @contextmanager
 def _alone(target: Any) -> Iterator[None]:
-    """Two moves into one target wait for each other; one that was killed may take a moment."""
+    """Make a second move into the same target wait, then fail.
+
+    A killed move needs a moment to end.
+    """
     if target.vendor != "postgresql":
         yield
         return
@@ -209,7 +215,7 @@ def _alone(target: Any) -> Iterator[None]:
 
 @contextmanager
 def _frozen(source: Any) -> Iterator[None]:
-    """The source as it is now, and nobody writes it meanwhile."""
+    """Keep the source as it is now: no other program may write to it during the move."""
     if source.vendor == "postgresql":
         with transaction.atomic(using=source.alias):
             _see_one_state(source)
@@ -220,11 +226,12 @@ def _frozen(source: Any) -> Iterator[None]:
             cursor.execute("BEGIN IMMEDIATE")
             cursor.execute("PRAGMA query_only = ON")
         except DatabaseError as error:
-            raise MoveError(f"somebody writes the game's database: {error}") from error
+            raise MoveError(f"another program writes into the game's database: {error}") from error
     try:
         yield
     finally:
-        source.close()  # which rolls back
+        # Closing the connection rolls its transaction back.
+        source.close()
 
 
 def _see_one_state(source: Any) -> None:
@@ -238,8 +245,8 @@ def _see_one_state(source: Any) -> None:
         others, name = cursor.fetchone()
     if others:
         raise MoveError(
-            f"{others} others are connected to the game's database ({name or 'without a name'});"
-            " stop the game, wherever it runs"
+            f"{others} other programs are connected to the game's database"
+            f" ({name or 'without a name'}); stop the game, wherever it runs"
         )
 
 

@@ -1,8 +1,8 @@
-"""The tables of a game, and their rows as both databases keep them.
+"""The tables of a game, and how their rows are read and written.
 
-A row is read past the models: an attribute's pickle is copied as the text that it is, and what it
-was made of need not be there. Only what databases store in ways of their own (dates, truth,
-decimals, bytes) becomes a Python value between them.
+Rows are read without the models. The pickle of an attribute is copied as text, so the classes of
+its objects need not exist. Only values that databases store in different ways (dates, booleans,
+decimals, bytes) are converted to Python values in between.
 """
 
 import re
@@ -21,7 +21,7 @@ from evennia_ai.engine.errors import StoreError
 
 Row = tuple[Any, ...]
 FETCHED: Final = 50
-"""Rows that are in memory before they are looked at; one may hold a file of megabytes."""
+"""How many rows are fetched at once. A single row may hold a file of megabytes."""
 
 _NUL: Final = "\x00"
 _JSON_NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
@@ -29,7 +29,7 @@ _PUT: Final = "�"
 
 
 class MoveError(StoreError):
-    """A game cannot be moved as it is; nothing at its source was changed."""
+    """A game cannot be moved as it is. Nothing in its source was changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Table:
 
 
 def tables_of_game() -> tuple[Table, ...]:
-    """All tables of all apps of the game, those between two others among them."""
+    """Return all tables of all apps of the game, including those of many-to-many relations."""
     found = {}
     for model in apps.get_models(include_auto_created=True):
         meta = model._meta
@@ -59,7 +59,7 @@ def tables_of_game() -> tuple[Table, ...]:
 
 
 def rows(connection: Any, table: Table, *, after: Any = None) -> Iterator[Row]:
-    """The rows behind a key, in the order of keys, as Python values; never all in memory."""
+    """Yield the rows after a key, in key order, as Python values. They are read in small parts."""
     quote = connection.ops.quote_name
     columns = ", ".join(map(quote, table.columns))
     key = quote(table.key.column)
@@ -89,9 +89,12 @@ def insert(connection: Any, table: Table, batch: Sequence[Row]) -> None:
 
 
 def storable(table: Table, row: Row) -> tuple[Row, tuple[str, ...]]:
-    """A row without what PostgreSQL cannot store, and the columns in which that was.
+    """Return a row without NUL characters, and the names of the columns that had some.
 
-    MoveError: a text is longer than its column, which SQLite does not mind.
+    PostgreSQL cannot store NUL.
+
+    Raises:
+        MoveError: A text is longer than its column allows, which SQLite does not check.
     """
     found: list[str] = []
     made = []
@@ -118,7 +121,7 @@ def _refuse_long(table: Table, row: Row, one: Any, value: str) -> None:
 
 
 def digest_of_row(table: Table, row: Row) -> int:
-    """A number that any change of the row would change."""
+    """Return a number that changes with any change of the row."""
     plain = [
         _plain(value, is_json=one.get_internal_type() == "JSONField")
         for one, value in zip(table.fields, row, strict=True)
@@ -129,7 +132,7 @@ def digest_of_row(table: Table, row: Row) -> int:
 def _plain(value: Any, *, is_json: bool) -> Any:
     match value:
         case str() if is_json:
-            # A database may space and order it anew, and write numbers its own way.
+            # A database may change the spaces, order and number format of JSON.
             read = loads(value, parse_int=Decimal, parse_float=Decimal)
             return dumps(read, sort_keys=True, default=lambda one: str(one.normalize()))
         case bytes():
@@ -144,14 +147,14 @@ def _plain(value: Any, *, is_json: bool) -> Any:
 
 
 def _based(one: Any) -> Any:
-    """The field whose type a column has: a foreign key's is that of what it points at."""
+    """Return the field that defines a column's type: for a foreign key, the field it points to."""
     while one.remote_field is not None:
         one = one.target_field
     return one
 
 
 def _reader(connection: Any, one: Any, table: Table) -> Callable[[Any], Any]:
-    """From a database's value to Python's, as the database's own types need, not the model's."""
+    """Return a function from a database's value to Python's. It ignores the model's conversions."""
     based = _based(one)
     expression = based.get_col(table.name)
     converters = connection.ops.get_db_converters(expression)
@@ -169,7 +172,7 @@ def _reader(connection: Any, one: Any, table: Table) -> Callable[[Any], Any]:
 
 
 def _writer(connection: Any, one: Any) -> Callable[[Any], Any]:
-    """From Python's value to what the database's driver takes."""
+    """Return a function from Python's value to what the database's driver takes."""
     ops = connection.ops
     based = _based(one)
     known: dict[str, Callable[[Any], Any]] = {

@@ -1,1 +1,1 @@
-"""The command `card`: character cards, their files, rights, players and revisions."""
+"""The command `card`: character cards, their files, grants, NPCs and revisions."""

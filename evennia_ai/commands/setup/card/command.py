@@ -1,9 +1,8 @@
 """The command `card`: character cards, where they come from, what they may do, who plays them.
 
-The command only translates: what a card is and what becomes of it is for
-`evennia_ai.formats.cards`, what is kept for the store. The bare command reads; every change needs
-its own switch. An import changes nothing until a builder approves it, and an approved card may only
-what was granted to it by name.
+The command only translates. `evennia_ai.formats.cards` reads and writes cards, and the store keeps
+them. Without a switch the command only reads. An import changes nothing until a builder approves
+it, and an approved card may do only what was granted to it by name.
 """
 
 import time
@@ -39,7 +38,7 @@ _EXPORT: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]
 
 class CmdCard(CardWriting):
     """
-    Import character cards, say what they may do, and give them to NPCs
+    Write or import character cards, and let NPCs play them
 
     Usage:
       card
@@ -64,36 +63,37 @@ class CmdCard(CardWriting):
       card/remove <name>
 
     Switches:
-      create    - make a card of your own; it is in force at once
-      set       - write one field of a card; without a text: show it, without a
-                  field: list them all
+      create    - create a card of your own; NPCs can play it at once
+      set       - set one field of a card; without a text: show the field;
+                  without a field: list all fields
       edit      - open the editor on a field
-      spawn     - make an NPC here who plays a card
-      despawn   - delete an NPC who plays a card, after a question; the card
+      spawn     - create an NPC in your room that plays a card
+      despawn   - delete an NPC that plays a card, after a question; the card
                   stays
-      import    - read a card from a file of the game's card folder and report
-                  on it: JSON, PNG, APNG or CHARX, also behind a JPEG picture;
-                  it waits for approval. Without a file: list the files there.
-                  The card keeps its own name unless you give another
-      report    - show the report of an import, or of any revision, again
-      approve   - put an import in force, with these grants and no others. The
-                  number is needed where several wait, or where the report
-                  you were shown last was of another one
-      reject    - let no import of this name wait any longer
-      grant     - let the card in force do more; without a value: tell of all
-                  grants, which it has, from whom, and which it could use
-      revoke    - take grants from it
-      assign    - let an NPC play a card in force, from its next turn on
-      unassign  - let it play none
+      import    - read a card from a file of the game's card folder and show a
+                  report on it. The file may be JSON, PNG, APNG or CHARX, also
+                  CHARX after a JPEG picture. The card waits for approval and
+                  keeps its own name unless you give another. Without a file:
+                  list the files
+      report    - show the report of an import or of any revision again
+      approve   - approve an import, with the grants that you name and no others.
+                  Give its number if several imports wait, or if you saw the
+                  report of another one last
+      reject    - reject all waiting imports of this name
+      grant     - grant the card more; without a value: list all grants, who
+                  gave them, and which the card could use
+      revoke    - take grants from the card
+      assign    - let an NPC play an approved card, from its next turn on
+      unassign  - let an NPC play no card
       greeting  - let an NPC open new conversations with a greeting of its
-                  card; without a value: list them, 0 is the first message
-      export    - write a card into the card folder, as a new file; 'png with
-                  v2' adds the copy for programs that know V2 only
-      revisions - who imported, approved, granted and changed what, and when;
-                  with a number: what is different in it from the one before
-      revert    - put an earlier revision in force again, with its grants; what
-                  that would change is shown, and you are asked, first
-      remove    - let it be in force no longer, where nobody plays it
+                  card; 0 is the first message; without a value: list them
+      export    - write a card into a new file of the card folder; 'png with v2'
+                  adds a copy for programs that know only V2 cards
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - go back to an earlier revision and its grants; you see what
+                  would change and are asked first
+      remove    - remove the card, if no NPC plays it; revert brings it back
 
     Examples:
       card/create Mira = Mira sells herbs and knows every cure but her own.
@@ -109,21 +109,22 @@ class CmdCard(CardWriting):
       card/greeting oren = 1
       card/export Ferryman = png with v2
 
-    A card says who an NPC is. Without a grant all its texts stay inside the
-    conversation, as if a user had said them; its system prompt is left out. It
-    never replaces the game's own rules. To grant is to vouch: read the report
-    first. Another file of the same name waits beside the card in force, and
-    what that was granted is not carried over.
+    A card says who an NPC is. An imported card may do little at first: all its
+    texts stay inside the conversation, as if a user had said them, and its
+    system prompt is left out. Grants allow it more. You answer for what you
+    grant, so read the report first. No card can replace the game's own rules.
+    If you import another file of the same name, it waits, and the grants of the
+    approved card are not given to it.
 
     Fields: name, nickname, description, personality, scenario, first_message,
     greeting/<number>, group_greeting/<number>, examples, system_prompt,
     post_history, depth_prompt, depth_prompt/depth, depth_prompt/role,
-    creator_notes, creator, version and tags. The next free number adds a
-    greeting, an empty text takes one away. Each edit is a revision with the
-    grants the card has; one that was made here has all of them.
+    creator_notes, creator, version and tags. To add a greeting, use the next
+    free number; an empty text removes one. An edit keeps the grants of the card.
+    A card that was created here has all grants.
 
     Grants: fields, system_prompt, after_history, positions, roles, lore_budget
-    and regex; card/grant <name> tells what each allows.
+    and regex; card/grant <name> says what each allows.
     """
 
     key = "card"
@@ -144,7 +145,7 @@ class CmdCard(CardWriting):
 
     @waits
     def look(self) -> Steps:
-        """List the cards, or show one: who answers for it, and what stands where in the prompt."""
+        """List the cards, or show one: who approved it, its grants and its texts."""
         if self.rhs is not None:
             raise CommandError(
                 f"To give a card to an NPC: card/assign {self.lhs} = {self.rhs}."
@@ -165,7 +166,10 @@ class CmdCard(CardWriting):
 
     @waits
     def assign(self) -> Steps:
-        """Let an NPC play a card that is in force, once it is seen that the card can be read."""
+        """Let an NPC play an approved card.
+
+        The card is read first, so an unreadable one is refused.
+        """
         usage = "card/assign <npc> = <card>"
         typed, wanted = self.both(usage)
         npc = npc_named(self.caller, typed)
@@ -178,8 +182,8 @@ class CmdCard(CardWriting):
         instead = f", no longer {before.card}" if before and before.card != name else ""
         self.say(
             f"{npc.key} plays the card {card.name} (revision {card.revision},"
-            f" {may_in_words(card.grants)}) from now on{instead}."
-            f" It opens with no greeting; card/greeting {npc.key} lists them."
+            f" {may_in_words(card.grants)}) from now on{instead}. It opens with no greeting;"
+            f" card/greeting {npc.key} lists the greetings."
         )
 
     def unassign(self) -> None:
@@ -188,11 +192,14 @@ class CmdCard(CardWriting):
             raise CommandError("Usage: card/unassign <npc>")
         before = _played(npc)
         store.CARDS.unassign(of_npc(npc.ai.ref), by=self.actor)
-        self.say(f"{npc.key} plays the card {before.card} no longer, and no other one.")
+        self.say(f"{npc.key} no longer plays the card {before.card}. It plays no card now.")
 
     @waits
     def greeting(self) -> Steps:
-        """Set the greeting that an NPC opens its conversations with; without a value, list them."""
+        """Set the greeting with which an NPC opens conversations.
+
+        Without a value, list the greetings.
+        """
         usage = "card/greeting <npc> [= <number> | off]"
         npc = npc_named(self.caller, self.wanted(usage))
         played = _played(npc)
@@ -213,7 +220,10 @@ class CmdCard(CardWriting):
         now = card_or_none(played.card)
         is_same_file = now is not None and now.sha256 == stored.sha256
         if store.assignment_of(npc.ai.ref) != played or not is_same_file:
-            raise CommandError(f"Somebody changed what {npc.key} plays meanwhile; look again.")
+            raise CommandError(
+                f"Another builder has changed the card of {npc.key} meanwhile. Look again:"
+                f" card/greeting {npc.key}"
+            )
         store.set_greeting(npc.ai.ref, index, by=self.actor)
         only = " where several may speak" if index >= len(greetings(card)) else ""
         self.say(f"{npc.key} opens each new conversation{only} with greeting {index}: {text}")
@@ -247,7 +257,7 @@ class CmdCard(CardWriting):
         self.show(line for one in lines for line in wrap_text(one, WIDTH))
 
     def _form(self, carrier: str) -> tuple[Form, bool]:
-        """The kind of file that was typed, or the one the card came in; whether with V2's copy."""
+        """Return the typed kind of file, or the card's own, and whether to add a V2 copy."""
         words = [FORM_OF[carrier]] if self.rhs is None else self.rhs.lower().split()
         form, rest = (words[0] if words else ""), words[1:]
         if form not in FORMS or rest not in ([], ["with", "v2"]):
@@ -258,7 +268,7 @@ class CmdCard(CardWriting):
         return form, bool(rest)
 
     def _read(self, card: StoredCard) -> Any:
-        """The card, read beside the game."""
+        """Read a card in another thread. Fires with the card."""
         file = store.CARDS.revision_file(card.name, card.revision)
         limits = conf().card_limits
         return self.worked(
@@ -268,7 +278,7 @@ class CmdCard(CardWriting):
 
 
 def _check_there(npc: NPC) -> None:
-    """CommandError where the NPC was deleted while its card was read."""
+    """Raise CommandError if the NPC was deleted while its card was read."""
     if npc.pk is None:
         raise CommandError("The NPC was deleted meanwhile; nothing was changed.")
 
@@ -281,7 +291,7 @@ def _played(npc: NPC) -> CardAssignment:
 
 
 def _greeting(card: Card, index: int, npc: NPC) -> str:
-    """The beginning of a greeting that says something."""
+    """Return the beginning of a greeting. CommandError if the card has no such greeting."""
     known = greetings(card, group=True)
     if index >= len(known) or not known[index].strip():
         there = ", ".join(str(at) for at, text in enumerate(known[:40]) if text.strip())
@@ -293,7 +303,7 @@ def _greeting(card: Card, index: int, npc: NPC) -> str:
 
 
 def _listed(npc: NPC, played: CardAssignment, card: Card) -> Iterator[str]:
-    """The greetings by number, the first message being 0; those for groups come last."""
+    """Yield the greetings by number: first the first message as 0, last those for groups."""
     yield f"Greetings of the card {played.card}, which {npc.key} plays:"
     own, known = len(greetings(card)), greetings(card, group=True)
     rows = [

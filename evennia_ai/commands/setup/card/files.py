@@ -1,6 +1,7 @@
-"""A card's file, read, reported on and written: what the command `card` does beside the game.
+"""Reading, comparing and writing the file of a card, in another thread.
 
-Everything here runs in another thread, which must not ask for settings: values in, values out.
+Everything here gets and returns plain values. Settings are passed in, because another thread must
+not read them.
 """
 
 import json
@@ -43,7 +44,7 @@ class ReadCard:
 
 
 def read_path(path: Path, conf: Conf, progress: Progress) -> ReadCard:
-    """The card of a file that nobody has approved yet."""
+    """Read the card of a file that no builder has approved yet."""
     progress("the file", 0, 1)
     content = bytes_of(path, most=conf.card_limits.file_bytes)
     try:
@@ -81,13 +82,13 @@ def _reported(
 
 
 def differing_fields(old: StoredCard, read: ReadCard) -> str:
-    """Return a sentence that names the fields in which a file differs from the card in force."""
+    """Return a sentence that names the fields in which a file differs from the current card."""
     changed = [name for name, _, _ in changed_fields(json.loads(old.source), read.found.raw)]
     if not changed:
-        return f"No field differs from revision {old.revision}, which is in force."
+        return f"No field differs from revision {old.revision}, the approved one."
     more = f" and {len(changed) - _MOST_FIELDS} more" if len(changed) > _MOST_FIELDS else ""
     listed = ", ".join(clip_text(escape_controls(name), 40) for name in changed[:_MOST_FIELDS])
-    return f"Differs from revision {old.revision}, which is in force, in: {listed}{more}."
+    return f"Differs from revision {old.revision}, the approved one, in: {listed}{more}."
 
 
 def written(
@@ -101,7 +102,7 @@ def written(
     limits: CardLimits,
     progress: Progress,
 ) -> tuple[Path, int, tuple[str, ...]]:
-    """Write the card; the new file, its size, and what a file of that kind could not hold."""
+    """Write a card into a new file. Return its path, its size, and what it could not hold."""
     found = load_card(file.content, limits=limits, progress=progress)
     content = dump_card(found, form, with_v2=with_v2, modified_at=modified_at, limits=limits)
     progress("the file", 0, 1)

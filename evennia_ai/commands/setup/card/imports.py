@@ -30,18 +30,18 @@ from evennia_ai.store.authored.life_cycle import Revision
 SUFFIXES: Final = (".json", ".png", ".apng", ".charx", ".jpg", ".jpeg")
 _MOST_PLAYERS: Final = 10
 _MOST_FILE: Final = 44
-"""The columns for what a revision did to the file, so that grants have room beside it."""
+"""The columns for what a revision changed in the file, so that the grants fit next to it."""
 
 
 class CardImports(ImportedCommand[StoredCard], CardWork):
-    """Everything between the file of a card and what the card may do in force."""
+    """The switches that import, approve, grant and revert cards."""
 
     kind = CARDS
     first = "played by"
 
     @waits
     def import_file(self) -> Steps:
-        """Let the card of a file wait. The file is read whole before anything is written."""
+        """Import the card of a file, to wait for approval. It is read whole before any writing."""
         folder = conf().card_folder
         if not self.lhs:
             self.show(offered(folder, suffixes=SUFFIXES))
@@ -59,7 +59,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         if old is not None and old.sha256 == read.sha256 and not CARDS.waiting(name):
             again = yield self.read(old)
             same = (
-                f"This very file is card {name}, revision {old.revision}, already; nothing was"
+                f"The same file is card {name}, revision {old.revision}, already; nothing was"
                 " changed."
             )
             self.show([*wrap_text(same, WIDTH), *again.lines])
@@ -67,7 +67,9 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         lines = [*read.lines, *(yield from self.compared_lines(name, read))]
         number = import_card(name, read.file, by=self.actor)
         if number is None:
-            raise CommandError(f"Somebody has approved this very file as card {name} meanwhile.")
+            raise CommandError(
+                f"Another builder has approved the same file as card {name} meanwhile."
+            )
         self.show_report(CARDS.revision(name, number), lines)
 
     def read(self, thing: StoredCard) -> "Deferred[ReadCard]":
@@ -104,7 +106,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         if players_of(thing.name):
             yield f"Played from the next turn on by {self.counts_in(thing.name)}."
         else:
-            yield f"Nobody plays it yet: card/assign <npc> = {thing.name}."
+            yield f"No NPC plays it yet: card/assign <npc> = {thing.name}."
 
     def before_change(self, name: str) -> Sequence[str]:
         return greeters_of(name)
@@ -116,8 +118,9 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         if not silent:
             return []
         told = (
-            f"No greeting is said any more by {npcs_in_words(silent)}: it was chosen from another"
-            " file; card/greeting <npc> = <number> chooses one of this."
+            f"These NPCs no longer open with a greeting: {npcs_in_words(silent)}. Their greeting"
+            " was chosen from another file. card/greeting <npc> = <number> chooses one from this"
+            " file."
         )
         return wrap_text(told, WIDTH)
 
@@ -125,7 +128,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         return f"Played by {self.counts_in(thing.name)}."
 
     def check_removable(self, name: str) -> None:
-        """CommandError if an NPC plays the card. NPCs that were deleted play it no longer."""
+        """Raise CommandError if an NPC plays the card. Deleted NPCs do not count."""
         refs = players_of(name)
         there = set(
             ObjectDB.objects.filter(id__in=[int(ref) for ref in refs]).values_list("id", flat=True)
@@ -143,7 +146,7 @@ def npcs_in_words(refs: Sequence[str]) -> str:
     """Return NPCs by name and number."""
     found = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs[:_MOST_PLAYERS]])
     names = {str(npc.id): escape_controls(npc.key) for npc in found}
-    told = [f"{names.get(ref, 'somebody gone')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
+    told = [f"{names.get(ref, 'deleted')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
     more = f" and {len(refs) - _MOST_PLAYERS} more" if len(refs) > _MOST_PLAYERS else ""
     return ", ".join(told) + more if told else "nobody"
 

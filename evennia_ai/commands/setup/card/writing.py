@@ -1,7 +1,7 @@
-"""The switches of `card` that write one in the game: a new card, its fields, somebody who plays it.
+"""The switches of `card` that write cards in the game and make NPCs that play them.
 
-What a builder writes is the builder's own: it needs no approval, and counts from the next turn on.
-Each edit is a revision of the whole card, in the carrier it has; nothing but the field is another.
+What a builder writes needs no approval and is used from the next turn on. Each edit is a revision
+of the whole card, in the same kind of file. Only the edited field differs.
 """
 
 import time
@@ -57,27 +57,29 @@ _MOST_TAKEN: Final = 8
 
 
 class CardWriting(CardImports):
-    """Everything that makes a card, and changes what it says."""
+    """The switches that create a card, change its fields, and make or delete its NPCs."""
 
     def create(self) -> None:
-        """Make a card that says nothing yet but who it is."""
+        """Create a card with a name and, if given, a description."""
         try:
             name = store.CARDS.known_name(store.CARDS.typeable_name(self.wanted(_CREATE)))
         except ComponentValueError as error:
-            raise CommandError(f"{error}. Nothing was made.") from error
+            raise CommandError(f"{error}. Nothing was created.") from error
         made = new_card(name, description=self.rhs or "", creator=self.actor.name)
         file = new_card_file(made, modified_at=int(time.time()), limits=conf().card_limits)
         card = store.create_card(name, file, by=self.actor)
         self.read_ahead(card)
         self.say(
-            f"Made card {name}, revision {card.revision}, and it is in force."
-            f" card/set {name} lists what can be written in it;"
-            f" card/spawn {name} makes somebody here who plays it.{_remark(made)}"
+            f"Created card {name}, revision {card.revision}. card/set {name} lists its fields;"
+            f" card/spawn {name} creates an NPC here that plays it.{_remark(made)}"
         )
 
     @waits
     def set_field(self) -> Steps:
-        """Write one field of a card; without a text show it, without a field list them."""
+        """Write one field of a card.
+
+        Without a text show the field, without a field list all fields.
+        """
         card, field = self._field_typed(_SET)
         if field is None:
             if self.rhs is not None:
@@ -92,7 +94,7 @@ class CardWriting(CardImports):
         write = partial(with_text, field=field, text=typed)
         after, before = yield self.edited(card, write, by=self.actor)
         if after is card:
-            self.say(f"{field} of card {card.name} says so already; nothing was changed.")
+            self.say(f"{field} of card {card.name} has this text already; nothing was changed.")
             return
         self.show(
             diffed([_told(after, field, before=before), *diff_texts(text_of(before, field), typed)])
@@ -109,29 +111,29 @@ class CardWriting(CardImports):
         open_editor(self.caller, _KIND, edited, label=f"{field} of card {card.name}")
 
     def spawn(self) -> Generator[str, Any, None]:
-        """Make an NPC where the builder is, who plays a card; ask first if the name is taken."""
+        """Create an NPC in the builder's room that plays a card. Ask first if its name is taken."""
         card = self.typed_thing(_SPAWN)
         read = parsed_card(card)
         room = self.caller.location
         if room is None:
-            raise CommandError("You are nowhere; an NPC needs a room. Nobody was made.")
+            raise CommandError("You are in no room, and an NPC needs one. No NPC was created.")
         name = " ".join((self.rhs or read.char).split())
         if not name or len(name) > MAX_NAME:
-            raise CommandError(f"Usage: {_SPAWN}. Nobody was made.")
+            raise CommandError(f"Usage: {_SPAWN}. No NPC was created.")
         try:
             typeclass = class_from_module(conf().npc_typeclass)
         except ImportError as error:
-            problem = f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which is not there"
-            raise CommandError(f"{problem}: {error}. Nobody was made.") from error
+            problem = f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which does not exist"
+            raise CommandError(f"{problem}: {error}. No NPC was created.") from error
         if not issubclass(typeclass, HasMind):
             raise CommandError(
-                f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which has no mind:"
-                " make it one with evennia_ai.typeclasses.AIMixin. Nobody was made."
+                f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which has no mind: add"
+                " evennia_ai.typeclasses.AIMixin to it. No NPC was created."
             )
         if (taken := npcs_called(plain_name(name))) and not (
             yield from self._agreed_twin(name, taken)
         ):
-            self.say("Nobody was made.")
+            self.say("No NPC was created.")
             return
         self.actor.check(f"making {name}")
         owner = f"id({self.caller.id}) or perm(Admin)"
@@ -150,22 +152,22 @@ class CardWriting(CardImports):
         more = f" and {len(taken) - _MOST_TAKEN} more" if len(taken) > _MOST_TAKEN else ""
         return (
             yield from self.agreed(
-                f"An NPC called {name} is there already ({which}{more}). Commands could tell the"
-                f" two apart by number only; {_SPAWN} gives another name. Make one all the same?"
+                f"An NPC called {name} exists already ({which}{more}). You could tell the two"
+                f" apart only by number; {_SPAWN} gives another name. Create it anyway?"
             )
         )
 
     def despawn(self) -> Generator[str, Any, None]:
-        """Delete an NPC that plays a card, after a question; its card stays."""
+        """Delete an NPC that plays a card, after a question. The card stays."""
         npc = npc_named(self.caller, self.wanted(_DESPAWN))
         if self.rhs is not None:
-            raise CommandError(f"Usage: {_DESPAWN}. Nobody was deleted.")
+            raise CommandError(f"Usage: {_DESPAWN}. No NPC was deleted.")
         label, ref = f"{npc.key} (#{npc.id})", npc.ai.ref
         played = store.assignment_of(ref)
         if played is None:
             raise CommandError(
-                f"{label} plays no card, so card/despawn leaves it; destroy #{npc.id} deletes an"
-                " object. Nobody was deleted."
+                f"{label} plays no card, so card/despawn does not delete it; destroy #{npc.id}"
+                " deletes an object. No NPC was deleted."
             )
         self._refuse_despawn(npc, label)
         question = f"Delete {label}? The card {played.card} stays, and so does what was recorded."
@@ -175,21 +177,25 @@ class CardWriting(CardImports):
         self._refuse_despawn(npc, label)
         self.actor.check(f"deleting {label}")
         if not npc.delete():
-            raise CommandError(f"The game's own code keeps {label}. Nobody was deleted.")
+            raise CommandError(
+                f"The game's own code refused to delete {label}. No NPC was deleted."
+            )
         store.CARDS.unassign(of_npc(ref), by=self.actor)
-        self.say(f"{label} is deleted. The card {played.card} stays; card/spawn makes another one.")
+        self.say(
+            f"{label} is deleted. The card {played.card} stays; card/spawn creates another NPC."
+        )
 
     def _refuse_despawn(self, npc: Any, label: str) -> None:
-        """Raise CommandError if somebody plays the NPC, or its lock keeps it from the caller."""
+        """Raise CommandError if a player plays the NPC, or if its lock refuses the caller."""
         if not npc.pk:
-            raise CommandError(f"{label} is gone already.")
+            raise CommandError(f"{label} is deleted already.")
         if npc.has_account:
-            raise CommandError(f"Somebody plays {label} now. Nobody was deleted.")
+            raise CommandError(f"A player plays {label} now. No NPC was deleted.")
         if not (npc.access(self.caller, "delete") or npc.access(self.caller, "control")):
             raise CommandError(f"The lock of {label} does not let you delete it.")
 
     def _field_typed(self, usage: str) -> tuple[StoredCard, CardField | None]:
-        """Return the card in force and the field that `<name>[/<field>]` names.
+        """Return the current card and the field that `<name>[/<field>]` names.
 
         The name of a card may have a slash in it.
         """
@@ -208,13 +214,13 @@ def _told(card: StoredCard, field: CardField, *, before: Card) -> str:
 
 
 def _remark(card: Card, *, before: Card | None = None) -> str:
-    """Return a sentence on each new text that cannot stay before the history; "" for none."""
+    """Return a warning on each text that may not be placed before the history, or ""."""
     known = set(describe_changing_texts(before)) if before else set()
     return "".join(f" {one}." for one in describe_changing_texts(card) if one not in known)
 
 
 def _fields_shown(card: StoredCard) -> Iterator[str]:
-    """Every field, and how what stands in it begins."""
+    """Yield every field with the beginning of its text."""
     read = parsed_card(card)
     yield f"Card {card.name}, revision {card.revision}; card/set {card.name}/<field> = <text>"
     for field in fields_of(read):

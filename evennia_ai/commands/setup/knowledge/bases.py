@@ -1,7 +1,8 @@
-"""The switches of `kb` that make, describe, restrict, bind and remove whole knowledge bases.
+"""The switches of `kb` that create, describe, restrict, bind and remove knowledge bases.
 
-A lock such as `restricted:tag(outsider)` asks for what any builder can take away. So whom it held
-once guards the base until somebody who may change it says otherwise, here.
+A lock such as `restricted:tag(outsider)` depends on tags that any builder can remove. So an NPC
+that the lock has once restricted guards the base for good, until a builder who may change the base
+lets it go with `kb/release`.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
@@ -45,11 +46,11 @@ _MOST: Final = 40
 
 
 def still_held(info: BaseInfo) -> str:
-    """The end of what is said of a changed base: how many guard it whatever its lock says."""
+    """Return the end of a message: how many NPCs guard the base, whatever its lock says."""
     count = len(knowledge_bases.held_refs(info.key))
     if not count or not info.restricted:
         return ""
-    return f" NPCs that guard it for good: {count}; kb/release {info.key} names them."
+    return f" NPCs that guard it for good: {count}; kb/release {info.key} lists them."
 
 
 def _may_release(caller: object, locks: str) -> bool:
@@ -59,13 +60,13 @@ def _may_release(caller: object, locks: str) -> bool:
 def _lines(info: BaseInfo) -> Iterator[str]:
     held = knowledge_bases.list_holds(info.key)
     if not info.restricted:
-        yield f"Knowledge base {info.key} is not restricted: nobody guards it now."
+        yield f"Knowledge base {info.key} is not restricted: no NPC guards it now."
     elif not names_some(info):
         yield f"Knowledge base {info.key} is restricted for every NPC."
     if not held:
-        yield f"Nobody guards {info.key} for good."
+        yield f"No NPC guards {info.key} for good."
         return
-    yield f"Who guards {info.key} for good, whatever its lock says of them now:"
+    yield f"These NPCs guard {info.key} for good, whatever its lock says now:"
     rows = ["\n".join(wrap_hanging(f"  {_row(info, hold)}")) for hold in held]
     yield from and_more(rows, most=_MOST)
     yield f"kb/release {info.key} = <npc> lets one go."
@@ -75,7 +76,7 @@ def _row(info: BaseInfo, hold: Hold) -> str:
     npc = _object(hold.npc_ref)
     name = escape_controls(npc.key) if npc is not None else "gone"
     by_lock = npc is not None and names_some(info) and is_held_by_lock(npc, info)
-    now = "the lock holds it now" if by_lock else "the lock would let it go"
+    now = "the lock restricts it now" if by_lock else "the lock does not restrict it now"
     return f"{name} (#{hold.npc_ref}), since {day_and_time(hold.held_since)}; {now}"
 
 
@@ -90,31 +91,32 @@ _STATES: Final[Mapping[str, bool]] = {"on": True, "off": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseField:
-    """A field that `kb/set` sets: how it is read from what was typed, and how it is told."""
+    """A field that `kb/set` sets: how the typed value is parsed, and how it is shown."""
 
     read: Callable[[Any, str], Mapping[str, Any]]
     told: Callable[[BaseInfo], str]
 
 
 class KnowledgeBases(StrictCommand):
-    """Everything that changes a base, and nothing of its pages."""
+    """The switches that change a base, but not its pages."""
 
     def new(self) -> None:
         key = self.wanted("kb/new <base> [= <name>]").lower()
         if "/" in key:
             raise CommandError(
-                f"'{key}' is no key of a knowledge base. To make a page of one: kb/edit {key}"
+                f"'{key}' cannot be the key of a knowledge base: it has a slash. To create a page:"
+                f" kb/edit {key}"
             )
         if knowledge_bases.base_or_none(key) is not None:
             raise CommandError(f"There is a knowledge base '{key}' already; nothing was changed.")
         made = knowledge_bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.actor)
         self.say(
-            f"Made knowledge base {made.key}, without pages. It is bound to nothing yet:"
-            f" kb/bind {made.key} = npc:<name>."
+            f"Created knowledge base {made.key}, without pages. No NPC can search it yet: kb/bind"
+            f" {made.key} = npc:<name>."
         )
 
     def set_field(self) -> Run:
-        """Set what is said of a base; what hides it from who types it after a question."""
+        """Set a field of a base. Ask first if a new lock would shut out the caller."""
         usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
         text, value = self.both(usage)
         base, word = shown.split(text)
@@ -130,8 +132,8 @@ class KnowledgeBases(StrictCommand):
             return None
         if "backend" in given and info.pages:
             raise CommandError(
-                f"Knowledge base '{info.key}' has {info.pages} pages in '{info.backend}'; make"
-                " another base for those that are elsewhere. Nothing was changed."
+                f"Knowledge base '{info.key}' has {info.pages} pages in '{info.backend}'; create"
+                " another base for pages that are stored elsewhere. Nothing was changed."
             )
         if lost_by(self.caller, given.get("locks", ""), shown.LOSABLE):
             return self._set_after_yes(info, word, given)
@@ -143,8 +145,8 @@ class KnowledgeBases(StrictCommand):
     ) -> Generator[str, Any, None]:
         label = f"knowledge base {info.key}"
         lost = lost_by(self.caller, given["locks"], shown.LOSABLE)
-        lock = f"With the lock {given['locks']} you could not {lost} {label} any more"
-        if (yield from self.agreed(f"{lock}, nor take that back. Set it?")):
+        lock = f"With the lock {given['locks']} you could no longer {lost} {label}"
+        if (yield from self.agreed(f"{lock} or undo this. Set it?")):
             self._set(info, word, given)
         else:
             self.say(f"The lock of {label} stays; nothing was changed.")
@@ -154,9 +156,7 @@ class KnowledgeBases(StrictCommand):
         after = knowledge_bases.save_base(
             replace(info, **given), by=self.actor, seen_revision=info.revision
         )
-        out = (
-            "" if lock_allows(self.caller, after.locks, "view") else " You may not see it any more."
-        )
+        out = "" if lock_allows(self.caller, after.locks, "view") else " You can no longer see it."
         before, now = field.told(info) or "none", field.told(after) or "none"
         if "locks" in given:
             look_at_all(after)
@@ -165,23 +165,22 @@ class KnowledgeBases(StrictCommand):
         self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
 
     def restricted(self) -> None:
-        """Say whether the pages of a base are told as they are, or safe summaries of them alone."""
+        """Set whether NPCs read the pages of a base, or only safe summaries of them."""
         base, value = self.both("kb/restricted <base> = on | off")
         info, state = shown.base_to_change(self.caller, base), _state(value)
         if info.restricted == state:
-            self.say(f"Knowledge base {info.key} is so already; nothing was changed.")
+            word = "restricted" if state else "not restricted"
+            self.say(f"Knowledge base {info.key} is {word} already; nothing was changed.")
             return
         after = knowledge_bases.set_restricted(info.key, state, by=self.actor)
         look_at_all(after)
         if not state:
-            self.say(
-                f"Knowledge base {info.key} is restricted no longer: what its pages say is told."
-            )
+            self.say(f"Knowledge base {info.key} is no longer restricted: NPCs read its pages.")
             return
         told = "" if info.hint else f" It has no hint; write one: kb/set {info.key}/hint = <text>"
         self.say(
-            f"Knowledge base {info.key} is restricted from now on: NPCs it is bound to read safe"
-            f" summaries and none of its pages.{told}{still_held(after)}"
+            f"Knowledge base {info.key} is restricted from now on: NPCs get safe summaries instead"
+            f" of its pages.{told}{still_held(after)}"
         )
 
     def bind(self) -> None:
@@ -205,12 +204,12 @@ class KnowledgeBases(StrictCommand):
         look_at_all(info)
         if not all(lock_allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
             raise CommandError(
-                f"Knowledge base '{info.key}' has pages that you may not see, so it is not yours to"
-                " remove. Nothing was changed."
+                f"Knowledge base '{info.key}' has pages that you may not see, so you may not"
+                " remove it. Nothing was changed."
             )
         question = (
             f"Remove knowledge base {info.key} with its {counted(info.pages, 'page')}? Their"
-            " revisions stay; the base itself does not come back."
+            " revisions stay; the base itself cannot be restored."
         )
         if not (yield from self.agreed(question)):
             self.say(f"Knowledge base {info.key} stays.")
@@ -234,20 +233,20 @@ class KnowledgeBases(StrictCommand):
             raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
         if not all(_may_release(self.caller, locks) for locks in held[ref].locks):
             raise CommandError(
-                f"{name} guarded a base '{info.key}' that was removed, and its lock lets you not"
-                " change it. Nothing was changed."
+                f"{name} guarded an earlier base '{info.key}', whose lock does not let you change"
+                " this. Nothing was changed."
             )
         npc = _object(ref)
         if npc is not None and names_some(info) and is_held_by_lock(npc, info):
             raise CommandError(
-                f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
-                " asks for. Nothing was changed."
+                f"The lock of {info.key} still restricts {name}: {info.locks}. First change the"
+                " lock, or remove the tag that it asks for. Nothing was changed."
             )
         knowledge_bases.release_npc(info.key, ref, by=self.actor)
-        self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
+        self.say(f"{name} no longer guards {info.key}: it reads the pages again.")
 
     def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:
-        """The reference and the name of whoever is meant; one who is gone is named by number."""
+        """Return the ID and name of an NPC. A deleted NPC can be named by number."""
         number = who.removeprefix("#").strip()
         if number.isdecimal() and _object(number) is None and number in refs:
             return number, f"#{number}"
@@ -262,10 +261,10 @@ class KnowledgeBases(StrictCommand):
 
 
 def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
-    """The end of what is said where hints were chosen for a base that everybody may read."""
+    """Return a remark if hints were chosen for a base that is not restricted, else ""."""
     if given.get("mediation") != "hints" or info.restricted:
         return ""
-    return f" It counts once the base is restricted: kb/restricted {info.key} = on"
+    return f" It has an effect only if the base is restricted: kb/restricted {info.key} = on"
 
 
 def _bound(info: BaseInfo) -> str:
@@ -273,7 +272,7 @@ def _bound(info: BaseInfo) -> str:
 
 
 def _without_tool(scope: Scope) -> str:
-    """The end of what is said of a binding to an NPC that cannot search; it needs the tool."""
+    """Return a remark if the bound NPC lacks the tool for searches, else ""."""
     npc = search_object(f"#{scope.ref}")[0] if scope.kind == "npc" else None
     if npc is None or TOOL in settings_of(npc).tools:
         return ""
@@ -281,7 +280,7 @@ def _without_tool(scope: Scope) -> str:
 
 
 def _ended(text: str) -> str:
-    """The text as the end of a sentence."""
+    """Return the text with a full stop unless it already ends a sentence."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 

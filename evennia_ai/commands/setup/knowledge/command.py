@@ -1,8 +1,8 @@
 """The command `kb`: builders list, read, write, bind and restrict knowledge bases.
 
-The command only translates: what a page is, is for `evennia_ai.engine.knowledge`, what is kept for
-the store or another backend. Locks of bases and pages are asked before anything is shown or
-changed. The bare command reads; every change needs its own switch.
+The command only translates. `evennia_ai.engine.knowledge` defines pages; the store or another
+backend keeps them. The locks of bases and pages are checked before anything is shown or changed.
+Without a switch the command only reads.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -48,9 +48,9 @@ _MOST_READINGS: Final = 40
 def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
     found, pages = knowledge_searches.open_vault(info.key, by=by), HiddenPages(viewer_of(looker))
     if not found:
-        yield f"The vault of knowledge base {info.key} is empty. That you looked is written down."
+        yield f"The vault of knowledge base {info.key} is empty. Your look was recorded."
         return
-    yield f"The vault of knowledge base {info.key}, newest first; that you read it is written down."
+    yield f"The vault of knowledge base {info.key}, newest first. Your look was recorded."
     for chunk in found:
         yield ""
         if pages.covers(chunk.base, chunk.title):
@@ -64,16 +64,16 @@ def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
 def _readings(_viewer: Any, info: BaseInfo, _by: Actor) -> Iterator[str]:
     readings = knowledge_searches.vault_readings(info.key)
     if not readings:
-        yield f"Nobody read the vault of knowledge base {info.key}."
+        yield f"Nobody has looked into the vault of knowledge base {info.key}."
         return
-    yield f"Who read the vault of knowledge base {info.key}, newest first:"
+    yield f"Who looked into the vault of knowledge base {info.key}, newest first:"
     for one in readings[:_MOST_READINGS]:
         yield from wrap_hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
 
 
 def _emptied(_viewer: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
     count = knowledge_searches.empty_vault(info.key, by=by)
-    yield f"Threw away what was in the vault of knowledge base {info.key}, passages: {count}."
+    yield f"Emptied the vault of knowledge base {info.key}, passages: {count}."
 
 
 _SHOWN: Final[Mapping[str, Callable[[Any, BaseInfo, Actor], Iterator[str]]]] = {
@@ -96,44 +96,49 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
       kb/<switch> <base>/<page> [= <value>]
       kb/<switch> <number of a draft>
 
+    A knowledge base is a set of pages, like a small wiki, that NPCs can search.
+
     Switches for a base:
-      pages      - [= <n>]: its pages; <base>/<namespace> or <base>/<beginning>
-                   lists some of them
-      search     - <words>: the pages that have them, best first
-      new        - [= <name>]: make a base
-      set        - <base>/<field> = <value>: what is said of it, see below
+      pages      - [= <n>]: list its pages; <base>/<namespace> or
+                   <base>/<beginning> lists only some of them
+      search     - <words>: list the pages with these words, the best first
+      new        - [= <name>]: create a base
+      set        - <base>/<field> = <value>: set one of its fields, see below
       bind       - npc:<name>, room, room:<room>, here, zone:<tag>,
-                   faction:<tag>, game or conversation:<n>: who may search it
-      unbind     - the same: who may search it no longer
-      restricted - on or off: NPCs are told safe summaries alone
-      release    - [= <npc>]: who guards it for good, or let one go
-      import     - <folder> [= <base>]: what a folder of pages would change;
-                   without a folder: list those there are
-      import/run - <folder> [= <base>]: import it
-      hints      - what may be told of its pages where it tells hints alone
-      vault      - [= readings | empty]: what restricted searches found, for
-                   staff; each reading is written down
-      remove     - remove it after a question
+                   faction:<tag>, game or conversation:<n>: these NPCs may
+                   search it
+      unbind     - the same places: these NPCs may no longer search it
+      restricted - on or off: on: NPCs get only safe summaries of its pages
+      release    - [= <npc>]: list the NPCs that guard it for good, or let one go
+      import     - <folder> [= <base>]: show what an import of this folder would
+                   change; without a folder: list the folders
+      import/run - <folder> [= <base>]: import the folder
+      hints      - list the hints of its pages, see 'mediation' below
+      vault      - [= readings | empty]: show what searches of a restricted base
+                   found; each look is recorded; readings: who looked; empty:
+                   delete it
+      remove     - remove the base, after a question
 
     Switches for a page:
-      show       - read it; <base>/<page>/<n> as it was at revision n
-      edit       - open the editor on it, or on a new one
-      links      - where it leads, and what leads to it
-      requires   - what must be read with it, as a tree
-      hints      - [= <hint>]: its hints, or one more
-      hints/remove - <number>: take a hint away
-      rename     - <new title>: a redirect stays
+      show       - read it; <base>/<page>/<n>: as it was at revision n
+      edit       - open the editor on it, or on a new page
+      links      - list the pages to which it links, and those that link to it
+      requires   - show the pages that must be read with it, as a tree
+      hints      - [= <hint>]: list its hints, or add one
+      hints/remove - <number>: remove a hint
+      rename     - <new title>: rename it; the old title leads to the new one
       lock       - <lock string> or off: who may view and search it
-      revisions  - who changed it, and when; <n>: what one changed
-      revert     - <n>: show what making it as it was then would change, and do
-                   so after a question
-      remove     - remove it
+      revisions  - show who changed it, and when; with a number: show what that
+                   revision changed
+      revert     - <number>: go back to an earlier revision; you see what would
+                   change and are asked first
+      remove     - remove the page
 
-    Switches for drafts, pages that somebody proposes:
-      drafts     - [<base>]: those that wait
-      draft      - what it would change
-      approve    - write it
-      refuse     - do not
+    Switches for drafts. A draft is a page that a builder must approve first:
+      drafts     - [<base>]: list the drafts that wait
+      draft      - show what a draft would change
+      approve    - write the page of a draft
+      refuse     - refuse a draft; its page is not written
 
     Examples:
       kb/search harbour = when does the ferry sail
@@ -145,17 +150,21 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
       kb/restricted secret = on
       kb/set secret/locks = view:perm(Builder);search:tag(smuggler)
 
-    A page is in a namespace: Main, which is not written, Instructions, Sources
-    or Talk. Fields for /set: name, summary, topics, hint, keywords, locks,
-    direct (a whole base of so many characters is shown at once), vault (keep
-    what restricted searches found), backend (where the pages are), mediation
-    (what searches of a restricted base come to: 'summary', which a model
-    makes, or 'hints', which kb/hints writes and nothing else). The value
-    'off' empties a field. Locks: view says which builders may see a base or a
-    page, search which characters may search it, restricted who is told of a
-    restricted one as of a restricted one, and edit who may change a base, its
-    pages, and who guards it. Whom the lock restricted held once guards the
-    base until kb/release, whatever becomes of its tags.
+    Each page is in a namespace: Main (which you need not write), Instructions,
+    Sources or Talk.
+
+    Fields for /set: name, summary, topics, hint, keywords, locks; direct: a base
+    with at most this many characters is shown to NPCs as a whole; vault: keep
+    what searches of a restricted base found; backend: where the pages are
+    stored; mediation: what NPCs get from a restricted base, either a 'summary'
+    by a model or only the 'hints' that you write with kb/hints. The value 'off'
+    empties a field.
+
+    Locks: 'view' decides which builders may see a base or a page, 'search' which
+    characters may search it, 'restricted' which NPCs get only safe summaries of
+    a restricted base, and 'edit' which builders may change a base, its pages and
+    its guards. An NPC that the lock 'restricted' has caught once guards the base
+    until kb/release, even if it loses the tags that the lock asks for.
     """
 
     key = "kb"
@@ -200,7 +209,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
             return
         total = -(-len(names) // shown.PAGE)
         if not 1 <= number <= total:
-            raise CommandError(f"The list has the pages 1 to {total}, no page {number}.")
+            raise CommandError(f"There is no page {number}; the list has the pages 1 to {total}.")
         part = names[(number - 1) * shown.PAGE : number * shown.PAGE]
         found = yield as_deferred(runtime().backends.of(info).fetch(part))
         visible = [name for name, page in zip(part, found, strict=True) if self._lists(page)]
@@ -248,7 +257,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         info = shown.base_named(self.caller, self.wanted("kb/vault <base> [= readings | empty]"))
         done = _passages if self.rhs is None else _SHOWN.get(self.rhs.lower())
         if done is None:
-            raise CommandError(f"'{self.rhs}' opens no vault; write readings or empty.")
+            raise CommandError(f"'{self.rhs}' is no value of kb/vault; type readings or empty.")
         if done is _emptied:
             shown.refuse_change(self.caller, info)
         self.show(done(self.caller, info, self.actor))
@@ -269,14 +278,14 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         self.show(shown.listed(infos))
 
     def _read(self, switch: str) -> Generator[Deferred[Any], Any, tuple[BaseInfo, Page]]:
-        """The base and the page that were typed."""
+        """Return the base and the page that were typed."""
         self.refuse_value()
         usage = f"kb/{switch} {PAGE}"
         info, name = shown.page_typed(self.caller, self.wanted(usage), usage=usage)
         return info, (yield from shown.page_seen(self.caller, info, name))
 
     def _lists(self, page: Page | None) -> bool:
-        """True if a page is there for the caller."""
+        """True if a page exists and the caller may see it."""
         return page is not None and shown.may_see(self.caller, page)
 
     def _visible(self, info: BaseInfo, names: Sequence[PageName]) -> list[PageName]:
@@ -285,7 +294,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
 
 
 def _asked_for(begin: str) -> list[tuple[Namespace, str]]:
-    """The namespaces to list, each with what a title there must begin with."""
+    """Return the namespaces to list, each with the beginning of the wanted titles."""
     if not begin:
         return [(namespace, "") for namespace in NAMESPACES]
     head, _, prefix = begin.partition(":")

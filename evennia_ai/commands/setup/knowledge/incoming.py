@@ -1,11 +1,12 @@
-"""The switches of `kb` by which pages come in: drafts and their approval, folders and their import.
+"""The switches of `kb` that add pages: drafts and their approval, folders and their import.
 
-Nothing of a draft, which mostly a model wrote, is in a knowledge base before a builder approved it.
-What is approved is written by the base's own backend, which may be another machine; the decision is
-stored when it has said that the page is written, so a write that fails leaves the draft waiting.
+A draft is usually written by a model. Nothing of it is in a knowledge base until a builder approves
+it. An approved page is written by the base's own backend, which may be another machine. The
+approval is stored only after the backend has written the page, so a failed write leaves the draft
+waiting.
 
-A folder is named in the one that the settings name. It is read whole, and what it would change is
-shown, before anything is written: one wrong file, and nothing is.
+A folder to import is inside the folder that the settings name. The command reads all of it and
+shows what would change before it writes. If one file is wrong, nothing is written.
 """
 
 from collections.abc import Generator, Iterator
@@ -37,12 +38,13 @@ from evennia_ai.store.knowledge.page_imports import FolderPlan
 
 _MOST_DRAFTS: Final = 40
 _MOST_LINES: Final = 200
-# A wiki may take its time, and a builder may type it again meanwhile.
+# The numbers of drafts that are being written. A wiki can be slow, and a second `kb/approve` must
+# not write the same draft again.
 _being_written: Final[set[int]] = set()
 
 
 class KnowledgeDrafts(CardWork):
-    """Everything between a draft and a page."""
+    """The switches that show, approve and refuse drafts."""
 
     @waits
     def drafts(self) -> Steps:
@@ -54,7 +56,7 @@ class KnowledgeDrafts(CardWork):
         for info in infos:
             waiting += yield from self._waiting_in(info)
         if not waiting:
-            self.say("No draft waits.")
+            self.say("No draft is waiting.")
             return
         rows = [clip_text(_row(one), WIDTH) for one in waiting]
         head = "Drafts that wait; kb/draft <n> shows one:"
@@ -67,9 +69,10 @@ class KnowledgeDrafts(CardWork):
         now = yield from self._now(found, info)
         lines = [*_head(found), *_difference(now, found.draft.page)]
         if found.state == "waiting":
+            number = found.number
             lines += [
                 "",
-                f"kb/approve {found.number} writes it; kb/refuse {found.number} does not.",
+                f"kb/approve {number} writes the page; kb/refuse {number} drops the draft.",
             ]
         self.show(lines)
 
@@ -99,7 +102,10 @@ class KnowledgeDrafts(CardWork):
         self.say(f"Refused draft {found.number} of {info.key}/{found.draft.page.name}.")
 
     def _written(self, found: StoredDraft, info: BaseInfo) -> Generator[Deferred[Any], Any, Page]:
-        """The page that a draft has become."""
+        """Write the page of a draft.
+
+        Fires with the page; one that is already written is not rewritten.
+        """
         now = yield from self._now(found, info)
         if now is not None and is_written(found, now):
             return now
@@ -108,7 +114,7 @@ class KnowledgeDrafts(CardWork):
         return page
 
     def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
-        """The drafts of a base that wait, but for those of pages that are hidden."""
+        """Return the waiting drafts of a base that the caller may see."""
         found = store.waiting_drafts(info.key)
         if not found:
             return []
@@ -118,7 +124,7 @@ class KnowledgeDrafts(CardWork):
         return [one for one, page in zip(found, now, strict=True) if self._sees_draft(one, page)]
 
     def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
-        """The draft of this number, whose base and page the caller may see."""
+        """Return the draft that was typed and its base, if the caller may see the base."""
         number = counted_number(self.wanted(f"kb/{switch} <number>"), what="number of a draft")
         found = store.draft_or_none(number)
         seen = {info.key: info for info in shown.visible_bases(self.caller)}
@@ -139,14 +145,14 @@ class KnowledgeDrafts(CardWork):
     def _now(
         self, found: StoredDraft, info: BaseInfo
     ) -> Generator[Deferred[Any], Any, Page | None]:
-        """The page as it is now, None where it is new."""
+        """Return the page as it is now, or None if the draft would create it."""
         (page,) = yield as_deferred(runtime().backends.of(info).fetch([found.draft.page.name]))
         if not self._sees_draft(found, page):
             raise _no_draft(found.number)
         return page
 
     def _sees_draft(self, found: StoredDraft, now: Page | None) -> bool:
-        """True if the caller may see a draft, the page as it is, and all it was made from."""
+        """True if the caller may see a draft, the present page, and everything it was made from."""
         return may_see_draft(viewer_of(self.caller), found, now)
 
 
@@ -169,28 +175,30 @@ def _head(found: StoredDraft) -> Iterator[str]:
     task, note = " ".join(found.task.split()), " ".join(found.draft.note.split())
     if task:
         yield from wrap_hanging(f"  task: {task}")
-    if note and not task.startswith(note):  # the lorekeeper's note is how the task begins
+    # The note of the lorekeeper repeats the beginning of the task.
+    if note and not task.startswith(note):
         yield from wrap_hanging(f"  note: {note}")
 
 
 def _difference(now: Page | None, wanted: Page) -> list[str]:
-    """The lines that the draft adds and takes away."""
+    """Return the lines that the draft adds and removes."""
     before = write_page(now).splitlines() if now else []
     lines = list(unified_diff(before, write_page(wanted).splitlines(), "now", "draft", lineterm=""))
     if not lines:
-        return ["  The page says this already."]
+        return ["  The page has this text already."]
     return and_more(lines, most=_MOST_LINES, more="and {} more lines")
 
 
 MOST_WRITTEN: Final = 2000
-"""Pages that are imported while the game stands still for it; more are for the command line."""
+"""The most pages that are imported in the game, which waits meanwhile. The command line has no such
+limit."""
 _MOST_FOLDERS: Final = 40
 _MOST_NAMES: Final = 20
 _USAGE: Final = "kb/import <folder> [= <base>]"
 
 
 class KnowledgeFolder(CardWork):
-    """Everything between a folder and a knowledge base."""
+    """The switches that import a folder into a knowledge base."""
 
     @waits
     def import_plan(self) -> Steps:
@@ -209,23 +217,23 @@ class KnowledgeFolder(CardWork):
             return
         if plan.changes > MOST_WRITTEN:
             raise CommandError(
-                f"That is {plan.changes} pages, and the game would stand still while they are"
-                f" written: type it on the command line, evennia-ai knowledge import. At most"
-                f" {MOST_WRITTEN} are imported here. Nothing was imported."
+                f"These are {plan.changes} pages. At most {MOST_WRITTEN} are imported here,"
+                " because the game waits meanwhile. On the command line, evennia-ai knowledge"
+                " import has no limit. Nothing was imported."
             )
         page_imports.import_folder(plan, by=self.actor)
         look_at_all(plan.info)
         self.show([*_plan_lines(plan), "Imported." if plan.changes else _NOTHING])
 
     def _planned(self) -> Generator[Deferred[Any], Any, FolderPlan | None]:
-        """What the folder that was typed would do; None where it is told what is wrong with it."""
+        """Return what importing the typed folder would do, or None after showing its problems."""
         if self.rhs is not None and not self.rhs:
             raise CommandError(f"Usage: {_USAGE}")
         path = _folder_named(conf().knowledge_folder, self.lhs)
         try:
             folder = yield self.worked(f"Reading {path.name}", _reading(path, self.rhs or ""))
         except ImportProblems as error:
-            lines = [f"{escape_controls(path.name)}: nothing was imported, mend this first:"]
+            lines = [f"{escape_controls(path.name)}: nothing was imported, fix this first:"]
             problems = [escape_controls(f"  {problem}") for problem in error.problems]
             self.show([*lines, *and_more(problems, most=_MOST_NAMES)])
             return None
@@ -243,13 +251,13 @@ class KnowledgeFolder(CardWork):
             )
 
     def _refuse_locks(self, plan: FolderPlan) -> None:
-        """Refuse locks that are none, and to write over or tell of what a lock hides."""
+        """Raise CommandError if a lock is invalid, or hides a page to change from the caller."""
         touched = (*(page.name for page in plan.pages.changed), *plan.pages.gone)
         now = [] if plan.is_new else pages.pages_named(plan.info.key, touched)
         if not all(shown.may_see(self.caller, page) for page in now if page is not None):
             raise CommandError(
                 f"Knowledge base '{plan.info.key}' has pages that you may not see, and this import"
-                " is about them too. Nothing was imported."
+                " would change them. Nothing was imported."
             )
         written = (*plan.pages.new, *plan.pages.changed)
         if plan.info.locks:
@@ -268,46 +276,48 @@ def _reading(path: Path, key: str) -> Any:
     return work
 
 
-_NOTHING: Final = "Everything is so already; nothing was changed."
+_NOTHING: Final = "The base has all of this already; nothing was changed."
 
 
 def _plan_lines(plan: FolderPlan) -> Iterator[str]:
-    """What an import does."""
+    """Yield lines that say what an import does."""
     state = ", a new one" if plan.is_new else ""
     yield escape_controls(f"Knowledge base {plan.info.key}{state}:")
     told = {
         "new": [page.name.full for page in plan.pages.new],
         "changed": [page.name.full for page in plan.pages.changed],
-        "not in the folder, they stay": [name.full for name in plan.pages.gone],
-        "said of the base": list(plan.fields),
+        "not in the folder, kept": [name.full for name in plan.pages.gone],
+        "fields of the base": list(plan.fields),
     }
     for kind, names in told.items():
         if names:
             yield f"  {kind}: {len(names)}"
             rows = [clip_text(escape_controls(f"    {name}"), WIDTH) for name in names]
             yield from and_more(rows, most=_MOST_NAMES, more="    and {} more")
-    yield f"  as before: {len(plan.pages.same)}"
+    yield f"  unchanged: {len(plan.pages.same)}"
 
 
 def _how_to_run(plan: FolderPlan, typed: str) -> list[str]:
-    return [f"Nothing was written. To do it: kb/import/run {typed}"] if plan.changes else [_NOTHING]
+    return (
+        [f"Nothing was written. To import it: kb/import/run {typed}"]
+        if plan.changes
+        else [_NOTHING]
+    )
 
 
 def _folder_named(inside: Path, name: str) -> Path:
-    """The folder `name` of the one that the settings name, and no other whatever its name says."""
+    """Return the folder `name` inside the folder for imports. CommandError for any other path."""
     plain = Path(name).name == name and name.isprintable() and "\\" not in name
     path = inside / name
     if not plain or not _is_folder(path):
-        raise CommandError(
-            f"There is no folder '{name}' to import; kb/import lists those there are."
-        )
+        raise CommandError(f"There is no folder '{name}' to import; kb/import lists them.")
     if path.resolve().parent != inside.resolve():
         raise CommandError(f"'{name}' leads out of the folder for imports; nothing was imported.")
     return path
 
 
 def _offered(inside: Path) -> list[str]:
-    """The folders that can be imported."""
+    """Return lines that list the folders that can be imported."""
     found = sorted(escape_controls(path.name) for path in inside.glob("[!.]*") if _is_folder(path))
     if not found:
         return [f"There are no folders in {inside} (EVENNIA_AI_KNOWLEDGE_FOLDER)."]
@@ -318,5 +328,6 @@ def _offered(inside: Path) -> list[str]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except (OSError, ValueError):  # no folder has so long a name, or one with a null character
+    # The system refuses a name that is too long or has a null character.
+    except (OSError, ValueError):
         return False

@@ -1,10 +1,10 @@
-"""The switches of `kb` that change pages and hints: edit, rename, lock, remove, what was before.
+"""The switches of `kb` that change pages and hints: edit, rename, lock, remove, revert.
 
-Each change knows the revision it was made from. What somebody else changed meanwhile is told, and
-nothing is overwritten. A page is edited in Evennia's line editor with its metadata in front, as in
-a file; the editor survives a reload, and shows what was typed when it is left unsaved. A hint is
-the author's own word for what may get out: where it repeats what its page protects, its author is
-told, and it stays, because it may be meant so.
+Each change knows the revision from which it was made. If another builder has changed the page
+since, the command says so and overwrites nothing. A page is edited in Evennia's line editor, with
+its metadata in front as in a file. The editor survives a reload and shows unsaved text when it is
+left. A hint is what an NPC may reveal about a page. If it repeats protected words of its page, the
+command warns the author but keeps it, because the author may want it so.
 """
 
 from collections.abc import Generator, Sequence
@@ -41,15 +41,15 @@ from evennia_ai.store.knowledge.pages import PageRevision
 
 
 def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:
-    """The page as it is stored, a redirect as itself; None where there is none.
+    """Return the stored page, without following a redirect, or None if there is none.
 
-    CommandError: its lock hides it from `caller`, or its base is not in the game's database.
+    Raises:
+        CommandError: A lock hides the page from `caller`, or its base is not in the database.
     """
     page = store.page_or_none(stored_base(info).key, name, follow=False)
     if page is not None and not may_see(caller, page):
         raise CommandError(
-            f"You may not write {info.key}/{name}: there is something that you may not see."
-            " Nothing was changed."
+            f"You may not write {info.key}/{name}: it is hidden from you. Nothing was changed."
         )
     return page
 
@@ -59,7 +59,7 @@ _MOST_OF_A_PAGE: Final = 20
 
 
 class KnowledgePages(StrictCommand):
-    """Everything that changes a page in the game's database, and its hints."""
+    """The switches that change pages in the game's database, and their hints."""
 
     def edit(self) -> None:
         self.refuse_value()
@@ -68,23 +68,26 @@ class KnowledgePages(StrictCommand):
         page = page_to_change(self.caller, info, name)
         label = f"{info.key}/{page.name if page else name}"
         if page is None:
-            self.say(f"{label} is new: what you save makes it.")
+            self.say(f"{label} is new; it is created when you save.")
         edited = _edited(info.key, page, name)
         open_editor(self.caller, "page", edited, label=label)
 
     def rename(self) -> None:
-        """Give a page another title; a redirect stays where it was."""
+        """Give a page another title. A redirect stays at the old one."""
         usage = f"kb/rename {PAGE} = <new title>"
         text, title = self.both(usage)
         info, page = self._page(text, usage)
         new = page_name(title, default=page.name.namespace)
         shown.refuse_change(self.caller, info)
-        page_to_change(self.caller, info, new)  # a page that is hidden there is not told of
+        # Raises if a page that the caller may not see has the new title, without naming it.
+        page_to_change(self.caller, info, new)
         after = store.rename_page(info.key, page.name, new, by=self.actor, was=page.revision)
-        self.say(f"{info.key}/{page.name} is {info.key}/{after.name} now; a redirect leads there.")
+        self.say(
+            f"{info.key}/{page.name} is {info.key}/{after.name} now; the old title leads there."
+        )
 
     def lock(self) -> Run:
-        """Show or set the lock of a page; one that hides it from who types it after a question."""
+        """Show or set the lock of a page. Ask first if the new lock would shut out the caller."""
         usage = f"kb/lock {PAGE} [= <lock string> | off]"
         info, page = self._page(self.wanted(usage), usage)
         before = page.locks or "none"
@@ -108,7 +111,7 @@ class KnowledgePages(StrictCommand):
         )
 
     def revisions(self) -> None:
-        """Who changed a page; with a number, what that revision changed."""
+        """Show who changed a page. With a number, show what that revision changed."""
         info, name = self._typed("revisions", " [= <revision>]")
         page_to_change(self.caller, info, name)
         changes = store.page_revisions(info.key, name)
@@ -131,7 +134,7 @@ class KnowledgePages(StrictCommand):
         )
 
     def revert(self) -> Run:
-        """Give a page the text it had at a revision, after a question; a removed one comes back."""
+        """Revert a page to a revision, after a question. A removed page comes back."""
         usage = f"kb/revert {PAGE} = <revision>"
         text, value = self.both(usage)
         info, name = shown.page_typed(self.caller, text, usage=usage)
@@ -158,12 +161,12 @@ class KnowledgePages(StrictCommand):
         )
 
     def then(self, info: BaseInfo, name: PageName, number: int) -> Page:
-        """The page as it was at a revision, where the caller may see what became of it too."""
+        """Return the page as it was at a revision, if the caller may also see its later locks."""
         page = store.page_at_revision(shown.stored_base(info).key, name, number)
         if page is None or not self._may_see_past(info, name) or not self._sees(page):
             raise CommandError(
-                f"There is no text of {info.key}/{name} at revision {number};"
-                f" kb/revisions {info.key}/{name} lists those there are."
+                f"There is no text of {info.key}/{name} at revision {number}; kb/revisions"
+                f" {info.key}/{name} lists them."
             )
         return page
 
@@ -171,7 +174,7 @@ class KnowledgePages(StrictCommand):
         return shown.may_see(self.caller, page)
 
     def _may_see_past(self, info: BaseInfo, name: PageName) -> bool:
-        """True if the newest lock of a page, and each one it was removed with, lets the caller."""
+        """True if the newest lock and every lock at a removal let the caller see the page."""
         changes = store.page_revisions(info.key, name)
         locks = [change.locks for change in changes if change.action == "removed"]
         return all(lock_allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))
@@ -181,19 +184,19 @@ class KnowledgePages(StrictCommand):
         return shown.page_typed(self.caller, self.wanted(usage), usage=usage)
 
     def _page(self, text: str, usage: str) -> tuple[BaseInfo, Page]:
-        """The page that is to be changed, which is there."""
+        """Return the page to change. CommandError if it does not exist."""
         info, name = shown.page_typed(self.caller, text, usage=usage)
         page = page_to_change(self.caller, info, name)
         if page is None:
             raise CommandError(
                 f"Knowledge base '{info.key}' has no page '{name}'; kb/pages {info.key} lists"
-                " those there are. Nothing was changed."
+                " them. Nothing was changed."
             )
         return info, page
 
     def _lock_after_yes(self, info: BaseInfo, page: Page, locks: str) -> Generator[str, Any, None]:
         label = f"{info.key}/{page.name}"
-        question = f"With the lock {locks} you could not see {label} any more, nor take that back."
+        question = f"With the lock {locks} you could no longer see {label} or undo this."
         if (yield from self.agreed(f"{question} Set it?")):
             self._lock(info, page, locks)
         else:
@@ -201,7 +204,7 @@ class KnowledgePages(StrictCommand):
 
     def _lock(self, info: BaseInfo, page: Page, locks: str) -> None:
         after = self._save(info, replace(page, locks=locks), was=page.revision, note="lock")
-        out = "" if lock_allows(self.caller, locks, "view") else " You may not see it any more."
+        out = "" if lock_allows(self.caller, locks, "view") else " You can no longer see it."
         before, now = page.locks or "none", after.locks or "none"
         self.say(f"{info.key}/{page.name}: lock before: {before}; now: {now}.{out}")
 
@@ -242,7 +245,7 @@ class KnowledgePages(StrictCommand):
             )
         kept = (*before[: number - 1], *before[number:])
         self._keep(info, page, kept)
-        self.say(f"{info.key}/{page.name}: took away the hint '{before[number - 1]}'.")
+        self.say(f"{info.key}/{page.name}: removed the hint '{before[number - 1]}'.")
 
     def _add(self, info: BaseInfo, page: Page, hint: str) -> None:
         before = page_hints(page)
@@ -256,7 +259,9 @@ class KnowledgePages(StrictCommand):
         self._keep(info, page, (*before, hint))
         self.say(f"{info.key}/{page.name}: hint {len(before) + 1}: {hint}{_warning(page, hint)}")
         if info.mediation != "hints":
-            self.say(f"Hints are told of {info.key} after kb/set {info.key}/mediation = hints.")
+            self.say(
+                f"NPCs get the hints of {info.key} only after kb/set {info.key}/mediation = hints."
+            )
 
     def _keep(self, info: BaseInfo, page: Page, hints: tuple[str, ...]) -> None:
         fields = set_hints(page.meta.fields, hints)
@@ -270,24 +275,24 @@ class KnowledgePages(StrictCommand):
 
 
 def _text(page: Page | None) -> str:
-    """A page as its author writes it; nothing where there is none."""
+    """Return a page as its author writes it, or "" if there is none."""
     return "" if page is None else write_page(page)
 
 
 def _newest(changes: Sequence[PageRevision]) -> str:
-    """The lock of the newest text."""
+    """Return the lock of the newest text."""
     return next((one.locks for one in reversed(changes) if one.action != "removed"), "")
 
 
 def revision_typed(text: str) -> tuple[str, int | None]:
-    """`<page>/<number>` as the page and the number, None where the end is no number."""
+    """Split `<page>/<number>` into the page and the number, or None if it ends in no number."""
     head, slash, tail = text.rpartition("/")
     is_number = bool(slash) and tail.strip().isascii() and tail.strip().isdigit()
     return (head.strip(), int(tail)) if is_number and len(tail) < 10 else (text, None)
 
 
 def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
-    """The hints of pages, each with its number on its page."""
+    """Return the hints of pages, each with its number on its page."""
     lines = []
     for page in pages:
         hints = page_hints(page)
@@ -298,9 +303,9 @@ def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
 
 
 def _warning(page: Page, hint: str) -> str:
-    """The end of a line on a hint that repeats what its page says; "" for most."""
+    """Return a warning if a hint repeats what its page says, else ""."""
     kind = find_leak(hint, protect_texts([page.body], titles=[page.name.title]))
-    return f" (this tells a {_KINDS[kind]} of the page)" if kind in _KINDS else ""
+    return f" (this repeats a {_KINDS[kind]} of the page)" if kind in _KINDS else ""
 
 
 _KINDS: Final = {

@@ -1,11 +1,12 @@
-"""What builders' words mean in `kb`, and how knowledge looks to them.
+"""Resolve what builders type in `kb`, and show knowledge bases and pages.
 
-A base or a page whose `view` lock hides it is not there for those whom it hides it from. Where a
-base is, in the database or on another machine, makes no difference here: its backend is asked.
+If a `view` lock hides a base or a page from a builder, it does not exist for that builder. Pages
+come from the backend of their base, so it makes no difference whether they are in the database or
+on another machine.
 
-What is required is a tree, breadth first, as an assembly of pages reads it: each page stands under
-the first that requires it. Where it is required again, the line says that it stands elsewhere, or
-that it leads back to a page above it.
+What a page requires is shown as a tree, breadth first, in the order in which a package reads it:
+each page is under the first page that requires it. If it is required again, a line says that it is
+elsewhere in the tree, or that it leads back to a page above.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ _PASSAGE_LINES: Final = 3
 
 
 def listed(infos: Iterable[BaseInfo]) -> list[str]:
-    """The bases: how many pages each has, whether it is restricted, where it is bound."""
+    """Return a table of bases: their number of pages, whether restricted, and where bound."""
     head = f"{pad_text('base', _KEY_COLUMNS)} {pad_text('name', _NAME_COLUMNS)}"
     lines = [f"{head} pages restricted  bound to", "-" * WIDTH]
     for info in infos:
@@ -57,7 +58,7 @@ def listed(infos: Iterable[BaseInfo]) -> list[str]:
 
 
 def base_shown(info: BaseInfo) -> list[str]:
-    """One base: what is said of it, and to whom it is bound."""
+    """Return one base: its description, and where it is bound."""
     return [
         *wrap_hanging(f"Knowledge base {info.key}: {info.name}"),
         *titled("pages", _pages_in_words(info)),
@@ -75,12 +76,12 @@ def base_shown(info: BaseInfo) -> list[str]:
 
 
 def bound_in_words(info: BaseInfo) -> str:
-    """Where a base is bound."""
+    """Return where a base is bound, in words."""
     return ", ".join(map(scope_in_words, knowledge_bases.bindings(info.key))) or "nothing"
 
 
 def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
-    """One page of the list of those pages that were asked for by what was `typed`."""
+    """Return one page of the list of pages that match what was `typed`."""
     part = f", part {page} of {pages}" if pages > 1 else ""
     lines = [*wrap_hanging(f"Pages of {typed}{part}:")]
     lines += [clip_text(f"  {escape_controls(name.full)}", WIDTH) for name in names]
@@ -88,7 +89,10 @@ def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int)
 
 
 def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
-    """A page in full: what is said of it, then its text; `asked` is the name that led to it."""
+    """Return a page in full: its metadata, then its text.
+
+    `asked` is the name that was typed; a line says so if a redirect led to the page.
+    """
     meta = page.meta
     told = {
         "summary": meta.summary,
@@ -115,7 +119,7 @@ def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
 
 
 def hits_shown(info: BaseInfo, query: str, hits: Sequence[Hit]) -> list[str]:
-    """What a search found, best first."""
+    """Return the pages that a search found, best first."""
     if not hits:
         return wrap_text(f"No page of knowledge base {info.key} has the words '{query}'.", WIDTH)
     lines = []
@@ -130,7 +134,7 @@ def hits_shown(info: BaseInfo, query: str, hits: Sequence[Hit]) -> list[str]:
 def links_shown(
     page: Page, missing: Iterable[PageName], linked_from: Sequence[PageName]
 ) -> list[str]:
-    """Where a page links to, and which pages link to it."""
+    """Return where a page links to, and which pages link to it."""
     gone = frozenset(missing)
     lines = wrap_hanging(f"{page.base}/{page.name} links to:")
     there = [
@@ -147,7 +151,7 @@ def links_shown(
 
 
 def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
-    """The revisions of a page, oldest first."""
+    """Return the revisions of a page, oldest first."""
     lines = wrap_hanging(f"Revisions of {page}; kb/revert goes back to one of them:")
     for change in changes:
         note = f": {first_line(change.note)}" if change.note else ""
@@ -157,7 +161,7 @@ def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
 
 def _pages_in_words(info: BaseInfo) -> str:
     if info.backend != "database":
-        return f"where '{info.backend}' has them"
+        return f"stored in '{info.backend}'"
     return f"{counted(info.pages, 'page')}, {info.characters} characters"
 
 
@@ -167,25 +171,25 @@ def _direct_in_words(info: BaseInfo) -> str:
 
 def _restricted_in_words(info: BaseInfo) -> str:
     if not info.restricted:
-        return "no: whoever may search it is told what its pages say"
+        return "no: NPCs that may search it read its pages"
     if info.mediation == "hints":
-        return "yes: of its pages only their hints are told, beside the hint and the keywords"
-    return "yes: of its pages only safe summaries are told, beside the hint and the keywords"
+        return "yes: NPCs get only the hints of its pages, besides its own hint and keywords"
+    return "yes: NPCs get only safe summaries of its pages, besides its hint and keywords"
 
 
 MOST_PAGES: Final = 300
 _DEEPEST_INDENT: Final = 16
 
 Place = tuple[PageName, PageName]
-"""A page, and a name it requires another page by."""
+"""A page, and the name by which another page requires it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiresTree:
-    """The pages by the names they are required by, None where there is none.
+    """Pages by the names under which they are required; None for names that no page has.
 
-    `places` says for each page by its own name where it stands: under which page, and required by
-    which name. `is_cut` says that there were more than `MOST_PAGES`.
+    `places` says where each page is shown: under which page, and by which required name. `is_cut`
+    is True if there were more than `MOST_PAGES`.
     """
 
     root: Page
@@ -197,7 +201,7 @@ class RequiresTree:
 def requires_tree(
     root: Page, backend: Backend, *, seen: Callable[[Page], bool]
 ) -> Generator[Deferred[Any], Any, RequiresTree]:
-    """Everything that `root` requires; a page that may not be `seen` is as if it was not there."""
+    """Read everything that `root` requires. Fires with a tree without pages that are not `seen`."""
     pages: dict[PageName, Page | None] = {root.name: root}
     places: dict[PageName, Place] = {root.name: (root.name, root.name)}
     level: Sequence[Page] = [root]
@@ -218,7 +222,7 @@ def requires_tree(
 
 
 def tree_lines(tree: RequiresTree) -> list[str]:
-    """The tree in lines, each page two columns further in than the one that requires it."""
+    """Return the tree in lines, each page two columns further in than the page that requires it."""
     if not tree.root.meta.requires:
         return [f"{tree.root.name} requires nothing."]
     lines = [f"{tree.root.name} requires:", *_below(tree, tree.root, above=(tree.root.name,))]
@@ -237,16 +241,16 @@ def _below(tree: RequiresTree, page: Page, *, above: tuple[PageName, ...]) -> It
 
 
 def _mark(tree: RequiresTree, place: Place, found: Page | None, above: tuple[PageName, ...]) -> str:
-    """What is to be said of a page that is required."""
+    """Return a remark on a required page, such as that it is missing or shown elsewhere."""
     _, name = place
     if name not in tree.pages:
         return " (not read)"
     if found is None:
         return " (there is no such page)"
     if found.name in above:
-        return " (a circle: it stands above)"
+        return " (a circle: see above)"
     if tree.places[found.name] != place:
-        return " (stands elsewhere in this tree)"
+        return " (shown elsewhere in this tree)"
     return f" (is {found.name})" if found.name != name else ""
 
 
@@ -254,23 +258,23 @@ STORED: Final = "database"
 ACCESS: Final = ("view", "search", "restricted")
 BASE_ACCESS: Final = (*ACCESS, "edit")
 LOSABLE: Final = ("view", "edit")
-"""What a builder may lose by setting the lock of a base."""
+"""The access types of a base's lock that a builder could lose by setting it."""
 _MOST_NAMES: Final = 12
 _MOST_NEAR: Final = 4
 
-# Steps of a switch that waits for a backend, and what they end with.
+# A generator that waits for backends and ends with the type of its parameter.
 Asked = Generator[Deferred[Any], Any, Page]
 
 
 def visible_bases(caller: Any) -> Iterator[BaseInfo]:
-    """The bases that `caller` may see, by key."""
+    """Return the bases that `caller` may see, by key."""
     for info in bases.list_bases():
         if lock_allows(caller, info.locks, "view"):
             yield info
 
 
 def base_named(caller: Any, text: str) -> BaseInfo:
-    """The base of this key that `caller` may see."""
+    """Return the base of this key, if `caller` may see it."""
     info = bases.base_or_none(text.strip().lower())
     if info is None or not lock_allows(caller, info.locks, "view"):
         known = ", ".join(seen.key for seen in list(visible_bases(caller))[:_MOST_NAMES])
@@ -280,29 +284,29 @@ def base_named(caller: Any, text: str) -> BaseInfo:
 
 
 def base_to_change(caller: Any, text: str) -> BaseInfo:
-    """The same base, where `caller` may change it; CommandError where its lock `edit` says no."""
+    """Return the base of this key. CommandError if its lock `edit` refuses `caller`."""
     info = base_named(caller, text)
     refuse_change(caller, info)
     return info
 
 
 def refuse_change(caller: Any, info: BaseInfo) -> None:
-    """CommandError where the lock `edit` of a base lets `caller` not change it or its pages."""
+    """Raise CommandError if the lock `edit` of a base refuses `caller`."""
     if not lock_allows(caller, info.locks, "edit"):
         raise CommandError(
-            f"You may not change knowledge base '{info.key}': its lock edit says who may."
+            f"You may not change knowledge base '{info.key}': its lock 'edit' does not allow it."
             " Nothing was changed."
         )
 
 
 def split(text: str) -> tuple[str, str]:
-    """The base and the page that `text` names, "" for no page; a page's title may hold slashes."""
+    """Split `text` into the base and the page, "" for no page. A page's title may have slashes."""
     base, _, page = text.partition("/")
     return base.strip(), page.strip()
 
 
 def page_typed(caller: Any, text: str, *, usage: str) -> tuple[BaseInfo, PageName]:
-    """The base of `<base>/<page>` and the name of the page, which need not be there."""
+    """Return the base and the page's name in `<base>/<page>`. The page need not exist."""
     base, title = split(text)
     if not base or not title:
         raise CommandError(f"Name a page of a knowledge base: {usage}.")
@@ -310,17 +314,17 @@ def page_typed(caller: Any, text: str, *, usage: str) -> tuple[BaseInfo, PageNam
 
 
 def stored_base(info: BaseInfo) -> BaseInfo:
-    """The base, where its pages are in the game's database and may be changed here."""
+    """Return the base. CommandError if its pages are not in the game's database."""
     if info.backend != STORED:
         raise CommandError(
             f"The pages of knowledge base '{info.key}' are not in the game's database but in"
-            f" '{info.backend}', and this switch changes nothing there. Nothing was changed."
+            f" '{info.backend}', and this switch cannot change them there. Nothing was changed."
         )
     return info
 
 
 def page_seen(caller: Any, info: BaseInfo, name: PageName) -> Asked:
-    """The page of this name that `caller` may see; one redirect is followed."""
+    """Return the page of this name, if `caller` may see it. One redirect is followed."""
     page = yield from page_or_none(caller, info, name)
     if page is None:
         near = yield from _near(caller, info, name)
@@ -331,18 +335,20 @@ def page_seen(caller: Any, info: BaseInfo, name: PageName) -> Asked:
 def page_or_none(
     caller: Any, info: BaseInfo, name: PageName
 ) -> Generator[Deferred[Any], Any, Page | None]:
-    """The same, None where there is none; one that is hidden is told of as if it was not there."""
+    """Return the page of this name, or None if there is none that `caller` may see."""
     (page,) = yield as_deferred(runtime().backends.of(info).fetch([name]))
     return page if page is not None and may_see(caller, page) else None
 
 
 def may_see(caller: Any, page: Page) -> bool:
-    """True if `caller` may see this page of a base that is visible."""
+    """True if `caller` may see this page of a visible base."""
     return lock_allows(caller, page.locks, "view")
 
 
 def _near(caller: Any, info: BaseInfo, name: PageName) -> Generator[Deferred[Any], Any, str]:
-    """The end of a sentence: which pages have the words of the title."""
+    """Return the end of a message: which pages have words of the title."""
     hits = yield as_deferred(runtime().backends.of(info).search(name.title, limit=_MOST_NEAR))
     found = ", ".join(f"{hit.page.name}" for hit in hits if may_see(caller, hit.page))
-    return f"; near it are {found}" if found else f"; kb/pages {info.key} lists those there are"
+    return (
+        f"; similar pages are {found}" if found else f"; kb/pages {info.key} lists those there are"
+    )

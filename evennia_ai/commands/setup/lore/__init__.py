@@ -1,1 +1,1 @@
-"""The command `lore`: books and their entries made, changed, shown and tried out by builders."""
+"""The command `lore`: builders create, show, change and try out lorebooks and their entries."""

@@ -1,4 +1,4 @@
-"""The switches of `lore` that treat a book as a whole: files, where it counts, its revisions."""
+"""The switches of `lore` for whole books: attach, import, export, revisions and revert."""
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -20,7 +20,7 @@ from evennia_ai.commands.folder import new_file, offered, path_in, shown_path, s
 from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
-from evennia_ai.commands.setup.lore.changes import saved, written_down
+from evennia_ai.commands.setup.lore.changes import save_book_edit, store_book
 from evennia_ai.commands.setup.lore.named import written
 from evennia_ai.commands.setup.lore.revisions import history_of, text_of
 from evennia_ai.engine.lorebook.book import Lorebook
@@ -47,7 +47,7 @@ from evennia_ai.store.authored.lorebooks import LOREBOOKS, CheckedText, StoredBo
 
 _MOST_LINES: Final = 200
 _MOST_NOTICES: Final = 6
-# What a book can be exported as.
+# The formats in which a book can be exported.
 _FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Mapping[str, Any]]]] = {
     "v3": lambda data, name: as_v3(data, name=name),
     "world": lambda data, name: as_world(data),
@@ -55,26 +55,26 @@ _FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Mapping[str, Any
 
 
 class LoreBooks(CardWork):
-    """Everything that moves whole books."""
+    """The switches that move, attach and revert whole books."""
 
     def attach(self) -> None:
         book, scope, where = self._place("attach")
         if scope in LOREBOOKS.assigned_to(book):
-            self.say(f"Lorebook {book} counts in {where} already; nothing was changed.")
+            self.say(f"Lorebook {book} is attached to {where} already; nothing was changed.")
             return
         LOREBOOKS.assign(book, scope, by=self.actor)
-        self.say(f"Lorebook {book} counts in {where} from now on; {self._counts_in(book)}.")
+        self.say(f"Attached lorebook {book} to {where}; it is {self._counts_in(book)}.")
 
     def detach(self) -> None:
         book, scope, where = self._place("detach")
         if not LOREBOOKS.unassign(scope, book, by=self.actor):
-            self.say(f"Lorebook {book} does not count in {where}; {self._counts_in(book)}.")
+            self.say(f"Lorebook {book} is not attached to {where}; it is {self._counts_in(book)}.")
             return
-        self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
+        self.say(f"Detached lorebook {book} from {where}; it is {self._counts_in(book)}.")
 
     @waits
     def import_file(self) -> Steps:
-        """Store the lorebook of a file; it is read whole before anything is written."""
+        """Store the lorebook of a file. The file is read whole before anything is written."""
         folder = conf().card_folder
         if not self.lhs:
             self.show(offered(folder))
@@ -91,18 +91,19 @@ class LoreBooks(CardWork):
         if named.card_called(name) is not None:
             yield self._imported_into_card(name, text.source, book)
             return
-        named.refuse_card(name, "there is no card {card} in force. Nothing was imported.")
+        named.refuse_card(name, "there is no approved card {card}. Nothing was imported.")
         known = named.stored_book(name)
         if known is not None:
             known = named.whole_book_to_change(self.caller, known.name)
         revision = known.revision if known else 0
         name = known.name if known else name
         write = partial(store.save_book, name, text, by=self.actor, seen_revision=revision)
-        stored = yield written_down(write, len(text.source))
-        if book.label == stored.name:  # else its entries have another label
+        stored = yield store_book(write, len(text.source))
+        # Under another name its entries get other labels, so `book` could not be reused.
+        if book.label == stored.name:
             know_read(stored, book)
         if known is not None and stored.revision == known.revision:
-            self.say(f"Lorebook {stored.name} has this very text already; nothing was changed.")
+            self.say(f"Lorebook {stored.name} has the same text already; nothing was changed.")
             return
         was = f"revision {known.revision} before" if known else "new"
         self.say(
@@ -114,9 +115,11 @@ class LoreBooks(CardWork):
 
     @inlineCallbacks
     def _imported_into_card(self, name: str, text: str, book: Lorebook) -> Steps:
-        """Put the book of a file in the place of the one inside a card."""
+        """Replace the book inside a card by the book of a file."""
         made = unwrap_book(as_v3(json.loads(text), name=book.label))
-        stored = yield saved(self, named.stored_book(name) or name, lambda _: made, by=self.actor)
+        stored = yield save_book_edit(
+            self, named.stored_book(name) or name, lambda _: made, by=self.actor
+        )
         count = counted(len(book.entries), "entry", "entries")
         self.say(f"The book inside {stored.name} has {count} now. Revision {stored.revision}.")
 
@@ -143,7 +146,10 @@ class LoreBooks(CardWork):
         )
 
     def revisions(self) -> None:
-        """Who changed a book; with a number, what that revision changed in its entries."""
+        """Show who changed a book.
+
+        With a number, show what that revision changed in its entries.
+        """
         self._refuse_revisions()
         name, changes = self._changes("lore/revisions <book> [= <revision>]", "view")
         if self.rhs is None:
@@ -153,7 +159,9 @@ class LoreBooks(CardWork):
         then = LOREBOOKS.revision(name, number)
         lock, _ = LOREBOOKS.locks_of(name, number)
         if not lock_allows(self.caller, lock, "view"):
-            raise CommandError(f"There is no revision {number} of lorebook '{name}' for you.")
+            raise CommandError(
+                f"There is no revision {number} of lorebook '{name}' that you may see."
+            )
         older = LOREBOOKS.revision_before(name, number)
         head = f"Lorebook '{name}', revision {revision_in_words(then).strip()}:"
         was = text_of(older) if older else None
@@ -163,9 +171,9 @@ class LoreBooks(CardWork):
     def _differences(
         self, name: str, number: int, before: str | None, after: str | None
     ) -> list[str]:
-        """Return what is different in two texts of a book, for the entries the caller may see.
+        """Return what differs between two texts of a book, for the entries the caller may see.
 
-        The locks are those of the book to which the revision with this number belongs.
+        The locks are those of the book at the revision with this number.
         """
         _, locks = LOREBOOKS.locks_of(name, number)
         lines = book_differences(
@@ -178,7 +186,7 @@ class LoreBooks(CardWork):
         return and_more(lines, most=_MOST_LINES)
 
     def revert(self) -> Run:
-        """Give a book the text of a revision, after a question; a removed one comes back."""
+        """Revert a book to a revision, after a question. A removed book comes back."""
         _, value = self.both("lore/revert <book> = <revision>")
         self._refuse_revisions()
         number = whole_number(value, what="revision")
@@ -205,7 +213,7 @@ class LoreBooks(CardWork):
             back = LOREBOOKS.revert(name, number, by=by, seen_revision=was.number)
             return back, named.entry_count(back)
 
-        back, entries = yield written_down(go, len(then.source))
+        back, entries = yield store_book(go, len(then.source))
         count = counted(entries, "entry", "entries")
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision"
@@ -220,9 +228,9 @@ class LoreBooks(CardWork):
         )
 
     def _place(self, switch: str) -> tuple[str, Scope, str]:
-        """The book's name, and the place of it that was typed, as a scope and in words."""
+        """Return the book's name and the typed place, as a scope and in words."""
         text, where = self.both(f"lore/{switch} <book> = <place>")
-        named.refuse_card(text, "it counts where the card is played. Nothing was changed.")
+        named.refuse_card(text, "it is used wherever the card is played. Nothing was changed.")
         book = named.book_to_change(self.caller, text)
         known = LOREBOOKS.assigned_to(book.name)
         scope = place_named(self.caller, where, known=known)
@@ -231,7 +239,7 @@ class LoreBooks(CardWork):
     def _refuse_locked(
         self, name: str, changes: Sequence[Revision[StoredBook]], number: int
     ) -> None:
-        """Refuse to bring back what a lock keeps: of a removed entry, or of a removed book."""
+        """Raise CommandError if the lock of a removed entry or book forbids to bring it back."""
         gone = next((c for c in changes if c.action == "removed" and c.number > number), None)
         locks = [gone.value.locks] if gone else list(store.entry_locks(name).values())
         for lock in locks:
@@ -246,7 +254,10 @@ class LoreBooks(CardWork):
         return f"attached to {where}" if where else "attached to nothing"
 
     def _changes(self, usage: str, access: str) -> tuple[str, tuple[Revision[StoredBook], ...]]:
-        """The changes of a book that may be removed by now, where the caller may know of them."""
+        """Return the name and the changes of a book, if the caller has this access.
+
+        The book may have been removed by now.
+        """
         text = self.wanted(usage)
         stored = named.stored_book(text)
         name = stored.name if stored else text
@@ -266,9 +277,9 @@ _UNNAMED: Final = "book"
 
 
 def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Lorebook, tuple[str, ...]]:
-    """The text of a file, the book in it, and what in it is written twice or does nothing here.
+    """Return the text of a file, its book, and notices about doubled or unused fields.
 
-    A long one is made ready too, for the turns to come; in whatever thread.
+    A long book is also indexed for the turns to come. Any thread may call this.
     """
     most = given.max_source_characters
     content = text_file(path, file_name, most_characters=most)

@@ -1,8 +1,8 @@
-"""Changes of books: the book's own JSON changed, and stored as a revision.
+"""Edits of lorebooks: the JSON of a book is changed and stored as a revision.
 
-A revision knows which one it was made from. A change of a long book is made, read and written in a
-thread, and counts once it is ready. The book inside a card is changed in a thread as any edit of a
-card is, and as a revision of it.
+A revision knows the revision it was made from. A long book is edited, parsed and stored in another
+thread, and the edit takes effect when it is ready. The book inside a card is edited like a field of
+the card, as a revision of the card.
 """
 
 import json
@@ -49,16 +49,16 @@ from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import CheckedText, StoredBook
 
 Edit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-"""What makes a book's JSON another one; None takes a card's own book away."""
+"""Turns a book's JSON into its edited JSON, or into None to remove the book of a card."""
 Work = Generator[Any, Any, Any]
 T = TypeVar("T")
 
 
 @inlineCallbacks
-def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: Actor) -> Work:
-    """The entry that was added to the book of this name, which is made where it is not there."""
+def add_entry_to_book(work: CardWork, book: str, fields: Mapping[str, Any], *, by: Actor) -> Work:
+    """Add an entry to the book of this name, which is created if needed. Fires with the entry."""
     stored = stored_book(book)
-    # An entry that was removed has its lock still, for when it comes back.
+    # A removed entry keeps its lock and its uid, in case a revert brings it back.
     locked = entry_locks(stored) if stored else {}
     uids: list[str] = []
 
@@ -68,14 +68,19 @@ def added(work: CardWork, book: str, fields: Mapping[str, Any], *, by: Actor) ->
         uids.append(uid)
         return after
 
-    after = yield saved(work, stored or book, edit, by=by)
+    after = yield save_book_edit(work, stored or book, edit, by=by)
     return _entry(after, uids[0])
 
 
 @inlineCallbacks
-def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: Actor) -> Work:
-    """The entry with other values; the same object where nothing was changed by them."""
-    if _says(found.entry, fields):
+def change_entry_of_book(
+    work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: Actor
+) -> Work:
+    """Change fields of an entry.
+
+    Fires with the entry, or with `found` itself if nothing differs.
+    """
+    if _has_values(found.entry, fields):
         return found
     stored, uid = found.of.stored, found.entry.uid
 
@@ -83,17 +88,20 @@ def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: 
         with in_words_of(found.label):
             return change_entry(data, uid, fields)
 
-    after = yield saved(work, stored, edit, by=by)
+    after = yield save_book_edit(work, stored, edit, by=by)
     return found if after is stored else _entry(after, uid)
 
 
-def removed(work: CardWork, found: OpenEntry, *, by: Actor) -> Any:
-    """Fires with the book without the entry, whose lock stays for when a revert brings it back."""
-    return saved(work, found.of.stored, partial(remove_entry, uid=found.entry.uid), by=by)
+def remove_entry_of_book(work: CardWork, found: OpenEntry, *, by: Actor) -> Any:
+    """Remove an entry. Fires with the book.
+
+    The lock of the entry is kept, in case a revert brings the entry back.
+    """
+    return save_book_edit(work, found.of.stored, partial(remove_entry, uid=found.entry.uid), by=by)
 
 
 def content_of(found: OpenEntry) -> str:
-    """The content of an entry as it is written, its decorators among it."""
+    """Return the content of an entry as it was written, with its decorators."""
     return content_at(json.loads(found.of.stored.source), found.entry.index)
 
 
@@ -101,8 +109,11 @@ def _new_label(book: str, fields: Mapping[str, Any]) -> str:
     return clip_text(f"{book}/{fields.get('name') or 'the new entry'}", 60)
 
 
-def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
-    """True if an entry says this already; a content may say more than the entry tells of it."""
+def _has_values(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
+    """True if an entry has these values already.
+
+    Always False for `content`, which may hold decorators that the entry does not show.
+    """
     said = entry_settings(entry)
     return "content" not in fields and all(
         name in said and said[name] == value for name, value in fields.items()
@@ -110,10 +121,11 @@ def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
 
 
 @inlineCallbacks
-def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Work:
-    """Fires with the book after an edit, the same object where it says so already.
+def save_book_edit(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Work:
+    """Store an edit of a book. Fires with the stored book, the same object if nothing differs.
 
-    A name is that of a book that is not there yet. None where a card has no book any more.
+    `of` is the name of a book that does not exist yet, or the stored book. Fires with None if a
+    card has no book any more.
     """
     stored = None if isinstance(of, str) else of
     name = of if isinstance(of, str) else of.name
@@ -122,7 +134,7 @@ def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Wor
         seen = replace(card, sha256=stored.sha256, revision=stored.revision) if stored else card
         after, _ = yield work.edited(seen, partial(_with_book, edit=edit), by=by)
         return stored if stored and after is seen else stored_book(OF_CARD + after.name)
-    make = partial(_edited, name, stored.source if stored else "", edit, conf())
+    make = partial(_edited_book, name, stored.source if stored else "", edit, conf())
     if stored and len(stored.source) >= LONG:
         made = yield work.worked(f"Writing lorebook {name}", lambda _: make())
     else:
@@ -132,15 +144,17 @@ def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Wor
     text, book = made
     revision = stored.revision if stored else 0
     write = partial(store.save_book, name, text, by=by, seen_revision=revision)
-    after = yield written_down(write, len(text.source))
+    after = yield store_book(write, len(text.source))
     know_read(after, book)
     return after
 
 
-def _edited(name: str, source: str, edit: Edit, given: Conf) -> tuple[CheckedText, Lorebook] | None:
-    """The text and the book that an edit makes, in whatever thread; None: it says so already.
+def _edited_book(
+    name: str, source: str, edit: Edit, given: Conf
+) -> tuple[CheckedText, Lorebook] | None:
+    """Return the edited text and book, or None if the edit changes nothing.
 
-    A long one is ready for the turns to come.
+    A long book is also indexed for the turns to come. Any thread may call this.
     """
     before = json.loads(source) if source else new_book(name)
     data = edit(before)
@@ -153,13 +167,16 @@ def _edited(name: str, source: str, edit: Edit, given: Conf) -> tuple[CheckedTex
     return store.checked_text(name, text, most=given.max_source_characters), book
 
 
-def written_down(write: Callable[[], T], length: int) -> "T | Deferred[T]":
-    """What comes of storing a text of so many characters: a long one beside the game."""
+def store_book(write: Callable[[], T], length: int) -> "T | Deferred[T]":
+    """Call `write`, in another thread if it stores a text of at least `LONG` characters."""
     return runtime().writer.write(write) if length >= LONG else write()
 
 
 def _with_book(card: Card, *, edit: Edit) -> Card:
-    """The card with its own book edited, or with a new one; in a card no frame stands around it."""
+    """Return the card with its own book edited, or with a new book.
+
+    A book inside a card has no outer object with `spec` and `data`.
+    """
     own = card.character_book
     made = edit(new_book(card.name) if own is None else dict(book_of_card(own)))
     return replace(card, character_book=None if made is None else unwrap_book(made))

@@ -1,8 +1,8 @@
-"""The command `lore`: builders list, make, change, try out and move lorebooks.
+"""The command `lore`: builders list, create, change, try out and move lorebooks.
 
-The command only translates: what an entry may say is for `lorebook.editing.edits`, what is kept for
-the store. Locks of books and entries are asked before anything is shown or changed. The bare
-command reads; every change needs its own switch.
+The command only translates. `lorebook.editing.edits` decides what an entry may contain, and the
+store keeps books. The locks of books and entries are checked before anything is shown or changed.
+Without a switch the command only reads.
 """
 
 import json
@@ -31,7 +31,7 @@ _FIELDS: Final = "{fields}"
 
 
 def _with_fields(text: str) -> str:
-    """The help with the fields of the table in it, as far in as its lines are."""
+    """Return the help text with the names of the entry fields, wrapped like its other lines."""
     line = next(line for line in text.splitlines() if _FIELDS in line)
     pad = line[: len(line) - len(line.lstrip())]
     told = line.replace(_FIELDS, ", ".join(TYPED_FIELDS))
@@ -52,45 +52,52 @@ class CmdLore(LoreEdits, LoreBooks):
       lore/test [<npc> =] <what you would say>
       lore/why <npc> = <book>#<entry>
 
-    Switches for an entry, which is named by its id or its name:
-      create    - make a book, or an entry; without content the editor opens
+    A lorebook is a list of entries. Each entry has keys and a text. When one of
+    the keys is said, the entry is active: the NPC is told its text.
+
+    Switches for an entry, which you name by its id or its name:
+      create    - create a book or an entry; without content the editor opens
       edit      - open the editor on its content
-      keys      - <key>, <key> or off: what wakes it; /.../i is a pattern
-      secondary - [any | all | not any | not all] <key>, <key> or off: what
-                  else must, or must not, be there
-      depth     - <n | normal | bottom>: into the history, with n messages
-                  behind it; bottom: after the newest one; normal: out of it
-      order     - <n>: what stands first at the same place; low first
+      keys      - <key>, <key> or off: the words that activate it; /.../i is a
+                  pattern
+      secondary - [any | all | not any | not all] <key>, <key> or off: words
+                  that must also be said, or must not be said
+      depth     - <n | normal | bottom>: place it inside the history, with n
+                  messages after it; bottom: after the newest message; normal:
+                  outside of the history
+      order     - <n>: at the same place, a lower order comes first
       position  - before, after, note_top, note_bottom, depth:<n>,
                   examples_before, examples_after, outlet:<name>,
                   before:<component>, after:<component> or
-                  at_mention [before | after] [newest | oldest]: beside the
-                  message that has its key
-      set       - <field> <value>: any other field, see below
-      enable    - let it take part
-      off       - keep it and let it never wake
+                  at_mention [before | after] [newest | oldest]: next to the
+                  message that contains its key
+      set       - <field> <value>: set any other field, see below
+      enable    - use it in prompts again
+      off       - keep it, but never activate it
       remove    - remove it; a whole book after a question
 
     Switches for a book:
       attach    - game, zone:<tag>, room, room:<room>, npc:<name>,
-                  faction:<tag> or player:<name>: let it count there
-      detach    - let it count there no longer
-      mode      - floating or frozen: what its keys wake is in each prompt anew
-                  while it is awake, or is said once and stays in the history
-      lint      - what its author should look at again
-      import    - <file> [= <name>]: read a book from a JSON file in the game's
-                  card folder; without a file: list the files there
-      export    - [v3 | world]: write it into that folder, as a new file
-      revisions - who changed it, and when; <revision>: what one changed
-      revert    - <revision>: show what making it as it was then would change,
-                  and do so after a question
+                  faction:<tag> or player:<name>: use the book there
+      detach    - the same places: no longer use the book there
+      mode      - floating or frozen. Floating: a text is in the prompt only
+                  while its entry is active. Frozen: it is told once and stays in
+                  the history
+      lint      - list what its author should look at again
+      import    - <file> [= <name>]: read a book from a JSON file of the game's
+                  card folder; without a file: list the files
+      export    - [v3 | world]: write it into a new file of that folder
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - <number>: go back to an earlier revision; you see what would
+                  change and are asked first
       lock      - <lock string> or off: who may view and edit a book or an
-                  entry; without a value: show it
+                  entry; without a value: show the lock
 
-    Trying out:
-      test      - what would wake if you said this to the NPC here now, and
-                  why; nothing is changed
-      why       - everything about one entry in the prompt an NPC was last given
+    Try it out:
+      test      - show which entries would be active if you said this to the NPC
+                  here, and why; this changes nothing
+      why       - everything about one entry in the newest prompt of an NPC
 
     Examples:
       lore harbour
@@ -104,17 +111,14 @@ class CmdLore(LoreEdits, LoreBooks):
       lore/test Oren = When does the ferry sail?
       lore/lock harbour = edit:perm(Builder);view:all()
 
-    The book inside a card in force is called card:<card>, as in lore card:Mira
-    and lore/create card:Mira/the toll; a change of it is one of the card.
+    A card may have its own book. It is called card:<card>, as in lore card:Mira
+    and lore/create card:Mira/the toll. A change of it is a revision of the card.
 
-    An entry wakes when one of its keys is spoken of, and then its content
-    stands in the prompt.
+    Fields for /set: {fields}. The value 'default' resets a field.
 
-    Fields for /set: {fields}. The value 'default' takes a field back.
-
-    A book counts only where it is attached. The lock of an entry counts beside
-    the lock of its book; what a lock does not mention is as for this command.
-    Locks are for builders: what an NPC knows of a book does not depend on them.
+    A book is used only where it is attached. The lock of a book and the lock of
+    its entry must both allow you to see or change the entry. Locks are for
+    builders only: they do not change what an NPC is told.
     """
 
     __doc__ = _with_fields(__doc__ or _FIELDS)
@@ -132,20 +136,20 @@ class CmdLore(LoreEdits, LoreBooks):
         "import": "import_file",
         **alike("export revisions revert lock"),
     }
-    other_words = {"on": "enable"}  # as `note` and `ai` call it
+    other_words = {"on": "enable"}  # `note` and `ai` call this switch `on`.
 
     def func(self) -> Run:
-        """As any command's; where it names a long book, once that is read, beside the game."""
+        """Run the switch; if it names a long book, first parse the book in another thread."""
         name = named.split(self.lhs)[0] if self.lhs else ""
         reading = self._reading(name)
         if reading is None:
             return super().func()
-        waiting = f"Lorebook {name} is read first; the answer follows."
+        waiting = f"Lorebook {name} is being read; the answer follows."
         self.tell_of(reading, by=self._again, waiting=waiting)
         return None
 
     def _reading(self, name: str) -> "Deferred[Any] | None":
-        """Fires once the book of this name is read; None: it need not be waited for."""
+        """Parse the book of this name in another thread, or return None if that is not needed."""
         builds = runtime().book_builds
         if (card := named.card_called(name)) is not None:
             return builds.read_card_first(card)
@@ -155,7 +159,7 @@ class CmdLore(LoreEdits, LoreBooks):
         return builds.read_first(book)
 
     def _again(self, _: object) -> None:
-        """What was typed, by whoever is still there."""
+        """Run the typed command again, unless the caller has left."""
         if self.session is None or self.session.logged_in:
             self.caller.execute_cmd(self.raw_string, session=self.session)
 
@@ -200,7 +204,7 @@ class CmdLore(LoreEdits, LoreBooks):
             if named.may_see(self.caller, book, lint.uid)
         ]
         if not found:
-            self.say(f"Nothing about lorebook {book.name} is doubtful.")
+            self.say(f"Found no problem in lorebook {book.name}.")
             return
         told = ["\n".join(wrap_text(finding, WIDTH)) for finding in found]
         head = f"Lorebook {book.name}, {counted(len(found), 'finding')}:"

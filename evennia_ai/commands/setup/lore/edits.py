@@ -1,6 +1,7 @@
-"""The switches of `lore` that make, change, lock and remove books and entries.
+"""The switches of `lore` that create, change, lock and remove books and entries.
 
-A change is one of the book's own JSON, stored as a revision that knows which one it was made from.
+Each change edits the book's own JSON and is stored as a revision that knows the revision it was
+made from.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -15,11 +16,11 @@ from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_ty
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import (
-    added,
-    changed,
+    add_entry_to_book,
+    change_entry_of_book,
     content_of,
-    removed,
-    saved,
+    remove_entry_of_book,
+    save_book_edit,
 )
 from evennia_ai.commands.setup.lore.named import (
     OpenEntry,
@@ -53,7 +54,7 @@ _LOCK: Final = "lore/lock <book>[/<entry>] [= <lock string | off>]"
 
 
 class _Lockable(NamedTuple):
-    """What has a lock: what it is called, the lock it has, and what gives it another."""
+    """A book or an entry that can be locked. `set` stores a new lock."""
 
     label: str
     locks: str
@@ -61,17 +62,17 @@ class _Lockable(NamedTuple):
 
 
 def _remark(entry: LoreEntry) -> str:
-    """Return a sentence about a text that cannot stay before the history; "" for others."""
+    """Return a warning about a text that may not be placed before the history, or ""."""
     sentence = describe_changing_entry(entry)
     return f" Its text {sentence}." if sentence else ""
 
 
 class LoreEdits(CardWork):
-    """Everything that changes what books and entries say."""
+    """The switches that change the texts and locks of books and entries."""
 
     @waits
     def create(self) -> Steps:
-        """Make a book, or an entry in a book, and the book with it where it is not there yet."""
+        """Create a book, or an entry. An entry's book is created if it does not exist."""
         text = self.wanted(_CREATE)
         book, entry_name = named.split(text)
         if not entry_name:
@@ -83,15 +84,15 @@ class LoreEdits(CardWork):
         if not is_first:
             self._refuse_twin(named.book_to_change(self.caller, book), entry_name)
         elif named.card_called(book) is None:
-            named.refuse_card(book, "there is no card {card} in force. Nothing was made.")
-        found = yield added(self, book, fields, by=self.actor)
+            named.refuse_card(book, "there is no approved card {card}. Nothing was created.")
+        found = yield add_entry_to_book(self, book, fields, by=self.actor)
         new = "in the card's new book" if named.card_called(book) else f"in the new lorebook {book}"
-        where = "" if named.card_called(book) else ", which counts nowhere yet"
+        where = "" if named.card_called(book) else ", which is attached to nothing yet"
         of_book = f" {new}{where}" if is_first else ""
         self.say(
-            f"Made {found.label}{of_book}; keys: {value_in_words(found.entry.keys)}; place:"
-            f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
-            f"{_remark(found.entry)}"
+            f"Created {found.label}{of_book}; keys: {value_in_words(found.entry.keys)}; place:"
+            f" {place_in_words(found.entry)}. Revision"
+            f" {found.of.stored.revision}.{_remark(found.entry)}"
         )
         if not content:
             self._open_editor(found)
@@ -174,7 +175,7 @@ class LoreEdits(CardWork):
         if opened(book).book.mode == mode:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
-        after = yield saved(self, book, partial(set_mode, mode=mode), by=self.actor)
+        after = yield save_book_edit(self, book, partial(set_mode, mode=mode), by=self.actor)
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
@@ -188,18 +189,18 @@ class LoreEdits(CardWork):
 
     @waits
     def _remove_entry(self, found: OpenEntry) -> Steps:
-        stored = yield removed(self, found, by=self.actor)
+        stored = yield remove_entry_of_book(self, found, by=self.actor)
         back = f"{named.revert_of(stored.name)} = {found.of.stored.revision} brings it back"
         self.say(f"Removed {found.label}; {back}. Revision {stored.revision}.")
 
     @waits
     def _remove_own_book(self, book: StoredBook) -> Steps:
-        yield saved(self, book, lambda _: None, by=self.actor)
+        yield save_book_edit(self, book, lambda _: None, by=self.actor)
         back = f"{named.revert_of(book.name)} = {book.revision} brings it back"
         self.say(f"Removed the book inside {book.name}; {back}.")
 
     def lock(self) -> Run:
-        """Show, set or take away the lock; one that shuts out who types it after a question."""
+        """Show, set or remove a lock. Ask first if the new lock would shut out the caller."""
         if self.rhs is not None and not self.rhs:
             raise CommandError(f"Usage: {_LOCK}")
         thing = self._lockable()
@@ -224,7 +225,7 @@ class LoreEdits(CardWork):
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
         made = store.save_book(name, written(new_book(name)), by=self.actor, seen_revision=0)
         self.say(
-            f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
+            f"Created lorebook {made.name}, without entries. It is attached to nothing yet:"
             f" lore/attach {made.name} = game."
         )
 
@@ -242,13 +243,13 @@ class LoreEdits(CardWork):
         what: str,
         tell: Callable[[LoreEntry], Any],
     ) -> Steps:
-        """Store new values, and say what was and what is."""
+        """Store new values. Say what the field was before and is now."""
         before = value_in_words(tell(found.entry))
         after = found
         if fields:
-            after = yield changed(self, found, fields, by=self.actor)
+            after = yield change_entry_of_book(self, found, fields, by=self.actor)
         if after is found:
-            self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
+            self.say(f"{found.label}: {what} already: {before}; nothing was changed.")
             return
         self.say(
             f"{after.label}: {what} before: {before}; now: {value_in_words(tell(after.entry))}."
@@ -256,14 +257,16 @@ class LoreEdits(CardWork):
         )
 
     def _entry(self, switch: str, value: str = "") -> OpenEntry:
-        """The entry that is to be changed, and a value where the switch wants one."""
+        """Return the entry to change. CommandError if a value is needed and missing."""
         usage = f"lore/{switch} {ENTRY}" + (f" = {value}" if value else "")
         if value:
             self.both(usage)
         return named.entry_to_change(self.caller, self.wanted(usage))
 
     def _remove_after_yes(self, book: StoredBook) -> Generator[Any, Any, None]:
-        question = f"Remove lorebook {book.name}? /revert brings back all but where it counted."
+        question = (
+            f"Remove lorebook {book.name}? /revert brings it back, but not where it was attached."
+        )
         if not (yield from self.agreed(question)):
             self.say(f"Lorebook {book.name} stays.")
             return
@@ -277,7 +280,7 @@ class LoreEdits(CardWork):
         )
 
     def _lockable(self) -> _Lockable:
-        """The book or the entry that was named, where the caller may do with its lock as typed."""
+        """Return the named book or entry, if the caller may show or set its lock."""
         text = self.wanted(_LOCK)
         book, entry = named.split(text)
         named.refuse_card(book, "it has no locks. Nothing was changed.")
@@ -293,25 +296,28 @@ class LoreEdits(CardWork):
         return _Lockable(found.label, kept, lock_entry)
 
     def _lock_after_yes(self, thing: _Lockable, locks: str, lost: str) -> Generator[str, Any, None]:
-        shut_out = f"With the lock {locks} you could not {lost} {thing.label} any more"
-        if not (yield from self.agreed(f"{shut_out}, nor take that back. Set it?")):
+        shut_out = f"With the lock {locks} you could no longer {lost} {thing.label}"
+        if not (yield from self.agreed(f"{shut_out} or undo this. Set it?")):
             self.say(f"The lock of {thing.label} stays; nothing was changed.")
             return
         now = self._lockable()
         if now.locks != thing.locks:
-            raise CommandError(f"The lock of {now.label} was changed while you were asked.")
+            raise CommandError(
+                f"Another builder has changed the lock of {now.label} meanwhile. Look at it, then"
+                " try again."
+            )
         self._set_lock(now, locks)
 
     def _set_lock(self, thing: _Lockable, locks: str) -> None:
         thing.set(locks, by=self.actor)
         lost = lost_by(self.caller, locks)
-        out = f" You may not {lost} it any more." if lost else ""
+        out = f" You can no longer {lost} it." if lost else ""
         before, after = thing.locks or "none", locks or "none"
         self.say(f"{thing.label}: lock before: {before}; now: {after}.{out}")
 
 
 def _logic_and_keys(entry: LoreEntry) -> tuple[str, ...]:
-    """The secondary keys with their logic before the first."""
+    """Return the secondary keys, with their logic before the first."""
     first, *others = entry.secondary_keys or ("none",)
     return (f"{entry.logic.replace('_', ' ')}: {first}", *others)
 
@@ -339,7 +345,7 @@ def _save(
         label = f"lorebook '{stored.name}'"
         last = named.last_changed_by(stored.name)
         raise EditConflictError(label, edited["revision"], stored.revision, last)
-    after = yield changed(CardWork.of(caller), found, {"content": text}, by=by)
+    after = yield change_entry_of_book(CardWork.of(caller), found, {"content": text}, by=by)
     told = f"Saved {after.label} as revision {after.of.stored.revision}.{_remark(after.entry)}"
     return _edited(after), told
 

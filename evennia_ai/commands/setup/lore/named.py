@@ -1,7 +1,7 @@
-"""What builders' words mean in `lore`: a book, or an entry of a book, that they may see or change.
+"""Resolve what builders type in `lore`: a book, or an entry of a book.
 
-A book whose lock hides it is not there for those whom it hides it from. The book inside a card in
-force is called `card:<card>`; it has no locks, and counts where the card is played.
+If a lock hides a book from a builder, it does not exist for that builder. The book inside a card in
+force is called `card:<card>`. It has no locks and is used where the card is played.
 """
 
 import json
@@ -29,12 +29,12 @@ _MOST_NAMES: Final = 12
 _MOST_COMPARED: Final = 2000
 LONG: Final = 200_000
 OF_CARD: Final = "card:"
-"""What the name of a card's own book begins with."""
+"""The beginning of the name of a book inside a card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBook:
-    """A stored book, what it holds, and the locks of its entries by uid."""
+    """A stored book, its parsed entries, and the locks of its entries by uid."""
 
     stored: StoredBook
     book: Lorebook
@@ -42,31 +42,31 @@ class OpenBook:
 
     @property
     def name(self) -> str:
-        """What it is stored as."""
+        """Return the name under which the book is stored."""
         return self.stored.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenEntry:
-    """An entry and the book it was found in."""
+    """An entry and its book."""
 
     of: OpenBook
     entry: LoreEntry
 
     @property
     def label(self) -> str:
-        """Label and name, as builders read it."""
+        """Return the label and the name of the entry, as builders read it."""
         return labelled(self.of.name, self.entry)
 
 
 def labelled(book_name: str, entry: LoreEntry) -> str:
-    """`book#uid`, with the entry's name where it has one."""
+    """Return `book#uid`, with the entry's name if it has one."""
     name = f" ({entry.name})" if entry.name else ""
     return f"{book_name}#{entry.uid}{name}"
 
 
 def visible_books(caller: Any) -> Iterator[StoredBook]:
-    """The books that `caller` may see, by name."""
+    """Return the books that `caller` may see, by name."""
     for name in store.LOREBOOKS.list_keys():
         book = store.get_book(name)
         if lock_allows(caller, book.locks, "view"):
@@ -74,7 +74,7 @@ def visible_books(caller: Any) -> Iterator[StoredBook]:
 
 
 def book_named(caller: Any, name: str) -> StoredBook:
-    """The book of this name, written in whatever case, that `caller` may see."""
+    """Return the book of this name, if `caller` may see it. The case of letters is ignored."""
     book = stored_book(name)
     if book is None and name.startswith(OF_CARD):
         raise CommandError(_no_own_book(name))
@@ -86,7 +86,7 @@ def book_named(caller: Any, name: str) -> StoredBook:
 
 
 def stored_book(name: str) -> StoredBook | None:
-    """The book of this name in whatever case, None where there is none."""
+    """Return the book of this name, or None. The case of letters is ignored."""
     if (card := card_called(name)) is not None:
         return _of_card(card)
     exact = _stored_name(name, store.LOREBOOKS.list_keys())
@@ -94,33 +94,33 @@ def stored_book(name: str) -> StoredBook | None:
 
 
 def card_called(name: str) -> StoredCard | None:
-    """The card in force whose own book this is the name of, None for every other name."""
+    """Return the current card whose own book has this name, or None."""
     if not name.startswith(OF_CARD):
         return None
     return card_or_none(CARDS.known_name(name.removeprefix(OF_CARD).strip()))
 
 
 def books_of_cards() -> list[str]:
-    """The names of the books inside the cards in force; no card is read for it."""
+    """Return the names of the books inside current cards. The cards are not parsed for it."""
     cards = ((name, card_or_none(name)) for name in CARDS.list_keys())
     return [OF_CARD + name for name, card in cards if card and _BOOK.search(card.source)]
 
 
 def refuse_card(name: str, why: str) -> None:
-    """CommandError where the name is that of a card's own book, of which this cannot be done."""
+    """Raise CommandError, with the reason `why`, if the name is that of a book inside a card."""
     if name.startswith(OF_CARD):
         card = name.removeprefix(OF_CARD).strip()
         raise CommandError(f"{name} is the book inside a card: {why.format(card=card)}")
 
 
 def revert_of(name: str) -> str:
-    """The command that goes back to an earlier revision of a book, without the number."""
+    """Return the command that reverts a book, without the number of a revision."""
     card = card_called(name)
     return f"lore/revert {name}" if card is None else f"card/revert {card.name}"
 
 
 def last_changed_by(name: str) -> str:
-    """Who made the newest change of a book."""
+    """Return who made the newest change of a book."""
     card = card_called(name)
     return (
         store.LOREBOOKS.last_changed_by(name) if card is None else CARDS.last_changed_by(card.name)
@@ -128,7 +128,7 @@ def last_changed_by(name: str) -> str:
 
 
 def _of_card(card: StoredCard) -> StoredBook | None:
-    """The book inside a card as a stored one: its revision is that of the card."""
+    """Return the book inside a card as a stored book with the revision of the card."""
     own = parsed_card(card).character_book
     if own is None:
         return None
@@ -140,12 +140,12 @@ def _no_own_book(name: str) -> str:
     card = CARDS.known_name(name.removeprefix(OF_CARD).strip())
     if card_or_none(card) is not None:
         return f"Card {card} has no book yet; lore/create {OF_CARD}{card}/<entry> makes it."
-    waits = f"; card/approve {card} puts in force what waits" if CARDS.waiting(card) else ""
-    return f"There is no card '{card}' in force{waits}. Nothing was changed."
+    waits = f"; card/approve {card} approves the waiting import" if CARDS.waiting(card) else ""
+    return f"There is no approved card '{card}'{waits}. Nothing was changed."
 
 
 def book_to_change(caller: Any, name: str) -> StoredBook:
-    """The book of this name, where `caller` may change it."""
+    """Return the book of this name, if `caller` may change it."""
     book = book_named(caller, name)
     if not lock_allows(caller, book.locks, "edit"):
         raise CommandError(
@@ -156,7 +156,7 @@ def book_to_change(caller: Any, name: str) -> StoredBook:
 
 
 def whole_book_to_change(caller: Any, name: str) -> StoredBook:
-    """The same, where `caller` may change each of its entries too."""
+    """Return the book of this name, if `caller` may change it and all of its entries."""
     book = book_to_change(caller, name)
     for uid, locks in locks_there(book).items():
         if not lock_allows(caller, locks, "edit"):
@@ -168,7 +168,7 @@ def whole_book_to_change(caller: Any, name: str) -> StoredBook:
 
 
 def entry_count(book: StoredBook) -> int:
-    """How many entries a book has; what they are is not looked at."""
+    """Return the number of a book's entries, without parsing them."""
     given = json.loads(book.source)
     inner = given.get("data") if given.get("spec") == "lorebook_v3" else given
     entries = inner.get("entries") if isinstance(inner, dict) else None
@@ -176,7 +176,7 @@ def entry_count(book: StoredBook) -> int:
 
 
 def locks_there(stored: StoredBook) -> Mapping[str, str]:
-    """The locks of the entries that a book has now; of all it ever had where it is unreadable."""
+    """Return the locks of the entries that exist now, or all locks if the book is unreadable."""
     locks = entry_locks(stored)
     try:
         there = {entry.uid for entry in _read(stored).entries} if locks else set()
@@ -186,17 +186,21 @@ def locks_there(stored: StoredBook) -> Mapping[str, str]:
 
 
 def opened(stored: StoredBook) -> OpenBook:
-    """The book with what it holds. FormatError: its text cannot be read as a book."""
+    """Return the book with its parsed entries and their locks.
+
+    Raises:
+        FormatError: Its text cannot be read as a book.
+    """
     return OpenBook(stored=stored, book=_read(stored), entry_locks=entry_locks(stored))
 
 
 def entry_locks(stored: StoredBook) -> Mapping[str, str]:
-    """The locks of a book's entries by their uid, also of those that were removed."""
+    """Return the locks of a book's entries by uid, including those of removed entries."""
     return {} if card_called(stored.name) else store.entry_locks(stored.name)
 
 
 def entry_named(caller: Any, text: str) -> OpenEntry:
-    """The entry that `<book>/<uid or name>` or `<book>#<uid or name>` means."""
+    """Return the entry that `<book>/<uid or name>` or `<book>#<uid or name>` names."""
     book, wanted = split(text)
     if not wanted:
         raise CommandError(f"Name an entry of lorebook '{text}': {text}/<uid or name>.")
@@ -204,7 +208,7 @@ def entry_named(caller: Any, text: str) -> OpenEntry:
 
 
 def entry_to_change(caller: Any, text: str) -> OpenEntry:
-    """The same, where `caller` may change the book and the entry."""
+    """Return the named entry, if `caller` may change the book and the entry."""
     found = entry_named(caller, text)
     book_to_change(caller, found.of.name)
     locks = found.of.entry_locks.get(found.entry.uid, "")
@@ -216,25 +220,27 @@ def entry_to_change(caller: Any, text: str) -> OpenEntry:
 
 
 def entry_in(caller: Any, book: OpenBook, wanted: str) -> OpenEntry:
-    """The one entry of `book` that `wanted` names and `caller` may see."""
+    """Return the only entry of `book` that `wanted` names and `caller` may see."""
     named = [e for e in entries_called(book.book, wanted) if may_see(caller, book, e.uid)]
     if not named:
         raise CommandError(_nobody(caller, book, wanted))
     if len(named) > 1:
         which = ", ".join(labelled(book.name, entry) for entry in named[:_MOST_NAMES])
-        raise CommandError(f"'{wanted}' could be {which}; name one by what stands behind the #.")
+        raise CommandError(
+            f"'{wanted}' could be {which}; name one by its id, which is after the #."
+        )
     return OpenEntry(of=book, entry=named[0])
 
 
 def may_see(caller: Any, book: OpenBook, uid: str) -> bool:
-    """True if `caller` may see this entry of a book that is visible."""
+    """True if `caller` may see this entry of a visible book."""
     return lock_allows(caller, book.entry_locks.get(uid, ""), "view")
 
 
 def split(text: str) -> tuple[str, str]:
-    """The book and the entry that `text` names, "" for no entry.
+    """Split `text` into the book and the entry, "" for no entry.
 
-    A book's name may hold a mark itself, so the longest name that is a book's counts.
+    A book's name may contain a mark, so the longest beginning that is a book's name counts.
     """
     names = store.LOREBOOKS.list_keys()
     return name_and_rest(
@@ -245,8 +251,9 @@ def split(text: str) -> tuple[str, str]:
 
 
 def written(data: Mapping[str, Any], *, was: str = "") -> str:
-    """JSON text, in lines for people unless the text before was long."""
-    indent = 2 if len(was) < LONG else None  # lines make the writing several times slower
+    """Return JSON text, indented for people unless the text before was long."""
+    # Indentation makes writing several times slower.
+    indent = 2 if len(was) < LONG else None
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
 
 
@@ -258,7 +265,7 @@ def _read(stored: StoredBook) -> Lorebook:
 
 
 def _stored_name(name: str, names: Collection[str]) -> str | None:
-    """The name as it is stored: the same, else the only one that differs in case alone."""
+    """Return the stored name: the same, or the only one that differs only in case."""
     same = [known for known in names if known.casefold() == name.casefold()]
     if name in names:
         return name
@@ -271,5 +278,5 @@ def _nobody(caller: Any, book: OpenBook, wanted: str) -> str:
     near = [known[word] for word in get_close_matches(wanted, known, n=4, cutoff=0.5)]
     few = list(dict.fromkeys(near)) or seen[:_MOST_NAMES]
     listed = ", ".join(labelled(book.name, entry) for entry in few)
-    end = f"{'near it are' if near else 'there are'} {listed}" if listed else "it has none"
+    end = f"{'similar are' if near else 'there are'} {listed}" if listed else "it has none"
     return f"Lorebook '{book.name}' has no entry '{wanted}'; {end}."

@@ -1,4 +1,4 @@
-"""The revisions of a book, in lines, with what the newest ones changed of its entries."""
+"""The list of a book's revisions, with the entries that the newest ones changed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _MOST_IDS: Final = 6
 
 
 def history_of(name: str, changes: Sequence[Revision[StoredBook]]) -> list[str]:
-    """The changes of a book, oldest first, with what the newest ones changed."""
+    """Return the changes of a book, oldest first, with the entries that the newest ones changed."""
     lines = [f"Revisions of lorebook '{name}'; /revert goes back to one of them:"]
     if len(changes) > MOST_SHOWN:
         lines.append(f"       and {len(changes) - MOST_SHOWN} older ones")
@@ -30,12 +30,12 @@ def history_of(name: str, changes: Sequence[Revision[StoredBook]]) -> list[str]:
 
 
 def text_of(change: Revision[StoredBook]) -> str | None:
-    """Return the text that a revision put in force, or None."""
+    """Return the text that a revision made current, or None."""
     return LOREBOOKS.whole(change.value).source if change.is_in_force else None
 
 
 def _ids_in_words(older: str | None, newer: str | None) -> Iterator[str]:
-    """What a change did to the entries, one line each kind."""
+    """Yield one line for each kind of change, with the IDs of the entries."""
     for kind, uids in changed_ids(older, newer).items():
         if uids:
             more = "and {} more"

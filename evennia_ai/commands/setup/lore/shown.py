@@ -1,6 +1,6 @@
-"""How lorebooks look to a builder: the books, the entries of one in pages, one entry in full.
+"""Lorebooks as builders read them: the list of books, the entries of one, one entry in full.
 
-And what of them an NPC would have in mind if somebody said something now, and why not the rest.
+Also the trial of `lore/test`: which entries a sentence would activate, and why not the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ _MOST_NOTICES: Final = 6
 
 
 def listed(books: Iterable[StoredBook]) -> list[str]:
-    """The books: how many entries each has, which revision it is, where it counts."""
+    """Return the list of books: their entries, revision, and where they are attached."""
     lines = [f"{pad_text('lorebook', _BOOK_COLUMNS)} entries revision  attached to", "-" * WIDTH]
     for book in books:
         name = pad_text(escape_controls(book.name), _BOOK_COLUMNS)
@@ -61,10 +61,12 @@ def listed(books: Iterable[StoredBook]) -> list[str]:
 
 
 def shown(book: OpenBook, entries: Sequence[LoreEntry], *, page: int) -> list[str]:
-    """A book and one page of its entries, those that whoever looks may see."""
+    """Return a book and one page of those of its entries that the caller may see."""
     pages = max(1, -(-len(entries) // PAGE))
     if not 1 <= page <= pages:
-        raise CommandError(f"Lorebook '{book.name}' has the pages 1 to {pages}, no page {page}.")
+        raise CommandError(
+            f"There is no page {page}; lorebook '{book.name}' has the pages 1 to {pages}."
+        )
     first = (page - 1) * PAGE
     lines = [*_head(book, len(entries)), "", _ENTRY_HEAD, "-" * WIDTH]
     lines += [_row(entry) for entry in entries[first : first + PAGE]]
@@ -74,14 +76,14 @@ def shown(book: OpenBook, entries: Sequence[LoreEntry], *, page: int) -> list[st
 
 
 def entry_shown(found: OpenEntry) -> list[str]:
-    """One entry in full."""
+    """Return one entry in full."""
     entry, locks = found.entry, found.of.entry_locks.get(found.entry.uid, "")
     logic = f" ({entry.logic.replace('_', ' ')})" if entry.secondary_keys else ""
     lines = [
         *_wrapped(f"{found.label}, {'on' if entry.enabled else 'off'}"),
         *titled("keys", ", ".join(entry.keys) or "none"),
         *titled("secondary", (", ".join(entry.secondary_keys) or "none") + logic),
-        *titled("stands", f"{place_in_words(entry)}, order {entry.order:g}"),
+        *titled("place", f"{place_in_words(entry)}, order {entry.order:g}"),
         *titled("also", ", ".join(_set_fields(entry)) or "nothing else is set"),
         *(titled("lock", locks) if locks else []),
         *(titled("never used", entry.refused) if entry.refused else []),
@@ -98,7 +100,7 @@ def entry_shown(found: OpenEntry) -> list[str]:
 
 _ENTRY_HEAD: Final = (
     f"{pad_text('id', _UID_COLUMNS)} {pad_text('name', _NAME_COLUMNS)}"
-    f" {pad_text('stands', _PLACE_COLUMNS)} order  keys"
+    f" {pad_text('place', _PLACE_COLUMNS)} order  keys"
 )
 
 
@@ -109,7 +111,7 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
     count = counted(seen, "entry", "entries")
     yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
     where = _where(stored.name)
-    yield from titled("attached to", where or "nothing; lore/attach lets it count")
+    yield from titled("attached to", where or "nothing; lore/attach attaches it")
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
         if value is not None:
             yield from titled(title, str(value))
@@ -122,7 +124,7 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
 
 
 def _where(book: str) -> str:
-    """Where a book counts, in words; that of a card where the card is played."""
+    """Return where a book is attached, or for a card's book how many NPCs play the card."""
     card = card_called(book)
     if card is not None:
         playing = len(players_of(card.name))
@@ -142,7 +144,7 @@ def _row(entry: LoreEntry) -> str:
 
 
 def _set_fields(entry: LoreEntry) -> Iterator[str]:
-    """The other fields that say something."""
+    """Yield the other fields that differ from their default."""
     for word, field in TYPED_FIELDS.items():
         value = value_in_words(field_text(field, entry))
         if value not in UNSET and word not in TOLD_APART:
@@ -158,7 +160,7 @@ _MOST_SHOWN: Final = 60
 
 
 def npc_at_hand(caller: Any) -> Any:
-    """The only NPC with a mind where `caller` is."""
+    """Return the only NPC with a mind in the caller's room."""
     here = caller.location.contents if caller.location else []
     npcs: list[Any] = [npc for npc in here if isinstance(npc, HasMind)]
     if len(npcs) != 1:
@@ -169,27 +171,31 @@ def npc_at_hand(caller: Any) -> Any:
 
 
 def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
-    """What `text` would wake in `npc`, said by `caller` here and now; nothing is changed."""
+    """Return what `text` would activate in `npc` if `caller` said it now. Nothing is changed."""
     if not npc.ai.view().books:
-        return [f"No lorebook counts for {npc.key} here; lore/attach lets one count."]
+        return [f"No lorebook is attached for {npc.key} here; lore/attach attaches one."]
     made, report = foreseen_report(seer_for(caller, npc.ai.ref), npc.ai.foreseen(text, caller))
     names = names_of(npc.ai.view().books)
     touched = made.lore.calling(made.prompt.called).touched
     awake = [verdict for verdict in _in_order(made.lore, touched) if verdict.kept]
     others = [verdict for verdict in touched if not verdict.kept]
     head = f"If {caller.key} said this to {npc.key} now; nothing was changed."
-    lines = [*_indented(head, 0), *hidden_lines(report), f"{len(awake)} awake:"]
+    lines = [*_indented(head, 0), *hidden_lines(report), f"{len(awake)} active:"]
     left_out = _left_out(made)
     for verdict in awake:
         lines += _judged(verdict, names, late=left_out.get(verdict.item, ""))
-    lines.append(f"{len(others)} concerned and silent:")
+    lines.append(f"{len(others)} considered, but not active:")
     told = ["\n".join(_judged(verdict, names)) for verdict in others]
     lines += and_more(told, most=_MOST_SHOWN)
     return [*lines, *_silent(made.lore)]
 
 
 def item_to_explain(caller: Any, npc: NPC, text: str) -> str:
-    """What `text` asks about: `<book>/<entry>` as the label; CommandError where a lock hides it."""
+    """Return the item that `text` names, with `<book>/<entry>` as the entry's label.
+
+    Raises:
+        CommandError: A lock hides the entry from `caller`.
+    """
     book, entry = split(text)
     stored = stored_book(book) if entry else None
     item = f"{stored.name}#{entry}" if stored else text
@@ -203,7 +209,7 @@ def item_to_explain(caller: Any, npc: NPC, text: str) -> str:
 
 
 def _in_order(lore: Activation, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """The verdicts, those on active entries in the order of activation."""
+    """Return the verdicts, those on active entries first and in the order of activation."""
     at = {entry.origin: index for index, entry in enumerate(lore.entries)}
     return sorted(verdicts, key=lambda verdict: at.get(verdict.item, len(at)))
 
@@ -218,7 +224,7 @@ def _judged(verdict: Verdict, names: Mapping[str, str], *, late: str = "") -> It
 
 
 def _left_out(made: Composition) -> dict[str, str]:
-    """Why entries that are awake are not in the prompt."""
+    """Return, by entry, why active entries are not in the prompt."""
     later = [v for v in made.prompt.touched if v.stage != "activate" and not v.kept]
     return {verdict.item: verdict.reason for verdict in reversed(later)}
 
@@ -226,7 +232,7 @@ def _left_out(made: Composition) -> dict[str, str]:
 def _silent(lore: Activation) -> Iterator[str]:
     touched = {verdict.item for verdict in lore.touched}
     count = len(lore.verdicts) - len(touched)
-    yield f"{count} more stay silent, and nothing concerns them."
+    yield f"{count} more are not active."
     for silence in lore.silent:
         labels = [label for label in silence.labels() if f"lore:{label}" not in touched]
         if labels:

@@ -1,1 +1,1 @@
-"""The command `preset`: SillyTavern's presets, their switches, rights, places and revisions."""
+"""The command `preset`: SillyTavern's presets, their switches, grants, places and revisions."""

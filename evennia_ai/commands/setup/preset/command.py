@@ -1,9 +1,8 @@
-"""The command `preset`: SillyTavern's presets, where they come from, where they count.
+"""The command `preset`: SillyTavern's presets, where they come from and where they are used.
 
-The command only translates: what a preset is and what becomes of it is for
-`evennia_ai.formats.presets`, what is kept for the store. The bare command reads; every change needs
-its own switch. An import changes nothing until a builder approves it, and an approved preset may
-only what was granted to it.
+The command only translates. `evennia_ai.formats.presets` reads and writes presets, and the store
+keeps them. Without a switch the command only reads. An import changes nothing until a builder
+approves it, and an approved preset may do only what was granted to it.
 """
 
 import re
@@ -33,7 +32,8 @@ _ON_OR_OFF: Final = re.compile(r"(.+?)\s+(on|off)", re.IGNORECASE)
 
 class CmdPreset(PresetImports):
     """
-    Import SillyTavern's presets, switch their prompts, and say where they count
+    Import SillyTavern's presets, switch their prompts, and choose where to use
+    them
 
     Usage:
       preset
@@ -54,29 +54,27 @@ class CmdPreset(PresetImports):
 
     Switches:
       import    - read a preset for chat completion from a file of the game's
-                  preset folder and report on it; it waits for approval. Without
-                  a file: list the files there. The preset is called like its
-                  file unless you give another name
-      report    - show the report of an import, or of any revision, again
-      approve   - put an import in force, with these grants and no others
-      reject    - let no import of this name wait any longer; write the whole
-                  word
-      grant     - let the preset in force do more; without a value: tell of all
-                  grants, and which it has from whom
-      revoke    - take grants from it
-      assign    - let it count in a place, instead of the one that does
-      unassign  - let none count in a place
+                  preset folder and show a report on it. The preset waits for
+                  approval and has the name of its file unless you give another.
+                  Without a file: list the files
+      report    - show the report of an import or of any revision again
+      approve   - approve an import, with the grants that you name and no others
+      reject    - reject all waiting imports of this name; write the whole word
+      grant     - grant the preset more; without a value: list all grants, and
+                  who gave them
+      revoke    - take grants from the preset
+      assign    - use an approved preset in a place, instead of the one used there
+      unassign  - use no preset in a place
       switch    - switch one of its prompts on or off, by its name, its number
-                  in the list or its identifier; without on or off: the other
-                  way round
-      export    - write it into the preset folder, as a new file, with its
-                  switches and the components of yours that stand for its prompts
-      revisions - who imported, approved, switched and granted what, and when;
-                  with a number: what is different in it from the one before
-      revert    - put an earlier revision in force again, with its grants and
-                  switches; what that would change is shown, and you are asked
-      remove    - let it be in force no longer, where it counts nowhere; write
-                  the whole word
+                  in the list or its identifier; without on or off: change it
+      export    - write it into a new file of the preset folder, with its
+                  switches and with your components that replace its prompts
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - go back to an earlier revision with its grants and switches;
+                  you see what would change and are asked first
+      remove    - remove the preset, if it is used nowhere; write the whole word;
+                  revert brings it back
 
     Examples:
       preset/import
@@ -91,17 +89,18 @@ class CmdPreset(PresetImports):
       preset/export quay
 
     Places: game, zone:<tag>, here, room:<room>, npc:<name>, or just the name of
-    an NPC. Of those that apply to an NPC the narrowest with a preset decides.
+    an NPC. If several places with a preset apply to an NPC, the narrowest counts.
 
     A preset is a list of prompts that its author switches on and off. The
-    game's own rules stay above all of it, and a component of yours with the key
-    of a prompt stands in its place. Without a grant all its texts stay inside
-    the conversation, as if a user had said them. To grant is to vouch: read the
-    report first. Another file of the same name waits beside the one in force;
-    what that was granted, and what was switched in it, is not carried over.
+    game's own rules stay above all of them. A component of yours that has the
+    key of a prompt replaces that prompt. An imported preset may do little at
+    first: all its texts stay inside the conversation, as if a user had said
+    them. Grants allow it more. You answer for what you grant, so read the
+    report first. If you import another file of the same name, it waits, and the
+    grants and switches of the approved preset are not given to it.
 
     Grants: system_prompt, fields, after_history, positions and roles;
-    preset/grant <name> tells what each allows.
+    preset/grant <name> says what each allows.
     """
 
     key = "preset"
@@ -120,11 +119,11 @@ class CmdPreset(PresetImports):
 
     @waits
     def look(self) -> Steps:
-        """List the presets, or show one: who answers for it, and its prompts with their marks."""
+        """List the presets, or show one: who approved it, its grants and its prompts."""
         if self.rhs is not None:
             raise CommandError(
-                f"To let a preset count somewhere: preset/assign {self.lhs} = {self.rhs}."
-                " Nothing was changed."
+                f"To use a preset somewhere: preset/assign {self.lhs} = {self.rhs}. Nothing was"
+                " changed."
             )
         if not self.lhs:
             self.show(self.listed())
@@ -142,7 +141,7 @@ class CmdPreset(PresetImports):
 
     @waits
     def assign(self) -> Steps:
-        """Let a preset count in a place, once it is seen that it can be read."""
+        """Use a preset in a place. The preset is read first, so an unreadable one is refused."""
         typed, place = self.both(_ASSIGN)
         scope = preset_place_named(self.caller, place, known=assignments())
         name = self.thing_named(self.plain_name(typed, _ASSIGN)).name
@@ -152,7 +151,7 @@ class CmdPreset(PresetImports):
         after = store.PRESETS.assign(name, scope, by=self.actor)
         instead = f", no longer {before}" if before and before != name else ""
         self.say(
-            f"Preset {name} (revision {after.revision}, {may_in_words(after.grants)}) counts in"
+            f"Preset {name} (revision {after.revision}, {may_in_words(after.grants)}) is used in"
             f" {scope_in_words(scope)} from the next turn on{instead}."
         )
 
@@ -164,15 +163,15 @@ class CmdPreset(PresetImports):
         scope = preset_place_named(self.caller, text, known=assignments())
         before = assignments().get(scope)
         if before is None or not store.PRESETS.unassign(scope, by=self.actor):
-            raise CommandError(f"No preset counts in {scope_in_words(scope)}.")
+            raise CommandError(f"No preset is used in {scope_in_words(scope)}.")
         self.say(
-            f"Preset {before} counts in {scope_in_words(scope)} no longer;"
-            f" it {self.counts_in_words(before)}."
+            f"Preset {before} is no longer used in {scope_in_words(scope)}; it"
+            f" {self.counts_in_words(before)}."
         )
 
     @waits
     def switch(self) -> Steps:
-        """Switch one prompt of a preset; the change is a revision."""
+        """Switch one prompt of a preset on or off, as a new revision."""
         stored = self.typed_thing(_SWITCH)
         if not self.rhs:
             raise CommandError(f"Usage: {_SWITCH}; preset {stored.name} lists its prompts.")
@@ -217,9 +216,9 @@ class CmdPreset(PresetImports):
 
 
 def _typed(preset: Preset, text: str) -> tuple[PresetPrompt, bool]:
-    """The prompt that was typed, and whether it is to be on; without a word the other way round.
+    """Return the typed prompt, and whether to switch it on. Without "on" or "off" it is toggled.
 
-    A prompt may be called so that its name ends with "on": the whole text counts first.
+    The name of a prompt may end in "on" or "off", so the whole text is tried as a name first.
     """
     try:
         prompt = _prompt(preset, text)
@@ -232,7 +231,7 @@ def _typed(preset: Preset, text: str) -> tuple[PresetPrompt, bool]:
 
 
 def _prompt(preset: Preset, text: str) -> PresetPrompt:
-    """The prompt of this identifier or name, else of this number in the list."""
+    """Return the prompt with this identifier or name, else the one with this number in the list."""
     try:
         return find_prompt(preset, text)
     except FormatError:

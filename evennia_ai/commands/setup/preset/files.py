@@ -1,6 +1,7 @@
-"""A preset's file, read, reported on, compared and written: what `preset` does beside the game.
+"""Reading, comparing and writing the file of a preset, in another thread.
 
-Everything here runs in another thread, which must not ask for settings: values in, values out.
+Everything here gets and returns plain values. Settings are passed in, because another thread must
+not read them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from evennia_ai.formats.presets.report import preset_report, report_lines
 from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.store.authored.presets import StoredPreset
 
-# What the members of a file are that prompts and their order are read from.
+# The members of a file that hold the prompts and their order.
 _READ: Final = ("prompts", "prompt_order", "data")
 
 
@@ -35,13 +36,13 @@ class ReadPreset:
     """The JSON of the file without its secrets."""
     sha256: str
     lines: Sequence[str]
-    """The report."""
+    """The lines of the report."""
     uses: None = None
-    """Which grants the preset uses is only in the report."""
+    """Always None: only the report says which grants a preset uses."""
 
 
 def read_path(path: Path, name: str, progress: Progress) -> ReadPreset:
-    """The preset of a file that nobody has approved yet."""
+    """Read the preset of a file that no builder has approved yet."""
     progress("the file", 0, 1)
     content = bytes_of(path, most=DEFAULT_LIMITS.file_bytes)
     try:
@@ -54,7 +55,7 @@ def read_path(path: Path, name: str, progress: Progress) -> ReadPreset:
 
 
 def read_stored(stored: StoredPreset, progress: Progress) -> ReadPreset:
-    """A preset that is stored, with what it was granted and what is switched in it."""
+    """Read a stored preset, with its grants and switches."""
     progress("the report", 0, 1)
     return _reported(stored.source, parsed_preset(stored), stored.grants)
 
@@ -68,7 +69,7 @@ def _reported(source: str, preset: Preset, grants: Grants) -> ReadPreset:
 
 
 def preset_differences(before: Preset | None, after: Preset) -> Iterator[str]:
-    """What is different in a preset, prompt by prompt, then in the other members of its file."""
+    """Yield what differs in a preset: first prompt by prompt, then in the rest of its file."""
     yield from diff_members(_said(before) if before else {}, _said(after))
     if before is not None:
         yield from diff_members(_others(before), _others(after))
@@ -77,9 +78,11 @@ def preset_differences(before: Preset | None, after: Preset) -> Iterator[str]:
 def written(
     stored: StoredPreset, folder: Path, *, own: Sequence[PromptComponent], progress: Progress
 ) -> tuple[Path, int, list[str]]:
-    """Write the preset as it is now; the new file, its size, and the keys that are the builders'.
+    """Write a preset into a new file.
 
-    `own` are the builders' components; those of them that stand for its prompts are in the file.
+    Return its path, its size, and the builders' components in it.
+
+    `own` are the builders' components. Those that replace prompts of the preset are written.
     """
     preset = parsed_preset(stored)
     keys = {one.key for one in preset_components(preset, grants=stored.grants)}
@@ -92,7 +95,7 @@ def written(
 
 
 def _said(preset: Preset) -> dict[str, Any]:
-    """What each prompt says and where it stands, by what the builder calls it."""
+    """Return the text, the role and the place of each prompt, by its name or identifier."""
     said: dict[str, Any] = {}
     for prompt in preset.by_identifier.values():
         called = prompt.name or prompt.identifier

@@ -27,14 +27,17 @@ _MOST_PLACES: Final = 10
 
 
 class PresetImports(ImportedCommand[StoredPreset]):
-    """Everything between the file of a preset and what the preset may do in force."""
+    """The switches that import, approve, grant and revert presets."""
 
     kind = PRESETS
-    first = "counts in"
+    first = "used in"
 
     @waits
     def import_file(self) -> Steps:
-        """Let the preset of a file wait. The file is read whole before anything is written."""
+        """Import the preset of a file, to wait for approval.
+
+        It is read whole before any writing.
+        """
         folder = conf().preset_folder
         if not self.lhs:
             self.show(offered(folder, kind=FOLDER))
@@ -50,14 +53,16 @@ class PresetImports(ImportedCommand[StoredPreset]):
         old = PRESETS.current(name)
         if old is not None and old.sha256 == read.sha256 and not PRESETS.waiting(name):
             same = (
-                f"This very file is preset {name}, revision {old.revision}, already; nothing was"
+                f"The same file is preset {name}, revision {old.revision}, already; nothing was"
                 " changed."
             )
             self.show([*wrap_text(same, WIDTH), *read.lines])
             return
         number = import_preset(name, read.source, by=self.actor)
         if number is None:
-            raise CommandError(f"Somebody has approved this very file as preset {name} meanwhile.")
+            raise CommandError(
+                f"Another builder has approved the same file as preset {name} meanwhile."
+            )
         self.show_report(PRESETS.revision(name, number), read.lines)
 
     def read(self, thing: StoredPreset) -> "Deferred[ReadPreset]":
@@ -91,20 +96,20 @@ class PresetImports(ImportedCommand[StoredPreset]):
         return ", ".join(told) + more if told else "nowhere"
 
     def counts_in_words(self, name: str) -> str:
-        """Return where a preset counts, as a clause."""
+        """Return where a preset is used, as the end of a sentence."""
         where = self.counts_in(name)
-        return "counts nowhere" if where == "nowhere" else f"counts in {where}"
+        return "is used nowhere" if where == "nowhere" else f"is used in {where}"
 
     def after_approval(self, thing: StoredPreset, old: StoredPreset | None) -> Iterator[str]:
         if old is not None and old.switches:
             yield (
-                f"What was switched in revision {old.revision} was another file's; this one is as"
-                f" it was imported. preset {thing.name} lists its prompts."
+                f"The switches of revision {old.revision} belong to another file; this file has"
+                f" its own. preset {thing.name} lists its prompts."
             )
         if PRESETS.assigned_to(thing.name):
-            yield f"It counts from the next turn on in {self.counts_in(thing.name)}."
+            yield f"It is used from the next turn on in {self.counts_in(thing.name)}."
         else:
-            yield f"It counts nowhere yet: preset/assign {thing.name} = <place>."
+            yield f"It is used nowhere yet: preset/assign {thing.name} = <place>."
 
     def not_carried_over(self, thing: StoredPreset) -> list[str]:
         grants = f"grants ({grants_in_words(thing.grants)})" if thing.grants else ""
@@ -113,7 +118,9 @@ class PresetImports(ImportedCommand[StoredPreset]):
         lost = " and ".join(one for one in (grants, switches) if one)
         if not lost:
             return []
-        return wrap_text(f"Revision {thing.revision} has {lost}; none is carried over.", WIDTH)
+        return wrap_text(
+            f"Revision {thing.revision} has {lost}, which the import does not get.", WIDTH
+        )
 
     def revert_told(self, thing: StoredPreset) -> str:
         return f"It {self.counts_in_words(thing.name)}."
@@ -121,6 +128,6 @@ class PresetImports(ImportedCommand[StoredPreset]):
     def check_removable(self, name: str) -> None:
         if PRESETS.assigned_to(name):
             raise CommandError(
-                f"Preset {name} counts in {self.counts_in(name)}; first give these another with"
-                " preset/assign, or none with preset/unassign. Nothing was changed."
+                f"Preset {name} is used in {self.counts_in(name)}; first use another one there"
+                " with preset/assign, or none with preset/unassign. Nothing was changed."
             )
