@@ -1,13 +1,13 @@
 """The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
 
-    1  greet      say the greeting, if the event opens a conversation    voice
-    2  gather     read once everything that the prompt depends on        gather
-    3  compose    make the prompt; compact first if it is nearly full    rounds
-    4  commit     store the prompt as a round of the turn                rounds
-    5  ask        ask the model, or the next one if that fails           asking
-    6  act        run the tools of the reply, then go on with step 4     acting
-    7  end        commit the reply, then say it                          ending
-    8  rest       compact and remember while nobody waits                idle_time
+    greet      say the greeting, if the event opens a conversation    voice
+    gather     read once everything that the prompt depends on        gather
+    compose    make the prompt; compact first if it is nearly full    rounds
+    commit     store the prompt as a round of the turn                rounds
+    ask        ask the model, or the next one if that fails           asking
+    act        run the tools of the reply, then commit the next round acting
+    end        commit the reply, then say it                          ending
+    rest       compact and remember while nobody waits                idle_time
 
 The turn carries what it needs of the moment in which it began, so neither a second speaker nor an
 editing builder changes it. An error ends the turn: it is committed and logged, and the NPC says its
@@ -123,9 +123,9 @@ class Turn:
 
     async def _taken(self) -> None:
         """Run all steps, from the greeting to the end."""
-        asking = await self._begun()  # 1 to 4
+        asking = await self._begun()  # greet, gather, compose, commit
         if asking is not None:
-            self._rest(await self._to_the_end(asking))  # 5 to 7, and 8
+            self._rest(await self._to_the_end(asking))  # ask, act, end; rest
 
     async def _begun(self) -> Asking | None:
         """Commit the first prompt and return who asks the models. None if there is no prompt."""
@@ -157,7 +157,7 @@ class Turn:
             await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
         access = accesses[0]
         try:
-            composed = await self._composed()  # 2 and 3
+            composed = await self._composed()  # gather and compose
         except BudgetError:
             # The first model's context may be too small for this NPC: take a larger model.
             access = next(
@@ -224,7 +224,7 @@ class Turn:
             while True:
                 reply = await self._reply(asking)  # 5
                 this = self._open_round
-                if reply is None or not await self._goes_on(reply, asking):  # 6 and 7
+                if reply is None or not await self._goes_on(reply, asking):  # act or end
                     return this
         except Exception as error:  # a game's own hooks may raise anything
             await self._broken_off(error)
