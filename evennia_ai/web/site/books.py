@@ -1,4 +1,4 @@
-"""Lorebooks: which there are, and the entries of one, a page of them at a time."""
+"""The list of lorebooks, and the page with the entries of one book."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -26,14 +26,14 @@ SHOWN: Final[Mapping[str, tuple[str, Callable[[LoreEntry], bool]]]] = {
     "constant": ("always there", lambda entry: entry.enabled and entry.constant),
     "keys": ("by their keys", lambda entry: entry.enabled and not entry.constant),
 }
-"""Which entries are listed: the words of the filter, and whether one is so."""
+"""The filters of the page by key: the words that it shows, and the test of an entry."""
 AWAKE: Final = "awake"
-"""The filter for those that were in the newest prompt."""
+"""The filter for entries that were in the newest prompt."""
 _TOKENS: Final = Slot[Mapping[str, int]]("tokens of entries, for pages")
 
 
 class BooksPage(Page):
-    """`/ai/lore/`: the books that may be seen."""
+    """`/ai/lore/`: the lorebooks that the viewer may see."""
 
     template = "evennia_ai/books.html"
 
@@ -57,7 +57,7 @@ class BooksPage(Page):
 
 
 class BookPage(Page):
-    """`/ai/lore/<book>/`: the entries of one book that may be seen."""
+    """`/ai/lore/<book>/`: the entries of one book that the viewer may see."""
 
     template = "evennia_ai/book.html"
 
@@ -114,7 +114,7 @@ class BookPage(Page):
         }
 
     def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
-        """Edit all entries that are ticked."""
+        """Change all entries that are ticked."""
         return edit_ticked(self, name)
 
 
@@ -124,7 +124,10 @@ def _has(entry: LoreEntry, wanted: str) -> bool:
 
 
 def tokens_of_entries(book: Lorebook) -> Mapping[str, int]:
-    """What each entry's text costs as it is written, by its uid; counted once for a revision."""
+    """Return the tokens of each entry's text with its macros unexpanded, by the entry's uid.
+
+    They are counted once for each revision of the book.
+    """
     known = book.memo.get(_TOKENS)
     if known is None:
         known = {entry.uid: ESTIMATE.count(entry.template.source) for entry in book.entries}
@@ -133,7 +136,7 @@ def tokens_of_entries(book: Lorebook) -> Mapping[str, int]:
 
 
 def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, int]:
-    """Of the entries that may be seen: how many, and what all that are on would cost at once."""
+    """Count visible entries, and the tokens that all enabled ones would need together."""
     on = [entry for entry in seen if entry.enabled]
     return {
         "entries": len(seen),
@@ -144,7 +147,7 @@ def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, i
 
 
 def _newest(name: str, seen: Sequence[LoreEntry], account: Any) -> dict[str, Any]:
-    """The newest turn of the NPC that is looked at first, and which entries were in its prompt."""
+    """Return the newest turn of the book's usual NPC, and which entries were in its prompt."""
     ref = usual_npc(name)
     newest = newest_judged(account, ref, 1) if ref else {}
     if not newest:

@@ -1,4 +1,4 @@
-"""A card in a prompt: the newest turn of an NPC as it would be with it, and with what grants."""
+"""A preview of a card: an NPC's newest turn, composed again with this card and chosen grants."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,10 +17,11 @@ from evennia_ai.web.site.page import Page, name_of, named_npc
 
 
 class PreviewPage(Page):
-    """`/ai/cards/<name>/<number>/preview/`: the newest turn of an NPC as it would be with it.
+    """`/ai/cards/<name>/<number>/preview/`: an NPC's newest turn as it would be with this card.
 
-    `npc` says whose turn, else it is one who plays the card; `grant` what the card would be
-    granted. Nothing is stored and no model is asked.
+    The parameter `npc` names the NPC; without it, the page takes an NPC that plays the card. Each
+    parameter `grant` names a grant that the card would have. Nothing is stored and no model is
+    asked.
     """
 
     template = "evennia_ai/preview.html"

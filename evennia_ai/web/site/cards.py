@@ -1,8 +1,8 @@
-"""Cards: which are in force and which imports wait; the report of each, and what answers it.
+"""Pages about cards: the list, uploads, and the report of each revision with its decision.
 
-A file only waits when it is uploaded. Its report says what becomes of every text in it, and what is
-granted when it is approved is all that it may do: the same steps as `card/import`, `/report`,
-`/approve` and `/assign` in the game.
+An uploaded file waits until a builder approves it. Its report says what happens to every text in
+it. The card can do nothing that was not granted with the approval. These are the same steps as
+`card/import`, `/report`, `/approve` and `/assign` in the game.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ _WITH_PICTURES: Final = ("png", "apng", "charx")
 
 
 class CardsPage(Page):
-    """`/ai/cards/`: the cards in force, the imports that wait, and the upload of one more."""
+    """`/ai/cards/`: the approved cards, the imports that wait for approval, and the upload form."""
 
     template = "evennia_ai/cards.html"
 
@@ -51,7 +51,7 @@ class CardsPage(Page):
         }
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
-        """Let the uploaded file wait under the name that is given, else under its own."""
+        """Store the uploaded file as a waiting import, under the typed name or the card's own."""
         sent = request.FILES.get("file")
         given = conf()
         if sent is None:
@@ -73,7 +73,7 @@ class CardsPage(Page):
 
 
 class CardPage(Page):
-    """`/ai/cards/<name>/<number>/`: the report of one revision or import, and what may be done."""
+    """`/ai/cards/<name>/<number>/`: the report of a revision or import, with its actions."""
 
     template = "evennia_ai/card.html"
 
@@ -104,7 +104,9 @@ class CardPage(Page):
         return {"switches": list(_switches(wanted, set(told["grants"])))}
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
-        """Do what `do` says: approve with the grants that are ticked, reject, assign."""
+        """Approve with the ticked grants, reject, assign, or set a greeting, as the field `do`
+        says.
+        """
         acts = {
             "approve": self._approve,
             "reject": self._reject,
@@ -124,8 +126,8 @@ class CardPage(Page):
         card = cards.CARDS.approve(
             name, number, grants=grants, by=self.actor, newest_seen=self._seen()
         )
-        with suppress(FormatError):  # the NPC's turns report a text that cannot be read
-            read_ahead(card)  # in this thread, which is not the game's
+        with suppress(FormatError):  # the turns of an NPC report a card that cannot be read
+            read_ahead(card)  # parse it in this thread, so that the game's thread does not have to
         return _to(name, card.revision)
 
     def _reject(self, name: str, number: int) -> HttpResponseBase:
@@ -134,7 +136,7 @@ class CardPage(Page):
         return HttpResponseRedirect(reverse("evennia_ai:cards"))
 
     def _seen(self) -> int:
-        """Return the revision that the form was made from."""
+        """Return the number of the revision that the form was made from."""
         return revision_seen(self.request.POST.get("seen", ""))
 
     def _assign(self, name: str, number: int) -> HttpResponseBase:
@@ -143,7 +145,7 @@ class CardPage(Page):
         return _to(name, number)
 
     def _greet(self, name: str, number: int) -> HttpResponseBase:
-        """Let an NPC that plays the card open with the greeting that is chosen."""
+        """Set the greeting with which an NPC that plays the card opens a conversation."""
         ref, text = self.request.POST.get("npc", ""), self.request.POST.get("greeting", "")
         if ref not in cards.players_of(name):
             raise FormatError("npc", f"#{ref[:40]} does not play the card '{name}'")
@@ -170,7 +172,9 @@ def _players(name: str) -> list[dict[str, Any]]:
 
 
 def _greetings(card: Card) -> list[dict[str, Any]]:
-    """The greetings that say something, the first message being 0; those for groups come last."""
+    """Return the greetings that are not empty. Number 0 is the first message; those for groups are
+    last.
+    """
     own = len(greetings(card))
     return [
         {"index": index, "text": text, "for_groups": index >= own}
@@ -180,7 +184,7 @@ def _greetings(card: Card) -> list[dict[str, Any]]:
 
 
 def _differing(name: str, number: int, file: AuthoredFile) -> Iterator[str]:
-    """What is different from the file that was in force before."""
+    """Yield the differences from the card that was approved before this file."""
     before = cards.CARDS.revision_before(name, number)
     if before is None:
         return iter(())
@@ -225,6 +229,6 @@ def _change(change: Revision[StoredCard]) -> dict[str, Any]:
 
 
 def _switches(wanted: set[str], had: set[str]) -> Iterator[dict[str, Any]]:
-    """Every grant: what it allows, whether the file wants it, whether the card in force has it."""
+    """Yield each grant: what it allows, and if the file uses it and the approved card has it."""
     for grant, allows in ALLOWS.items():
         yield {"grant": grant, "allows": allows, "wants": grant in wanted, "had": grant in had}

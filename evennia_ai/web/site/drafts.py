@@ -1,4 +1,4 @@
-"""A draft of a page: what it would change, what its writer was shown, and the decision."""
+"""The page of a draft: what it would change, what its writer was shown, and the decision on it."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from evennia_ai.web.site.page import Page
 
 
 class DraftPage(Page):
-    """`/ai/drafts/<number>/`: one draft."""
+    """`/ai/drafts/<number>/`: one draft of a knowledge page."""
 
     template = "evennia_ai/draft.html"
 
@@ -39,7 +39,7 @@ class DraftPage(Page):
         }
 
     def post(self, request: HttpRequest, number: int) -> HttpResponseBase:
-        """Do what `do` says: `approve` or `refuse`."""
+        """Approve or refuse the draft, as the field `do` says."""
         acts = {"approve": self._approve, "refuse": self._refuse}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
@@ -59,7 +59,11 @@ class DraftPage(Page):
         page_drafts.decide_draft(found.number, approved=False, by=self.actor)
 
     def _seen(self, number: int) -> tuple[StoredDraft, KnowledgePage | None]:
-        """The draft and its page as it is; NotStoredError where it may not be seen here."""
+        """Return the draft and the current page.
+
+        Raises:
+            NotStoredError: There is no such draft, or the viewer may not see it.
+        """
         viewer = viewer_of(self.request.user)
         found = page_drafts.draft_or_none(number)
         info = knowledge_bases.base_or_none(found.base) if found else None

@@ -1,7 +1,7 @@
-"""Knowledge bases: which there are, the pages of one, what a search finds, and a page itself.
+"""Pages about knowledge bases: the list, the titles of a base, searches, and one knowledge page.
 
-What is read here is in the game's own database; of a base that is elsewhere it is said where. The
-text of a restricted base stands on no page but that of its vault.
+Only pages in the game's own database are shown; for another base, the page says where it is kept.
+No page except the vault shows texts of a restricted base.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,11 @@ MOST_REVISIONS: Final = 30
 
 
 def base_seen(viewer: Viewer, key: str) -> BaseInfo:
-    """The base of this key; NotStoredError where there is none that may be seen."""
+    """Return the knowledge base with this key.
+
+    Raises:
+        NotStoredError: There is no such base, or the viewer may not see it.
+    """
     info = knowledge_bases.base_or_none(key)
     if info is None or not viewer.may_view(info.locks):
         raise NotStoredError("knowledge base", key)
@@ -40,12 +44,12 @@ def base_seen(viewer: Viewer, key: str) -> BaseInfo:
 
 
 def tells_texts(info: BaseInfo) -> bool:
-    """True if the texts of a base's pages may stand on a page of the site, and are at hand."""
+    """True if the web pages may show the texts of a base: it is in the database and not restricted."""
     return info.backend == STORED and not info.restricted
 
 
 class BasesPage(site.Page):
-    """`/ai/kb/`: the bases that may be seen, and the drafts that wait."""
+    """`/ai/kb/`: the bases that the viewer may see, and the drafts that wait."""
 
     template = "evennia_ai/bases.html"
 
@@ -60,10 +64,10 @@ class BasesPage(site.Page):
 
 
 class BasePage(site.Page):
-    """`/ai/kb/<key>/`: what is said of a base, its titles, and a search in it.
+    """`/ai/kb/<key>/`: what is known about a base, the titles of its pages, and a search.
 
-    A search as an NPC is a POST: where pages are found by their meaning, it may have a model read
-    those that it has not read yet.
+    The search as an NPC is a POST. In a base that is searched by meaning, it may ask a model to
+    embed pages that have no embedding yet.
     """
 
     template = "evennia_ai/base.html"
@@ -100,7 +104,7 @@ class BasePage(site.Page):
         }
 
     def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
-        """What an NPC finds; the one named `npc`, with the words in `words`."""
+        """Show what the NPC in the field `npc` finds with the words in the field `words`."""
         told = self.told(key)
         words = request.POST.get("words", "")[:MOST_TYPED].strip()
         if not words:
@@ -125,7 +129,9 @@ class BasePage(site.Page):
 
 
 class PageOfBase(site.Page):
-    """`/ai/kb/<key>/page/<title>/`: one page; `?revision=n` shows what that revision changed."""
+    """`/ai/kb/<key>/page/<title>/`: one knowledge page. `?revision=n` shows what revision n
+    changed.
+    """
 
     template = "evennia_ai/page_of_base.html"
 
@@ -166,7 +172,7 @@ class PageOfBase(site.Page):
         }
 
     def _change(self, viewer: Viewer, key: str, title: str) -> dict[str, Any]:
-        """What the revision that is asked for changed."""
+        """Return what the revision in `?revision=n` changed."""
         text = self.request.GET.get("revision", "")
         if not text.isdecimal() or len(text) > 9:
             return {"shown_revision": None, "difference": []}
@@ -220,7 +226,7 @@ def _drafts(viewer: Viewer, info: BaseInfo) -> list[dict[str, Any]]:
 
 
 def waiting_in(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
-    """The drafts of a base that wait and that may be read here."""
+    """Yield the drafts of a base that wait for a decision and that the viewer may see."""
     waiting = page_drafts.waiting_drafts(info.key) if tells_texts(info) else ()
     if waiting:
         now = pages.pages_named(info.key, [one.draft.page.name for one in waiting])
@@ -230,7 +236,7 @@ def waiting_in(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
 
 
 def draft_row(found: StoredDraft) -> dict[str, Any]:
-    """A draft in one line."""
+    """Return the values of a draft for one line of a list."""
     return {
         "number": found.number,
         "base": found.base,

@@ -1,6 +1,6 @@
-"""The last turn: of the NPC that somebody spoke with last in the game, or of one NPC.
+"""The newest turn: of the NPC that last answered the viewer's characters, or of one named NPC.
 
-The pane of the web client begins here and follows it (`ai/watch`).
+The pane of the web client (`ai/watch`) opens this page and follows the newest turn.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ LAST = "last"
 
 
 class LastPage(Page):
-    """`/ai/last/`: to the newest turn, that of the NPC whose number is `npc` where one is named."""
+    """`/ai/last/`: a redirect to the newest turn. The parameter `npc` restricts it to this NPC."""
 
     template = "evennia_ai/last.html"
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        """A redirect to the turn; the page says so where there is none yet."""
+        """Redirect to the turn. Without one, show a page that says so."""
         told = self.told()
         if told["address"] and request.GET.get("format") != "json":
             return HttpResponseRedirect(told["address"])

@@ -1,4 +1,4 @@
-"""Lore over turns: which entries of a book were awake in the newest turns of an NPC, and why."""
+"""A table of a book's entries in the newest turns of an NPC: which were active, and why."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -32,7 +32,7 @@ LETTERS: Final[Mapping[str, str]] = {
     "%": "left out by chance",
     ".": "not awake",
 }
-# By what the reason of an entry in, or not in, the prompt begins with or has in it.
+# The letter by a text that the reason of an entry contains, in the prompt or left out.
 _KEPT: Final = (("in the text of", "R"), ("sticky", "s"), ("constant", "C"), ("@@activate", "C"))
 _LEFT: Final = (
     ("cooldown", "c"),
@@ -44,7 +44,7 @@ _LEFT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An entry, and its letter in each of the turns."""
+    """An entry, and its letter in each turn."""
 
     entry: LoreEntry
     cells: tuple[str, ...]
@@ -55,7 +55,9 @@ class _Row:
 
 
 class LoreTurnsPage(Page):
-    """`/ai/lore/<book>/turns/`: rows are entries, columns turns, a cell says how an entry was."""
+    """`/ai/lore/<book>/turns/`: a table with entries as rows, turns as columns, and letters as
+    cells.
+    """
 
     template = "evennia_ai/lore_turns.html"
 
@@ -97,9 +99,10 @@ class LoreTurnsPage(Page):
 
 
 def letter_of(verdicts: Sequence[Verdict]) -> str:
-    """The letter of an entry from what each stage said of it; "." where none woke it.
+    """Return the letter of an entry from the decisions of all stages; "." if nothing activated it.
 
-    What left it out counts; where nothing did, what woke it, which the first stage says.
+    If a stage left it out, the letter says why. Otherwise it says what activated the entry, which
+    the first stage knows.
     """
     left = next((one for one in verdicts if not one.kept), None)
     if left is not None:
@@ -115,9 +118,9 @@ Judged = Mapping[str, Sequence[Verdict]]
 
 
 def newest_judged(account: Any, ref: str, count: int) -> dict[int, Judged]:
-    """By the numbers of an NPC's newest turns what an account may see of what each tells of lore.
+    """Return the visible lore decisions of an NPC's newest turns, by the number of the turn.
 
-    A turn of which nobody can say what is hidden is not among them.
+    Turns are skipped if it is not known what of them must stay hidden.
     """
     seer, reader = seer_for(account, ref), past_reader()
     found: dict[int, Judged] = {}
@@ -128,7 +131,7 @@ def newest_judged(account: Any, ref: str, count: int) -> dict[int, Judged]:
 
 
 def judged(verdicts: Iterable[Verdict]) -> Judged:
-    """What each stage said of each entry of lore, in the order of the stages."""
+    """Return the decisions on each lore entry, in the order of the stages."""
     found: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.item.startswith("lore:"):
@@ -137,7 +140,7 @@ def judged(verdicts: Iterable[Verdict]) -> Judged:
 
 
 def item_of(book: str, entry: LoreEntry) -> str:
-    """What the verdicts call an entry of the book."""
+    """Return the name of a book's entry in decisions."""
     return f"lore:{book}#{entry.uid}"
 
 
@@ -149,6 +152,6 @@ def usual_npc(name: str) -> str:
 
 
 def _used(rows: Iterable[_Row]) -> Iterator[tuple[str, str]]:
-    """The letters that stand in these rows, with what each means."""
+    """Yield the letters that occur in these rows, with their meanings."""
     there = {cell for row in rows for cell in row.cells}
     return ((letter, words) for letter, words in LETTERS.items() if letter in there)

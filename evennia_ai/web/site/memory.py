@@ -1,4 +1,4 @@
-"""What an NPC remembers, and what is set for it: two pages beside the one of its mind."""
+"""Two more pages of an NPC: its memories and its settings."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ PAGE_MEMORIES: Final = 50
 
 
 class MemoryPage(Page):
-    """`/ai/npc/<ref>/memory/`: what an NPC remembers, the newest first."""
+    """`/ai/npc/<ref>/memory/`: the memories of an NPC, the newest first."""
 
     template = "evennia_ai/memory.html"
 
@@ -48,7 +48,7 @@ class MemoryPage(Page):
 
 
 class SettingsPage(Page):
-    """`/ai/npc/<ref>/settings/`: what is set for an NPC, its tools among it; read alone."""
+    """`/ai/npc/<ref>/settings/`: the settings and tools of an NPC, to read only."""
 
     template = "evennia_ai/settings.html"
 

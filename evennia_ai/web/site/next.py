@@ -1,6 +1,6 @@
-"""What an NPC would be told next if the builder said a line to it now.
+"""A preview of the prompt that an NPC would get if the builder now said a line to it.
 
-It is the preview of the game itself, `component/preview`: nothing is stored and no model is asked.
+It is the same preview as `component/preview` in the game. Nothing is stored and no model is asked.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ MOST_TYPED: Final = 1000
 
 
 def preview_seen(account: Any, ref: str, line: str) -> Report:
-    """Return the prompt that an NPC would be given for a line, as an account may see it."""
+    """Return the prompt that an NPC would get for a line, without what the account may not see."""
     return running_game.preview(ref, line, account=account)
 
 
 class NextPage(Page):
-    """`/ai/npc/<ref>/next/`: the prompt that a line would make, and the lore that it activates."""
+    """`/ai/npc/<ref>/next/`: the prompt for a line, and the lore that the line activates."""
 
     template = "evennia_ai/next.html"
 

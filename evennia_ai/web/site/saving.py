@@ -1,7 +1,7 @@
-"""Saving a trial: each of its edits becomes a revision of what it is of, all of them or none.
+"""Save a trial: each edit becomes a revision of the edited text, all in one transaction.
 
-A page says which revisions it showed; what somebody else changed since is not overwritten, and the
-error names who did.
+The form says which revisions it showed. If a text was changed since, nothing is saved, and the
+error names who changed it.
 """
 
 import json
@@ -23,18 +23,21 @@ _KIND: Final = "trial"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saver:
-    """Saves what somebody tried on an NPC."""
+    """Saves the edits that a builder tried on an NPC."""
 
     by: Actor
     npc_ref: str
     seen: Mapping[str, int]
-    """The revisions that the form showed, by what holds the places."""
+    """The revisions that the form showed, by the component, note or book."""
 
     def save(self, trial: Trial, places: Mapping[str, Place]) -> None:
-        """Write a revision of everything that is edited, or nothing.
+        """Write a revision of everything that is edited, or change nothing.
 
-        FormatError: it cannot be saved here. NotPermittedError: a right or a lock forbids it.
-        EditConflictError, StoreError: somebody else changed it, or the database refused.
+        Raises:
+            FormatError: An edit cannot be saved here.
+            NotPermittedError: A permission or a lock forbids it.
+            EditConflictError: A text was changed since the form was shown.
+            StoreError: The database refused.
         """
         wanted: dict[str, dict[str, int]] = {}
         for edit in trial.edits:
@@ -90,7 +93,11 @@ class Saver:
         lorebooks.save_book(name, text, by=self.by, seen_revision=self._seen(place))
 
     def _seen(self, place: Place) -> int:
-        """Return the revision that the form showed; FormatError if it shows none."""
+        """Return the revision that the form showed.
+
+        Raises:
+            FormatError: The form does not say which.
+        """
         seen = self.seen.get(_holder(place))
         if seen is None:
             raise FormatError(
@@ -102,12 +109,16 @@ class Saver:
 
 
 def seen_now(places: Iterable[Place], npc_ref: str) -> dict[str, int]:
-    """The revisions that are in force of what holds these places, for the form that saves."""
+    """Return the current revisions of the components, notes and books that have these places."""
     return {_holder(place): _revision(place, npc_ref) for place in places}
 
 
 def seen_in(lines: Iterable[str]) -> dict[str, int]:
-    """The same as a form sends it back; FormatError where it is not one of ours."""
+    """Return the revisions that a form sent back, as `seen_now` had returned them.
+
+    Raises:
+        FormatError: The form was not made by this page.
+    """
     found: dict[str, int] = {}
     for line in lines:
         holder, at, number = line.rpartition("@")

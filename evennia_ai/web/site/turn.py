@@ -1,7 +1,7 @@
-"""One turn: its prompt as a column, why it was so, and what another place of a text would change.
+"""The page of one turn: its prompt as a column, the reasons, and edits to try on it.
 
-An edit lives in the address (`?with=component:mood.depth=4`): the recorded turn is composed again
-with it and nothing is stored, until the form of the page saves it as revisions.
+An edit is part of the address (`?with=component:mood.depth=4`). The page composes the recorded turn
+again with it. Nothing is stored until the builder saves the edits as revisions.
 """
 
 import time
@@ -38,9 +38,9 @@ from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in
 
 MOST_AGAINST: Final = 200
 SLICE: Final = 20
-"""Turns that one request compares at most; the page asks for the next ones."""
+"""The most turns that one request compares. The page then requests the next ones."""
 SLICE_SECONDS: Final = 0.03
-"""After so long a request begins no further turn: others wait for its thread."""
+"""A request compares no further turn after this time, because others wait for its thread."""
 
 
 class TurnPage(Page):
@@ -63,7 +63,7 @@ class TurnPage(Page):
         else:
             try:
                 report = sent_report(seer, turn, past_reader())
-            except ReplayError as error:  # above all, its words were erased
+            except ReplayError as error:  # most often because its words were erased
                 unreadable = str(error)
         is_whole = report is not None and not report.hidden
         return {
@@ -133,7 +133,7 @@ class TurnPage(Page):
         }
 
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
-        """Save the trial that the form holds."""
+        """Save the edits of the form as revisions."""
         trial = trial_in(request)
         past = past_of(seer_for(request.user, ref), turns.get_turn(ref, number))
         saver = Saver(
@@ -147,12 +147,12 @@ class TurnPage(Page):
 
 
 def trial_inputs(past: PastInputs, trial: Trial) -> Any:
-    """The inputs of the turn as the trial has them."""
+    """Return the inputs of the turn, changed by the trial."""
     return trial(past) if trial.edits else past.inputs
 
 
 def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:
-    """What a screen reader says after an edit."""
+    """Return what a screen reader says after an edit, "" without one."""
     if not trial.edits:
         return ""
     last = trial.edits[-1]
@@ -171,7 +171,10 @@ def _neighbours(ref: str, number: int) -> tuple[int | None, int | None]:
 
 
 def _replayed(rebuilt: Replay, *, is_whole: bool) -> dict[str, Any]:
-    """True if a turn can be replayed; a hash of all of it would let a hidden text be guessed."""
+    """Return whether a turn can be replayed.
+
+    The hash is left out if a text is hidden, because the hash would help to guess the text.
+    """
     sha256 = rebuilt.sha256 if is_whole else ""
     return {"same": rebuilt.is_same, "problem": rebuilt.problem, "sha256": sha256}
 
@@ -193,7 +196,7 @@ def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
 
 
 def _reply(seer: Seer, turn: StoredTurn) -> list[dict[str, str]]:
-    """What the NPC said and did in the turn, as the one who looks may see it."""
+    """Return what the NPC said and did in the turn, without what the viewer may not see."""
     found = past_turns.acts_of(turn)
     return [
         {"number": record.id, "kind": str(record.kind), "text": seer.record(record, found).body}
@@ -202,7 +205,9 @@ def _reply(seer: Seer, turn: StoredTurn) -> list[dict[str, str]]:
 
 
 class AgainstPage(Page):
-    """`/ai/npc/<ref>/against/`: what a trial would have changed in the newest turns, in slices."""
+    """`/ai/npc/<ref>/against/`: what a trial would have changed in the newest turns, slice by
+    slice.
+    """
 
     template = "evennia_ai/against.html"
 

@@ -1,7 +1,6 @@
 """The vault of a knowledge base: the passages that restricted searches found, and who read them.
 
-Looking at the page shows no passage. Opening the vault is a POST, because each reading is written
-down.
+Each reading is recorded. So the page itself shows no passage, and opening the vault is a POST.
 """
 
 from typing import Any, Final
@@ -19,7 +18,7 @@ MOST_READINGS: Final = 40
 
 
 class VaultPage(Page):
-    """`/ai/kb/<key>/vault/`."""
+    """`/ai/kb/<key>/vault/`: the vault of one knowledge base."""
 
     template = "evennia_ai/vault.html"
 
@@ -39,7 +38,11 @@ class VaultPage(Page):
         }
 
     def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
-        """Open it; StoreError: that it was read cannot be written down, so it is not."""
+        """Record the reading and show the passages.
+
+        Raises:
+            StoreError: The reading cannot be recorded, so no passage is shown.
+        """
         viewer = viewer_of(request.user)
         base_seen(viewer, key)
         hidden = HiddenPages(viewer)
