@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
 from django.utils.http import is_same_domain
 
-REFUSED: Final = "This page is not of this game (its origin is not allowed)."
+REFUSED: Final = "This page does not belong to this game: its origin is not allowed."
 _HTTP_PORT: Final = "80"
 _ANY: Final = "*"
 

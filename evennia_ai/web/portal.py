@@ -59,7 +59,7 @@ class OwnOriginsWebSocket(WebSocketClient):
             case [str(name), arguments, dict(options)]:
                 self.data_in(**{name: [arguments, options]})
             case _:
-                self._refuse("it sent what is not [name, [arguments], {options}] in JSON")
+                self._refuse("it sent something other than [name, [arguments], {options}] in JSON")
 
     def _refuse(self, why: str) -> None:
         logger.log_warn(f"The web client closed a connection of {self.peer}: {why}.")
@@ -92,6 +92,6 @@ class OwnOriginsAjax(AjaxWebClient):
 def _log(origin: str) -> None:
     """Log the refused origin for the owner, whose settings may lack an address of the game."""
     logger.log_warn(
-        f"The web client refused a page of {origin[:_LONGEST_LOGGED]!r}. If that is this game:"
-        " ALLOWED_HOSTS, WEBSERVER_PORTS and CSRF_TRUSTED_ORIGINS say which pages are its own."
+        f"The web client refused a page of {origin[:_LONGEST_LOGGED]!r}. If the page belongs to this game, add its address:"
+        " ALLOWED_HOSTS, WEBSERVER_PORTS and CSRF_TRUSTED_ORIGINS name the game's own pages."
     )

@@ -93,7 +93,7 @@ def test_a_book_tells_what_it_costs_and_what_of_it_was_in_the_newest_prompt(play
     assert {f"lore:harbour#{one['uid']}" for one in awake["entries"]} == set(kept)
     assert told["newest"]["awake"] == len(kept) > 0
     assert told["newest"]["tokens"] == sum(kept.values())
-    assert "awake in the newest turn of Oren" in client.get("/ai/lore/harbour/").content.decode()
+    assert "active in the newest turn of Oren" in client.get("/ai/lore/harbour/").content.decode()
 
 
 @pytest.mark.parametrize("show", ["on", "off", "constant", "keys"])
@@ -212,7 +212,7 @@ def test_a_line_is_tried_on_the_entry_that_is_written(played, browser):
     tried = as_json(client, "/ai/lore/harbour/entry/2/?npc=oren&say=when is the tide?")["tried"]
     assert (tried["wakes"], "key 'tide'" in tried["why"]) == (True, True)
     silent = client.get("/ai/lore/harbour/entry/2/?npc=Oren&say=nice coat").content.decode()
-    assert "It stays silent" in silent and "no key in" in silent
+    assert "Not activated" in silent and "no key in" in silent
     assert client.get("/ai/lore/harbour/entry/2/?npc=nobody&say=x").status_code == 400
 
 
@@ -251,7 +251,7 @@ def test_the_turns_in_which_entries_were_awake_stand_in_a_table(played, browser)
     assert "R" in landing["letters"]  # woken by the text of harbour#5
     assert told["never"] + len(told["rows"]) == len(entries())
     text = browser("Admin").get("/ai/lore/harbour/turns/?npc=oren").content.decode()
-    assert "C</b> always there" in text
+    assert "C</b> constant" in text
 
 
 @pytest.mark.parametrize(

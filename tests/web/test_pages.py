@@ -211,7 +211,7 @@ def test_who_is_silent_says_why(played, browser):
     played.npc.ai_enabled = False
     [oren] = as_json(client, "/ai/?find=oren")["npcs"]
     assert (oren["state"], oren["silent_because"]) == ("off", "it is switched off")
-    assert "silent because it is switched off" in client.get("/ai/").content.decode()
+    assert "cannot answer: it is switched off" in client.get("/ai/").content.decode()
     assert model_calls.use_since(0.0) != Used()
 
 
@@ -706,7 +706,7 @@ def test_a_form_of_another_page_changes_nothing(played, browser):
 def test_the_last_turn_is_that_of_who_answered_one_last(played, browser):
     client, ref = browser("Builder"), played.npc.ai.ref
     assert as_json(client, "/ai/last/") == {"address": "", "pane": "last"}
-    assert "Nobody has answered you yet" in client.get("/ai/last/").content.decode()
+    assert "No NPC has answered you yet" in client.get("/ai/last/").content.decode()
     account = get_user_model().objects.get(username="a-Builder")
     played.anna.db_account = account
     played.anna.save()

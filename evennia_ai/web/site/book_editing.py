@@ -60,7 +60,7 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
     if not all(may_view(locks.get(uid, "")) for uid in uids):
         raise NotStoredError(f"entry of lorebook '{name}' called", uids[0])
     if not uids:
-        raise FormatError("form", "ticks no entry; nothing was changed")
+        raise FormatError("form", "no entry is ticked; nothing was changed")
     seen, fields = revision_seen(form.get("seen", "")), _wanted(form)
     data: Any = json.loads(stored.source)
     for uid in uids:
@@ -78,7 +78,7 @@ def _wanted(form: Mapping[str, str]) -> dict[str, Any]:
         return {"enabled": do == "on"}
     word, text = form.get("field", "").strip(), form.get("value", "").strip()
     if do != "set" or not word or not text:
-        raise FormatError("form", "says no field and value to set; nothing was changed")
+        raise FormatError("form", "no field and value to set were given; nothing was changed")
     if word == "order":
         return {"order": parse_number(text)}
     field = find_field(word)

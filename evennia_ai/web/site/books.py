@@ -23,8 +23,8 @@ SHOWN: Final[Mapping[str, tuple[str, Callable[[LoreEntry], bool]]]] = {
     "": ("all", lambda entry: True),
     "on": ("on", lambda entry: entry.enabled),
     "off": ("off", lambda entry: not entry.enabled),
-    "constant": ("always there", lambda entry: entry.enabled and entry.constant),
-    "keys": ("by their keys", lambda entry: entry.enabled and not entry.constant),
+    "constant": ("constant", lambda entry: entry.enabled and entry.constant),
+    "keys": ("activated by keys", lambda entry: entry.enabled and not entry.constant),
 }
 """The filters of the page by key: the words that it shows, and the test of an entry."""
 AWAKE: Final = "awake"
@@ -104,7 +104,7 @@ class BookPage(Page):
     def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
         words = {key: name for key, (name, _) in SHOWN.items()}
         if told["newest"]["npc"]:
-            words[AWAKE] = f"awake in the newest turn of {told['newest']['npc']}"
+            words[AWAKE] = f"active in the newest turn of {told['newest']['npc']}"
         return {
             "words": ["order", *TYPED_FIELDS],
             "filters": [

@@ -31,10 +31,8 @@ class PreviewPage(Page):
         ref = named_npc(asked) if asked else next(iter(cards.players_of(name)), "")
         newest = turns.last_turn(ref) if ref else None
         if newest is None:
-            who = name_of(ref) if ref else "nobody"
-            raise FormatError(
-                "npc", f"{who} has had no turn to show it in; name an NPC that has spoken"
-            )
+            why = f"{name_of(ref)} has had no turn" if ref else "no NPC plays this card"
+            raise FormatError("npc", f"{why}; name an NPC that has had a turn")
         granted = frozenset(g for g in ALLOWS if g in self.request.GET.getlist("grant"))
         file = cards.CARDS.revision_file(name, number)
         found = load_card(file.content, limits=conf().card_limits)

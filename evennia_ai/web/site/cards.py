@@ -55,11 +55,13 @@ class CardsPage(Page):
         sent = request.FILES.get("file")
         given = conf()
         if sent is None:
-            raise FormatError("form", "holds no file; choose a card's JSON, PNG, APNG or CHARX")
+            raise FormatError(
+                "form", "no file was chosen; choose a card's JSON, PNG, APNG or CHARX file"
+            )
         if sent.size > given.card_limits.file_bytes:
             raise FormatError(
                 "size",
-                f"the file has {sent.size} bytes and the limit is {given.card_limits.file_bytes}",
+                f"the file has {sent.size} bytes, but the limit is {given.card_limits.file_bytes}",
             )
         content = sent.read()
         found = load_card(content, limits=given.card_limits)
@@ -68,7 +70,9 @@ class CardsPage(Page):
         )
         number = cards.import_card(name, card_file(content, found), by=self.actor)
         if number is None:
-            raise FormatError("card", f"this very file is card '{name}' in force already")
+            raise FormatError(
+                "card", f"card '{name}' already has exactly this file; nothing was changed"
+            )
         return _to(name, number)
 
 
@@ -121,7 +125,9 @@ class CardPage(Page):
     def _approve(self, name: str, number: int) -> HttpResponseBase:
         ticked = frozenset(self.request.POST.getlist("grant"))
         if unknown := ticked - ALLOWS.keys():
-            raise FormatError("form", f"there is no grant {', '.join(sorted(unknown))}")
+            raise FormatError(
+                "form", f"there is no grant named {', '.join(sorted(unknown))}; nothing was changed"
+            )
         grants: Grants = frozenset(grant for grant in ALLOWS if grant in ticked)
         card = cards.CARDS.approve(
             name, number, grants=grants, by=self.actor, newest_seen=self._seen()
@@ -132,7 +138,7 @@ class CardPage(Page):
 
     def _reject(self, name: str, number: int) -> HttpResponseBase:
         if not cards.CARDS.reject(name, by=self.actor, newest_seen=self._seen()):
-            raise FormatError("card", f"no import of a card '{name}' waits any more")
+            raise FormatError("card", f"no import of card '{name}' waits for approval any longer")
         return HttpResponseRedirect(reverse("evennia_ai:cards"))
 
     def _seen(self) -> int:

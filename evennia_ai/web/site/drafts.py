@@ -46,7 +46,9 @@ class DraftPage(Page):
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
         found, now = self._seen(number)
         if found.state != "waiting":
-            raise StoreError(f"Draft {number} was {found.state} by {found.decided_by} already.")
+            raise StoreError(
+                f"Draft {number} was already {found.state} by {found.decided_by}; nothing was changed."
+            )
         act(found, now)
         return HttpResponseRedirect(reverse("evennia_ai:draft", kwargs={"number": number}))
 
@@ -71,4 +73,4 @@ class DraftPage(Page):
             (now,) = pages.pages_named(found.base, [found.draft.page.name])
             if may_see_draft(viewer, found, now):
                 return found, now
-        raise NotStoredError("draft to be read here with the number", str(number))
+        raise NotStoredError("draft that you may read here with the number", str(number))

@@ -121,7 +121,7 @@ class EntryPage(Page):
             "say": line,
             "npc": name_of(ref),
             "wakes": wakes,
-            "why": (left or found[0]).reason if found else "its book does not count there",
+            "why": (left or found[0]).reason if found else "its book does not apply there",
         }
 
     def _saved(self, stored: StoredBook, uid: str, typed: Mapping[str, Any]) -> str:

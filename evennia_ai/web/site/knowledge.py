@@ -44,7 +44,7 @@ def base_seen(viewer: Viewer, key: str) -> BaseInfo:
 
 
 def tells_texts(info: BaseInfo) -> bool:
-    """True if the web pages may show the texts of a base: it is in the database and not restricted."""
+    """True if the web pages may show the texts of a base: the database holds it, and it is not restricted."""
     return info.backend == STORED and not info.restricted
 
 
@@ -108,7 +108,7 @@ class BasePage(site.Page):
         told = self.told(key)
         words = request.POST.get("words", "")[:MOST_TYPED].strip()
         if not words:
-            raise FormatError("form", "holds no words to search for")
+            raise FormatError("form", "there are no words to search for; type some")
         npc = named_npc(request.POST.get("npc", ""))
         found = running_game.search_as(npc, key, words)
         hidden = HiddenPages(viewer_of(request.user))
@@ -141,11 +141,13 @@ class PageOfBase(site.Page):
         name = page_name(title)
         hidden = HiddenPages(viewer)
         if not tells_texts(info) or hidden.covers(key, title):
-            raise NotStoredError(f"page of knowledge base '{key}' to be read here called", title)
+            raise NotStoredError(
+                f"page that you may read here in knowledge base '{key}' with the title", title
+            )
         page = pages.page_or_none(key, name, follow=False)
         changes = pages.page_revisions(key, name)
         if page is None and not changes:
-            raise NotStoredError(f"page of knowledge base '{key}' called", title)
+            raise NotStoredError(f"page in knowledge base '{key}' with the title", title)
         return {
             "key": key,
             "title": name.full,

@@ -22,15 +22,15 @@ TURNS: Final = 12
 PAGE_ENTRIES: Final = 40
 LETTERS: Final[Mapping[str, str]] = {
     "K": "a key was found",
-    "R": "woken by the text of another entry",
-    "C": "always there",
-    "s": "stays (sticky)",
-    "c": "rests (cooldown)",
-    "d": "delayed",
+    "R": "activated by the text of another entry",
+    "C": "constant",
+    "s": "stays active (sticky)",
+    "c": "cannot activate yet (cooldown)",
+    "d": "waits at first (delay)",
     "b": "left out by the budget",
     "g": "lost its group",
     "%": "left out by chance",
-    ".": "not awake",
+    ".": "not active",
 }
 # The letter by a text that the reason of an entry contains, in the prompt or left out.
 _KEPT: Final = (("in the text of", "R"), ("sticky", "s"), ("constant", "C"), ("@@activate", "C"))

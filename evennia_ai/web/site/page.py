@@ -50,7 +50,9 @@ _DJANGOS: Final = (
 _CONFLICTS: Final = (EditConflictError, StoreError)
 BUILDER: Final = "Builder"
 ADMIN: Final = "Admin"
-FAILED: Final = "This page failed. The error is in the game's Server log; tell who runs the game."
+FAILED: Final = (
+    "This page failed. The error is in the game's Server log; tell the owner of the game."
+)
 _FAILED_PAGE: Final = f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>500</title></head>
@@ -151,7 +153,9 @@ def revision_seen(text: str) -> int:
         FormatError: The form does not name one.
     """
     if not text.isdecimal() or len(text) > 9:
-        raise FormatError("form", "says wrongly what it showed; open the page again")
+        raise FormatError(
+            "form", "the form does not say which revision it showed; open the page again"
+        )
     return int(text)
 
 
@@ -181,6 +185,6 @@ def named_npc(text: str) -> str:
     if len(found) != 1:
         several = ", ".join(f"#{ref}" for ref in found[:12])
         raise FormatError(
-            "npc", f"several are called so: {several}" if found else "nobody is called so"
+            "npc", f"several NPCs have this name: {several}" if found else "no NPC has this name"
         )
     return found[0]

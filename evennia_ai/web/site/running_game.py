@@ -121,7 +121,7 @@ def settings(ref: str) -> tuple[Setting, ...]:
 
 def _in_words(value: Any) -> str:
     if value is None or value in ("", (), {}):
-        return "as the game has it"
+        return "not set, as in the game"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {said}" for name, said in value.items())
     return ", ".join(map(str, value)) if isinstance(value, tuple | frozenset) else str(value)
@@ -166,7 +166,7 @@ async def _searched(npc: Any, base: str, words: str) -> FoundBy:
         most_whole=MOST_IN_ALL,
     )
     if found.unread:
-        raise BackendError(f"knowledge base '{base}' cannot be read now; the log says why")
+        raise BackendError(f"knowledge base '{base}' cannot be read now; the Server log says why")
     is_kept = str(npc.id) in knowledge_bases.held_refs(base)
     guards = known.restricted and (is_kept or is_held_by_lock(npc, known))
     return FoundBy(may_search=True, guards=guards, passages=found.chunks)

@@ -42,10 +42,13 @@ class Saver:
         wanted: dict[str, dict[str, int]] = {}
         for edit in trial.edits:
             if edit.origin not in places:
-                raise FormatError(_KIND, f"{edit.origin} has no depth; nothing was changed")
+                raise FormatError(
+                    _KIND,
+                    f"{edit.origin} has no place that can be changed here; nothing was changed",
+                )
             wanted.setdefault(edit.origin, {})[edit.field] = edit.value
         if not wanted:
-            raise FormatError(_KIND, "holds no edit; nothing was changed")
+            raise FormatError(_KIND, "there is no edit to save; nothing was changed")
         with one_transaction("saving a trial"):
             books: dict[str, list[str]] = {}
             for origin, given in wanted.items():
@@ -84,7 +87,7 @@ class Saver:
     def _book(self, place: Place, wanted: Mapping[str, Mapping[str, int]], name: str) -> None:
         if place.holder == "card":
             raise FormatError(
-                _KIND, f"'{name}' is the book inside a card; `lore` in the game changes it"
+                _KIND, f"'{name}' is the book inside a card; change it in the game with `lore`"
             )
         source: Any = json.loads(lorebooks.get_book(name).source)
         for origin, given in wanted.items():
@@ -102,7 +105,7 @@ class Saver:
         if seen is None:
             raise FormatError(
                 "form",
-                f"does not say which revision of {place.origin} it showed; nothing was changed:"
+                f"the form does not say which revision of {place.origin} it showed; nothing was changed:"
                 " open the page again",
             )
         return seen
@@ -123,7 +126,9 @@ def seen_in(lines: Iterable[str]) -> dict[str, int]:
     for line in lines:
         holder, at, number = line.rpartition("@")
         if not at or not number.isdecimal() or len(number) > 9:
-            raise FormatError("form", "says wrongly what it showed; open the page again")
+            raise FormatError(
+                "form", "the form does not say which revisions it showed; open the page again"
+            )
         found[holder] = int(number)
     return found
 

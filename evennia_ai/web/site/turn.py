@@ -157,10 +157,10 @@ def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:
         return ""
     last = trial.edits[-1]
     if last.field == "off":
-        return f"{last.origin} takes no part now"
+        return f"{last.origin}: now left out of the prompt"
     place = here.get(last.origin)
     if place is None:
-        return f"{last}, and it is not in the prompt"
+        return f"{last}: not in the prompt"
     words = place_in_words({"depth": place.depth, "order": place.order}, most=said)
     return f"{last.origin}: now {words}, of {said} messages"
 
