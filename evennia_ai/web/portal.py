@@ -92,6 +92,6 @@ class OwnOriginsAjax(AjaxWebClient):
 def _log(origin: str) -> None:
     """Log the refused origin for the owner, whose settings may lack an address of the game."""
     logger.log_warn(
-        f"The web client refused a page of {origin[:_LONGEST_LOGGED]!r}. If the page belongs to this game, add its address:"
-        " ALLOWED_HOSTS, WEBSERVER_PORTS and CSRF_TRUSTED_ORIGINS name the game's own pages."
+        f"The web client refused a page of {origin[:_LONGEST_LOGGED]!r}. If it belongs to this"
+        " game, add its address to ALLOWED_HOSTS, WEBSERVER_PORTS or CSRF_TRUSTED_ORIGINS."
     )

@@ -114,7 +114,7 @@ def test_a_draft_is_read_and_approved(base, draft, browser):
 def test_a_draft_of_a_page_that_was_changed_since_is_not_written(base, draft, browser):
     write(base, "The Bell", "It was sold.")
     client = browser("Builder")
-    assert "it cannot be approved" in client.get(f"/ai/drafts/{draft}/").content.decode()
+    assert "cannot be approved" in client.get(f"/ai/drafts/{draft}/").content.decode()
     answer = client.post(f"/ai/drafts/{draft}/", {"do": "approve"})
     assert (answer.status_code, "Nothing was written" in answer.content.decode()) == (409, True)
     assert pages.page_or_none(base, page_name("The Bell")).body.strip() == "It was sold."
@@ -187,7 +187,7 @@ def test_restricted_texts_stand_on_no_page_but_the_vault_s(cellar, browser, rank
     told = [client.get(one).content.decode() for one in everywhere(cellar)]
     told += [json.dumps(as_json(client, one)) for one in everywhere(cellar)]
     told.append(client.post("/ai/kb/cellar/", {"npc": "Oren", "words": "quay"}).content.decode())
-    assert "It guards this base" in told[-1]
+    assert "The base is restricted for this NPC" in told[-1]
     assert not any(CANARY in text for text in told)
     assert knowledge_searches.vault_readings("cellar") == ()
     assert CANARY in client.post("/ai/kb/cellar/vault/").content.decode()

@@ -1,17 +1,18 @@
-"""The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
+"""A turn: an event that the NPC answers becomes a reply, or a record of why there is none.
 
+    step          what it does                                           module
     1  greet      say the greeting, if the event opens a conversation    voice
-    2  gather     read once everything that the prompt depends on        gather
-    3  compose    make the prompt; compact first if it is nearly full    rounds
+    2  gather     read everything that the prompt depends on, once       gather
+    3  compose    make the prompt; if it is nearly full, compact first   rounds
     4  commit     store the prompt as a round of the turn                rounds
     5  ask        ask the model, or the next one if that fails           asking
     6  act        run the tools of the reply, then go on with step 4     acting
     7  end        commit the reply, then say it                          ending
-    8  rest       compact and remember while nobody waits                idle_time
+    8  rest       later compact and remember, while nobody waits         idle_time
 
-The turn carries what it needs of the moment in which it began, so neither a second speaker nor an
-editing builder changes it. An error ends the turn: it is committed and logged, and the NPC says its
-fallback line.
+The turn keeps everything that it read when it began. So neither a second speaker nor a builder's
+edit changes it while it runs. An error ends the turn: it is committed and logged, and the NPC says
+its fallback line.
 """
 
 from functools import partial
@@ -55,7 +56,7 @@ MOST_TRIES: Final = 3
 """The most attempts to compose and commit the first prompt."""
 
 MOST_ROUNDS: Final = 5
-"""The most rounds of acts in one turn."""
+"""The most rounds of a turn in which tools are run."""
 
 T = TypeVar("T")
 
@@ -77,10 +78,10 @@ class Turn:
         self._toolbox: Toolbox  # set in the first round
         self._asking: Asking | None = None
         self._rounds: Final = Rounds(mind, heard, live.writer)
-        self._round: Round | None = None  # the one that has not ended
+        self._round: Round | None = None  # the round that has not ended
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
-        self._has_said_something = False  # next to calls of tools
+        self._has_said_something = False  # True if a reply had text in addition to tool calls
         self._is_shortened = False
         self._is_repeated = False
         self._commits: Final = Commits(mind.ref, live.writer)
@@ -89,7 +90,7 @@ class Turn:
         self._outcome: TurnOutcome = "failed"
 
     def run(self) -> "Deferred[None]":
-        """Run the turn. The Deferred fires when it has ended. Only the turn may call it again."""
+        """Run the turn. The Deferred fires when it has ended. Call this only once."""
         self._live.watch.turn_began(
             self._npc_ref,
             npc_name=plain_name(self._mind.npc.key),
@@ -98,10 +99,10 @@ class Turn:
         return Deferred.fromCoroutine(self._taken()).addBoth(self._over)
 
     def _over(self, ended: T) -> T:
-        """Report how the turn went to watchers.
+        """Report the end of the turn to watchers.
 
-        `Asking` refers to the turn. Dropping it here breaks the cycle, so the turn is freed without
-        the garbage collector, which may be frozen while a model thinks.
+        `Asking` refers to the turn. Dropping it here breaks the reference cycle, so the turn is
+        freed without the garbage collector, whose objects may be frozen while a model thinks.
         """
         self._asking = None
         self._live.watch.turn_ended(self._npc_ref, self._outcome)
@@ -114,7 +115,7 @@ class Turn:
             self._speaking.say(greeting)
 
     def cancel(self, why: str) -> None:
-        """Give the turn up: nobody waits for it any more, or nobody may speak."""
+        """Give the turn up, because nobody waits for the answer or nobody may speak."""
         self._cancelled = self._cancelled or why
         if self._asking is not None:
             self._asking.cancel()
@@ -123,12 +124,12 @@ class Turn:
 
     async def _taken(self) -> None:
         """Run all steps, from the greeting to the end."""
-        asking = await self._begun()  # 1 to 4
+        asking = await self._begun()  # steps 1 to 4
         if asking is not None:
-            self._rest(await self._to_the_end(asking))  # 5 to 7, and 8
+            self._rest(await self._to_the_end(asking))  # steps 5 to 7, then step 8
 
     async def _begun(self) -> Asking | None:
-        """Commit the first prompt and return who asks the models. None if there is no prompt."""
+        """Commit the first prompt. Return what asks the models, None without a prompt."""
         try:
             return await self._first_round()
         except BudgetError as error:
@@ -139,17 +140,17 @@ class Turn:
             await self._unanswered(error)
         except DATABASE_ERRORS as error:
             self._again(error)
-        except Exception as error:  # a game's own hooks may raise anything
+        except Exception as error:  # hooks of a game may raise anything
             await self._unanswered(error)
             raise
         return None
 
     async def _first_round(self) -> Asking | None:
-        """Commit the first prompt. None: nobody waits for it any more."""
+        """Commit the first prompt. Return None if nobody waits for the answer any longer."""
         mind, heard, live = self._mind, self.heard, self._live
         if self._is_stale() or not conversations.is_counted(heard.record):
             return None
-        self.greet()  # 1
+        self.greet()  # step 1
         self.settings = settings = mind.settings
         accesses = live.models.of_role("speaker", settings=settings)
         self._toolbox = self._tools()
@@ -157,9 +158,9 @@ class Turn:
             await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
         access = accesses[0]
         try:
-            composed = await self._composed()  # 2 and 3
+            composed = await self._composed()  # steps 2 and 3
         except BudgetError:
-            # The first model's context may be too small for this NPC: take a larger model.
+            # The context of the first model may be too small for this NPC, so take a larger one.
             access = next(
                 (one for one in accesses if one.limit_tokens > access.limit_tokens), access
             )
@@ -169,12 +170,12 @@ class Turn:
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
-        self._round = await self._rounds.first(composed, access=access)  # 4
+        self._round = await self._rounds.first(composed, access=access)  # step 4
         self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
         return self._asking
 
     async def _composed(self, *, limit_tokens: int | None = None) -> Composed | None:
-        """Return the prompt, after a compaction if needed. None: the server stops."""
+        """Return the prompt, after a compaction if needed. Return None if the server stops."""
         live, heard = self._live, self.heard
         return await with_room(
             self._mind,
@@ -191,7 +192,7 @@ class Turn:
         return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
 
     def _call_key(self, this: Round) -> CallKey:
-        """Return who is charged for the call of a round, and what it belongs to."""
+        """Return the key of a round's call: whom it counts for, and which turn it belongs to."""
         event = self.heard.event
         return CallKey(
             npc_ref=self._npc_ref,
@@ -205,7 +206,7 @@ class Turn:
         self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)
 
     def _voice_of(self, *names: str) -> Voice:
-        """Return the NPC's voice. A model may use these names for the NPC."""
+        """Return the voice of the NPC, which a model may call by these names."""
         npc = self._mind.npc
         described = sdesc_names(npc) if hasattr(npc, "sdesc") else ()
         own_names = dict.fromkeys((*names, plain_name(npc.key), *described))
@@ -214,29 +215,30 @@ class Turn:
 
     @property
     def _speaking(self) -> Voice:
-        """Return the voice. It exists before the view is known, too."""
+        """Return the voice, even before the view of the NPC is known."""
         return self._voice or self._voice_of(*self._mind.own_names)
 
     async def _to_the_end(self, asking: Asking) -> Round:
-        """Ask, act and ask again, and end the turn. Return the last round."""
+        """Ask the model and run tools until the turn ends. Return the last round."""
         this = self._open_round
         try:
             while True:
-                reply = await self._reply(asking)  # 5
+                reply = await self._reply(asking)  # step 5
                 this = self._open_round
-                if reply is None or not await self._goes_on(reply, asking):  # 6 and 7
+                if reply is None or not await self._goes_on(reply, asking):  # steps 6 and 7
                     return this
-        except Exception as error:  # a game's own hooks may raise anything
+        except Exception as error:  # hooks of a game may raise anything
             await self._broken_off(error)
             if not isinstance(error, DATABASE_ERRORS):
                 raise
         return this
 
     async def _reply(self, asking: Asking) -> ChatReply | None:
-        """Return a reply that can be said or done. None if the turn has ended."""
+        """Return a useful reply, None if the turn has ended without one."""
         while True:
             this = self._open_round
-            # Meanwhile the speaker may have left, or other turns used up the calls of this line.
+            # The speaker may have left meanwhile, or other turns may have used all calls of the
+            # line.
             if why_not := self._is_stale() or self._live.lines.why_spent(self.heard.event):
                 await self._drop(why_not)
                 return None
@@ -247,7 +249,7 @@ class Turn:
                     is_wanted=lambda: not self._is_stale(),
                     is_enough=lambda reply: self._acts(reply) or self._has_spoken,
                 )
-            except Exception as error:  # an error of a model ends the turn, not the server
+            except Exception as error:  # an error of a model must not stop the server
                 is_over = asking.has_said_the_start or bool(self._is_stale())
                 if not is_over and await self._asks_same(error, asking):
                     continue
@@ -261,9 +263,10 @@ class Turn:
                 )
 
     async def _asks_same(self, error: Exception, asking: Asking) -> bool:
-        """Ask the same model again if that may help; once for each reason.
+        """Ask the same model again if that may help, at most once for each reason.
 
-        Its reply broke off unheard, or its refusal says what it takes.
+        It may help if the reply broke off before anybody heard it, or if the refusal says what the
+        server accepts.
         """
         this, access = self._open_round, self._open_round.access
         composed = this.composed
@@ -275,7 +278,8 @@ class Turn:
         elif error.wants_roles and self._rounds.is_sent_otherwise(this):
             doing = f"with its messages in other roles {access.name} is asked again"
         elif error.wants_past_thoughts:
-            # First calls of earlier turns, whose thoughts are gone; then those of this one too.
+            # First send calls of earlier turns as text, because their thoughts are gone. If that is
+            # not enough, send those of this turn as text as well.
             if access.tells_past_calls and not self._rounds.forget_thoughts():
                 return False
             access.learned.tells_past_calls = True
@@ -291,9 +295,12 @@ class Turn:
             try:
                 composed = composed.within(access.limit_tokens)
             except BudgetError as too_little:
-                # Keeping the small limit would silence this NPC, even if the server grows.
+                # If the small limit were kept, the NPC would stay silent even after the server got
+                # more room.
                 access.learned.limit_tokens = before
-                self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
+                self._log(
+                    f"turn {this.stored.number}: the prompt cannot be made shorter: {too_little}"
+                )
                 return False
             doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"
         else:
@@ -312,22 +319,22 @@ class Turn:
 
     @property
     def _open_round(self) -> Round:
-        assert self._round is not None  # there is one until the turn has ended
+        assert self._round is not None  # a turn has a round until it has ended
         return self._round
 
     def _acts(self, reply: ChatReply) -> bool:
-        """True if the reply asks for acts and the turn may still do them."""
+        """True if the reply calls tools and the turn may still run them."""
         if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
             return False
         return bool(reply.tool_calls and self._toolbox.names)
 
     @property
     def _has_spoken(self) -> bool:
-        """True if people heard or saw something of the answer: from a tool, or next to its call."""
+        """True if people heard or saw part of the answer, by a tool or in a text next to calls."""
         return self._has_said_something or any(acted.spoke for acted in self._acted)
 
     async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
-        """Do what the reply asks for. True if the model is to be asked again."""
+        """Say the reply or run its tools. True if the model is to be asked again."""
         if stale := self._is_stale():
             await self._drop(stale)
             return False
@@ -355,7 +362,7 @@ class Turn:
         return await self._asks_again(acted)
 
     def _use(self, this: Round) -> Use:
-        """Return what tools know about the turn."""
+        """Return what tools need to know about the turn."""
         heard, live, gathered = self.heard, self._live, this.composed.gathered
         return Use(
             npc=self._mind.npc,
@@ -373,12 +380,12 @@ class Turn:
         )
 
     async def _asks_again(self, acted: Acted) -> bool:
-        """Commit the prompt with the results of the acts. False if they do not fit."""
+        """Commit the prompt with the results of the tools. Return False if they do not fit."""
         try:
             after = partial(self._rounds.after, self._open_round, acted.messages)
             self._round = await self._commits.again(after)
         except BudgetError as error:
-            self._log(f"the results of {', '.join(acted.names)} do not fit: {error}")
+            self._log(f"the results of the tools {', '.join(acted.names)} do not fit: {error}")
             if not self._has_spoken:
                 await self._unanswered(error)
             return False
@@ -395,7 +402,7 @@ class Turn:
         self._mind.answered(self.heard, self.settings)
 
     async def _failed(self, error: Exception, asking: Asking) -> None:
-        """Commit the failure and say the fallback line, unless nobody waits for it any more."""
+        """Commit the failure and say the fallback line, unless nobody waits for the answer."""
         stored, stale = self._open_round.stored, self._is_stale()
         if not stale and not is_no_fault(error):
             self._log(f"turn {stored.number}: {on_one_line(error)}")
@@ -407,10 +414,10 @@ class Turn:
         self._outcome = await self._ending.dropped(self._open_round.stored, why)
 
     def _broken_off(self, error: Exception) -> "Deferred[None]":
-        """Close a turn that cannot go on, and show the speaker that no answer comes."""
-        self._mind.begun(self.heard)  # ends the sign that the NPC thinks
+        """Close a turn after an unexpected error, and show the speaker that no answer will come."""
+        self._mind.begun(self.heard)  # cancels the gesture that shows that the NPC thinks
         stored = self._open_round.stored
-        why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
+        why = f"the turn broke off after an error, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
         self._tell_failed(error)
         closed = self._commits.close(stored, why)
@@ -427,14 +434,14 @@ class Turn:
             self._mind.unanswered(self.heard.event)
 
     def _again(self, error: Exception) -> None:
-        """Try the turn again later. The event is committed, the model was not asked."""
+        """Schedule the turn again. Its event is committed, and no model was asked yet."""
         self._tries += 1
         if self._tries >= MOST_TRIES:
             self._log(f"gave up: the prompt cannot be composed or committed: {error}")
             self._tell_failed(error)
             self._mind.unanswered(self.heard.event)
             return
-        self._log(f"the prompt cannot be composed or committed, no model is asked: {error}")
+        self._log(f"the prompt cannot be composed or committed, so no model is asked: {error}")
         self._mind.put_back(self.heard, delay_seconds=RETRY_SECONDS)
 
     def _tell_failed(self, error: Exception) -> None:

@@ -47,7 +47,7 @@ class DraftPage(Page):
         found, now = self._seen(number)
         if found.state != "waiting":
             raise StoreError(
-                f"Draft {number} was already {found.state} by {found.decided_by}; nothing was changed."
+                f"Draft {number} was already {found.state} by {found.decided_by}; nothing changed."
             )
         act(found, now)
         return HttpResponseRedirect(reverse("evennia_ai:draft", kwargs={"number": number}))

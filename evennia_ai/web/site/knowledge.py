@@ -44,7 +44,7 @@ def base_seen(viewer: Viewer, key: str) -> BaseInfo:
 
 
 def tells_texts(info: BaseInfo) -> bool:
-    """True if the web pages may show the texts of a base: the database holds it, and it is not restricted."""
+    """True if pages may show the texts of a base: it is stored here and not restricted."""
     return info.backend == STORED and not info.restricted
 
 
