@@ -1,8 +1,8 @@
-"""Deciding: a cheap model decides if an NPC of mode `decide` answers an event.
+"""The decider: a cheap model that decides if an NPC of mode `decide` answers an event.
 
-It reads the newest lines and says yes or no. Its request is committed before it is sent, as
-references to the records of the lines. If it cannot be asked or gives no useful answer in time, the
-NPC is silent. An NPC that is called by name needs no decider.
+It reads the newest lines and answers yes or no. Its request is committed before it is sent, as
+references to the records of these lines. If the model cannot be asked, or gives no useful answer in
+time, the NPC is silent. An NPC that is called by its name answers without a decider.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from evennia_ai.store.history.windows import windows
 
 DECIDE_SECONDS: Final = 5.0
 MOST_LINES: Final = 8
-"""The most lines that the decider reads; the last one is the line in question."""
+"""The most lines that the decider reads. The last one is the line to be answered or not."""
 ANSWER_TOKENS: Final = 40
 
 _TASK: Final = (
@@ -46,15 +46,17 @@ _QUESTION: Final = "Does {name} answer the last line?"
 
 
 class WillAnswer(BaseModel):
-    """The answer of a decider."""
+    """The answer of a decider, parsed from its reply."""
 
     answer: bool
 
 
 def ask_decider(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
-    """Return why the NPC does not want to answer, "" if it does.
+    """Ask the decider whether the NPC wants to answer.
 
-    The Deferred fails only if it is cancelled.
+    Returns:
+        A Deferred of the reason why not, "" if the NPC wants to answer. It fails only if it is
+        cancelled.
     """
     accesses = live.models.thinking("decider")
     if not accesses:
@@ -75,7 +77,7 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
             return succeed(refusal.told)
         asked, schema = _commit_question(access, mind, heard)
     except (*DATABASE_ERRORS, ReplayError) as error:
-        return succeed(_log_failed(mind, f"the decider was not asked: {error}"))
+        return succeed(_log_failed(mind, f"the decider cannot be asked: {error}"))
     messages = chat_messages(asked.messages)
     request = access.request(
         messages, max_tokens=ANSWER_TOKENS, most_seconds=DECIDE_SECONDS, schema=schema
@@ -89,7 +91,7 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
 def _commit_question(
     access: Access, mind: Mind, heard: CommittedEvent
 ) -> tuple[ModelRequest, AnswerSchema | None]:
-    """Commit the question. Return it, with the schema of the answer if the server takes one."""
+    """Commit the question. Return it, with the schema for the answer if the server accepts one."""
     name = shorten_name(mind.view().char_name)
     instructions, schema = request_for((), WillAnswer, native=access.is_held_to_schemas)
     form = [Message(role="system", content=said.content) for said in instructions]
@@ -132,7 +134,9 @@ def _written_down(
             heard.conversation, asked, outcome=why or "answers", reply=reply
         )
     except DATABASE_ERRORS as error:
-        logger.log_err(f"evennia_ai: NPC {mind.ref}: a decision was not recorded: {error}")
+        logger.log_err(
+            f"evennia_ai: NPC {mind.ref}: a decision of the decider was not recorded: {error}"
+        )
     if isinstance(answer, Failure):
         return answer if answer.check(CancelledError) else _log_failed(mind, why)
     return why

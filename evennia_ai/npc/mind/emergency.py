@@ -1,7 +1,7 @@
-"""The emergency stop: a person stops one NPC or all of them, and releases them again.
+"""The emergency stop: a person stops one NPC or all NPCs, and lets them answer again.
 
-First the halt is committed, so that it outlasts everything else. Then pending answers are dropped
-and running ones given up. `npc.model_calls.calls` makes sure that stopped NPCs ask no model.
+The stop is committed first, so it survives restarts. Then pending answers are dropped, and running
+ones are given up. `npc.model_calls.calls` makes sure that stopped NPCs ask no model.
 """
 
 import time
@@ -18,7 +18,7 @@ from evennia_ai.store.model_calls import GAME_REF, Halt, add_halt, remove_halt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The result of a stop: how many answers were dropped and how many calls given up."""
+    """The result of a stop: how many answers were dropped, and how many model calls given up."""
 
     dropped: int
     given_up: int
@@ -76,7 +76,7 @@ def _halt_npcs(npc_ref: str, *, by: Actor, reason: str) -> str:
 
 
 def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stopped:
-    """Give up these calls. Some may have ended already, with the dropped turns."""
+    """Give up these model calls. Some may have ended already together with the dropped answers."""
     for call in calls:
         call.give_up(why)
     return Stopped(dropped=dropped, given_up=len(calls))
@@ -85,7 +85,7 @@ def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stop
 def _release_npcs(npc_ref: str, *, by: Actor) -> bool:
     was_halted = remove_halt(npc_ref, by=by)
     if was_halted:
-        logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")
+        logger.log_warn(f"evennia_ai: {_whose(npc_ref)} may answer again, released by {by}")
     return was_halted
 
 

@@ -174,7 +174,7 @@ class Start:
             await self._commit(sentences.strip())
         except DATABASE_ERRORS as error:  # the turn says it at its end, if it can be committed then
             logger.log_err(
-                f"evennia_ai: the start of a reply cannot be committed, so it is not said early: {error}"
+                f"evennia_ai: cannot commit the start of a reply, so it is not said early: {error}"
             )
             return
         self.said = sentences

@@ -417,7 +417,7 @@ class Turn:
         """Close a turn after an unexpected error, and show the speaker that no answer will come."""
         self._mind.begun(self.heard)  # cancels the gesture that shows that the NPC thinks
         stored = self._open_round.stored
-        why = f"the turn broke off after an error, nothing more is said: {on_one_line(error)}"
+        why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
         self._tell_failed(error)
         closed = self._commits.close(stored, why)

@@ -1,7 +1,7 @@
-"""Idle time: work for an NPC after its turn, while nobody waits for it.
+"""Work for an NPC after its turn, while nobody speaks to it.
 
 A long history is compacted, and the NPC learns from what was said. Only one such work runs in the
-whole game, so that no player has to wait; the others queue. NPCs answer meanwhile as usual.
+whole game, and the others queue, so that players never wait for it. NPCs answer meanwhile as usual.
 """
 
 from typing import Any, Final, NamedTuple
@@ -21,11 +21,11 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
 
 IDLE_SECONDS: Final = 5.0
-"""How long a conversation must be quiet first."""
+"""How long a conversation must be quiet before work for it begins."""
 
 
 class _Rested(NamedTuple):
-    """A quiet conversation and its last prompt."""
+    """A quiet conversation with the last prompt that was made from it."""
 
     mind: Mind
     where: ConversationRef
@@ -33,18 +33,19 @@ class _Rested(NamedTuple):
 
 
 class IdleTime:
-    """Compacts histories and lets NPCs learn while nothing else happens."""
+    """Compacts histories and lets NPCs learn, while nobody speaks to them."""
 
     def __init__(self, compactor: Compactor, consolidator: Consolidator, clock: Clock) -> None:
         self._compactor: Final = compactor
         self._consolidator: Final = consolidator
         self._clock: Final = clock
-        self._planned: dict[int, Any] = {}  # by conversation: the scheduled check
-        self._queue: dict[int, _Rested] = {}  # by conversation: waits for the running work
+        self._planned: dict[int, Any] = {}  # by conversation: the scheduled check of its work
+        # by conversation: what waits for the end of the running work
+        self._queue: dict[int, _Rested] = {}
         self._is_at_work = False
 
     def after_turn(self, mind: Mind, where: ConversationRef, prompt: Prompt) -> None:
-        """Schedule work for the conversation of a turn that has ended, if any is due."""
+        """After a turn, schedule work for its conversation, if any is due."""
         try:
             is_full = self._compactor.is_due(_fullness(where, prompt), "idle")
             is_due = is_full or self._consolidator.is_due(where)
@@ -56,7 +57,7 @@ class IdleTime:
             self._look_later(_Rested(mind, where, prompt))
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Start no more work."""
         for call in self._planned.values():
             call.cancel()
         self._planned.clear()
@@ -87,18 +88,19 @@ class IdleTime:
         self._look_at_next()
 
     def _look_at_next(self) -> None:
-        """Check the first in the queue, in a later call of the reactor, because a check takes a
-        while.
+        """Check the first conversation in the queue, in a later call of the reactor.
+
+        The reactor can do other things first, because a check takes a while.
         """
         if self._queue:
             self._look_later(next(iter(self._queue.values())), after_seconds=0)
 
     def _tried(self, rested: _Rested) -> "Deferred[Any] | None":
-        """Start work for it. None if none is allowed, needed or possible."""
+        """Start work for a conversation. Return None if no work is allowed, due or possible."""
         mind, where, _ = rested
-        if why_halted(where.npc_ref):  # the first turn after the release schedules it again
+        if why_halted(where.npc_ref):  # the first turn after the stop schedules work again
             return None
-        if mind.is_busy:  # the running turn calls `after_turn` when it ends
+        if mind.is_busy:  # the running turn calls `after_turn` at its end
             return None
         try:
             return self._begun(rested)
@@ -107,7 +109,7 @@ class IdleTime:
             return None
 
     def _begun(self, rested: _Rested) -> "Deferred[Any] | None":
-        """Start the first work that is due. Other work waits for the end of the next turn."""
+        """Start the first work that is due. Other work waits until after the next turn."""
         _, where, _ = rested
         wanted = _wanted(rested)
         if self._compactor.is_due(wanted.fullness, "idle"):
@@ -137,4 +139,4 @@ def _fullness(where: ConversationRef, prompt: Prompt) -> Fullness:
 
 
 def _log(where: ConversationRef, error: Exception) -> None:
-    logger.log_err(f"evennia_ai: {where}, in idle time: nothing was tried: {error}")
+    logger.log_err(f"evennia_ai: {where}: no work could be done in idle time: {error}")

@@ -128,7 +128,7 @@ class Metrics(Watcher):
             )
         except CannotListenError as error:
             logger.log_err(
-                f"evennia_ai: metrics: cannot open the port, trying again in {RETRY_SECONDS:.0f} s: {error}"
+                f"evennia_ai: metrics have no port, trying again in {RETRY_SECONDS:.0f} s: {error}"
             )
             self._retry = self._reactor.callLater(RETRY_SECONDS, self.open)
 

@@ -105,7 +105,7 @@ class Saver:
         if seen is None:
             raise FormatError(
                 "form",
-                f"the form does not say which revision of {place.origin} it showed; nothing changed:"
+                f"the form does not name the revision of {place.origin} it showed; nothing changed:"
                 " open the page again",
             )
         return seen

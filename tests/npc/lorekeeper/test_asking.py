@@ -68,4 +68,4 @@ def test_a_failure_is_a_reason_and_a_line_in_the_log(introduction, wiki, monkeyp
 
     assert isinstance(found, Failed)
     assert "did not answer with JSON" in found.why
-    assert lines == [f"evennia_ai: no introduction of 'Ferry': {found.why}"]
+    assert lines == [f"evennia_ai: Wikipedia gave no introduction of 'Ferry': {found.why}"]

@@ -90,7 +90,7 @@ def test_a_stop_and_a_release_are_in_the_log(stage: Any, logged: list[str]) -> N
     ref = stage.npc.id
     assert logged == [
         "evennia_ai: ALL NPCS: stopped by Mira: spam",
-        "evennia_ai: ALL NPCS: released by Tom",
+        "evennia_ai: ALL NPCS: may answer again, released by Tom",
         f"evennia_ai: NPC {ref}: paused by Mira",
     ]
 

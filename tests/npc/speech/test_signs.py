@@ -123,7 +123,7 @@ def test_speaker_alone_is_shown_once_that_lines_are_lost(
 def test_log_names_each_speaker_once_when_too_much_waits(stage: Any, logged: list[str]) -> None:
     stage.talks_with(lambda _: "Aye.", delay_seconds=10)
     _much_by_each(stage, pytest.MonkeyPatch())
-    told = [line for line in logged if "go unanswered" in line]
+    told = [line for line in logged if "stay unanswered" in line]
     assert [sum(f"#{who.id} " in line for line in told) for who in (stage.anna, stage.ben)] == [
         1,
         1,

@@ -170,7 +170,7 @@ def test_what_cannot_even_be_heard_is_logged_and_stops_nobody(stage, logged, mon
         patch.setattr(handler, "event_from_message", locked)
         stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
-    assert "not heard, nothing can be read: database is locked" in logged[-1]
+    assert "not perceived, because the database cannot be read: database is locked" in logged[-1]
     assert stage.records() == []
 
 

@@ -155,7 +155,7 @@ def test_a_hook_that_breaks_while_the_start_is_said_costs_nobody_the_rest(
     model.ends("Aye, at dusk. Bring a coat. It is cold out there.")
     stage.passes()
 
-    assert any("was not said to its end" in line for line in logged)
+    assert any("broke off the start of a reply" in line for line in logged)
     assert ("assistant", "Aye, at dusk. Bring a coat. It is cold out there.") in replies(stage)
     assert "It is cold out there." in said(stage)[-1]
 

@@ -137,7 +137,10 @@ def test_over_the_bound_the_least_worth_is_dropped_and_logged(
     assert second.dropped == 1
     assert memories.held_by(stage.npc.ai.ref).memories == (second.memory,)
     assert lines == [
-        f"evennia_ai: NPC {stage.npc.ai.ref} has too many memories, dropped: {first.memory.origin}"
+        (
+            f"evennia_ai: NPC {stage.npc.ai.ref} had too many memories; the least important were"
+            f" dropped: {first.memory.origin}"
+        )
     ]
 
 

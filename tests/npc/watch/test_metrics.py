@@ -169,7 +169,7 @@ def test_a_port_that_is_taken_is_tried_again(logged: list[str]) -> None:
     metrics = Metrics(lambda: GAUGES, port=9100, reactor=reactor)
     metrics.open()
     assert reactor.listened == []
-    assert "tried again in 5 s" in logged[0]
+    assert "trying again in 5 s" in logged[0]
     reactor.later[0]()
     assert reactor.listened == [(9100, LOOPBACK)]
 
