@@ -85,7 +85,7 @@ def test_player_reads_one_sentence_and_log_has_traceback_when_command_fails(
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_the_log_has_nothing_of_the_line_that_was_typed(
+def test_log_contains_nothing_of_the_typed_line_when_command_fails(
     where: str, types: Callable[..., str], log: list[str]
 ) -> None:
     hide_errors()

@@ -211,7 +211,7 @@ def crowd(stage):
     phases=[Phase.explicit, Phase.generate],  # shrinking plays too many games
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_each_line_is_answered_once_or_not_for_a_reason(
+def test_each_line_of_a_crowd_is_answered_once_or_has_a_reason_for_silence(
     crowd, steps, delays, cooldown_seconds, calls
 ):
     from django.db import transaction

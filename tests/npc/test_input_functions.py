@@ -46,7 +46,7 @@ def test_log_names_a_few_unknown_frames_of_one_connection(logged: list[str]) -> 
     assert (len(logged), client.told) == (5, [])
 
 
-def test_evennia_uses_it_unless_the_game_has_one_of_its_own(db: None) -> None:
+def test_evennia_uses_our_default_function_unless_the_game_has_its_own(db: None) -> None:
     from evennia.server.sessionhandler import _INPUT_FUNCS
 
     from evennia_ai.npc.input_functions import default

@@ -36,7 +36,7 @@ def found() -> Any:
 
 
 @pytest.mark.long
-def test_histories_are_summarised_while_memory_is_measured(found: Any) -> None:
+def test_histories_are_summarised_during_the_measurement(found: Any) -> None:
     assert found["summarised"] >= 3
 
 
@@ -44,12 +44,14 @@ def test_histories_are_summarised_while_memory_is_measured(found: Any) -> None:
 @pytest.mark.parametrize(
     "what", ["turns", "a segment is read", "a turn is read back", "windows are forgotten"]
 )
-def test_no_object_of_ours_is_left_to_the_collector_when(what: str, found: Any) -> None:
+def test_no_object_of_this_package_waits_for_the_garbage_collector_after(
+    what: str, found: Any
+) -> None:
     assert found[what] == {}
 
 
 @pytest.mark.long
-def test_memory_is_level_once_every_window_is_full(found: Any) -> None:
+def test_memory_does_not_grow_once_every_window_is_full(found: Any) -> None:
     first, _, last = found["blocks"]
     assert last - first < MOST_BLOCKS
 
@@ -71,7 +73,7 @@ def in_a_thread_of_twisted(work: Callable[[], None]) -> Any:
 
 
 @pytest.mark.parametrize(("error", "left"), [(ValueError, 1), (StoreError, 0)])
-def test_failed_work_keeps_nothing_in_memory_but_of_a_bug_what_waited_for_it(
+def test_failed_work_keeps_no_values_in_memory_except_the_waiter_of_a_bug(
     error: type[Exception], left: int
 ) -> None:
     def fails(given: Thing) -> None:
@@ -100,7 +102,7 @@ def test_failed_work_keeps_nothing_in_memory_but_of_a_bug_what_waited_for_it(
         gc.enable()
 
 
-def test_refused_write_keeps_nothing_that_was_to_be_written(db: None) -> None:
+def test_refused_write_keeps_none_of_its_values_in_memory(db: None) -> None:
     """Django's own frames keep the error of a refused statement, and it keeps them."""
 
     def writes(_: Thing) -> None:

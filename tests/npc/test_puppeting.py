@@ -164,7 +164,7 @@ def test_npc_loses_the_permissions_of_an_account_that_is_no_superuser(
     assert not crown.access(stage.npc, "get")
 
 
-def test_npc_is_played_on_when_one_of_two_sessions_ends(stage, god, crown):
+def test_npc_stays_played_when_one_of_two_sessions_ends(stage, god, crown):
     god.plays(stage.npc)
     other = god.another_session()
     stage.npc.sessions.add(other)
@@ -186,7 +186,7 @@ def test_npc_gets_the_rights_of_the_next_one_who_plays_it(stage, god, players, c
     assert not crown.access(stage.npc, "get")
 
 
-def test_nobody_enters_or_leaves_the_game_when_an_npc_is_played(stage, god):
+def test_no_arrival_or_departure_is_shown_when_an_npc_is_played(stage, god):
     god.plays(stage.npc)
     god.stops()
     stage.passes(1)
@@ -194,7 +194,7 @@ def test_nobody_enters_or_leaves_the_game_when_an_npc_is_played(stage, god):
     assert stage.npc.attributes.get("prelogout_location") is None
 
 
-def test_no_other_npc_sees_one_arrive_that_is_played(stage, god):
+def test_other_npcs_perceive_no_arrival_when_an_npc_is_played(stage, god):
     from evennia_ai.npc.senses.witness import watch_logins
 
     watch_logins()
@@ -207,7 +207,7 @@ def test_no_other_npc_sees_one_arrive_that_is_played(stage, god):
     assert seen == []
 
 
-def test_npc_answers_again_after_it_was_played(stage, god):
+def test_npc_answers_again_when_playing_it_ends(stage, god):
     stage.talks_with("Aye.")
     god.plays(stage.npc)
     stage.says(stage.anna, "Oren, are you there?")
@@ -217,7 +217,7 @@ def test_npc_answers_again_after_it_was_played(stage, god):
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
 
 
-def test_call_of_a_tool_is_not_done_when_the_npc_is_played_meanwhile(stage, god, crown):
+def test_tool_call_does_not_run_when_the_npc_is_played_meanwhile(stage, god, crown):
     change_settings(stage.npc, tools=("take",), by=THE_GAME)
     model = stage.talks_with(calls(("take", {"item": "crown"})), "Aye.", delay_seconds=1.0)
     stage.says(stage.anna, "Oren, take the crown.")
@@ -232,7 +232,7 @@ class Guest(AIMixin, evennia.DefaultCharacter):
     """A player's character with a mind."""
 
 
-def test_character_of_a_player_is_put_away_without_the_rights_of_the_account(stage, god, crown):
+def test_character_of_a_player_is_stored_without_the_rights_of_the_account(stage, god, crown):
     guest = create_object(Guest, key="Guest", location=stage.room, nohome=True)
     god.account.characters.add(guest)
     god.plays(guest)

@@ -41,7 +41,7 @@ class Reactor(Clock):
             call(*args, **options)
 
 
-def test_big_histories_are_worked_on_in_another_thread():
+def test_work_runs_in_another_thread_while_the_reactor_runs():
     reactor = Reactor()
     compactor = runtime_of(conf(), clock=reactor).compactor
     reactor.pool.start()
@@ -54,7 +54,7 @@ def test_big_histories_are_worked_on_in_another_thread():
     assert len(seen) == 1
 
 
-def test_before_the_reactor_runs_it_is_done_at_once():
+def test_work_runs_at_once_before_the_reactor_runs():
     reactor = Reactor()
     reactor.running = False
     seen: list[int] = []

@@ -113,7 +113,7 @@ class Player:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_every_prompt_is_kept_whatever_stays_in_it(stage, steps):
+def test_every_sent_prompt_can_be_replayed_with_any_staying_texts(stage, steps):
     from django.db import transaction
 
     try:

@@ -67,7 +67,7 @@ def evennias_server() -> Any:
 
 
 @override_settings(WEBCLIENT_ENABLED=True, WEBSOCKET_CLIENT_ENABLED=True)
-def test_all_that_evennias_portal_writes_is_sent_at_once(db: None) -> None:
+def test_evennias_portal_sends_everything_at_once(db: None) -> None:
     portal = evennias_portal()
     before = {name: line_of(one).sends_at_once for name, one in factories(portal).items()}
     assert len(before) == 4
@@ -77,7 +77,7 @@ def test_all_that_evennias_portal_writes_is_sent_at_once(db: None) -> None:
     assert all(sent.values()), sent
 
 
-def test_the_servers_end_needs_no_setting(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_sends_at_once_without_a_setting(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from evennia.server.service import EvenniaServerService
 
     # What it sets of SQLite cannot be set within a test's transaction.
@@ -88,7 +88,7 @@ def test_the_servers_end_needs_no_setting(db: None, monkeypatch: pytest.MonkeyPa
     assert [line_of(one).sends_at_once for one in factories(server).values()] == [True]
 
 
-def test_who_is_refused_a_connection_is_still_refused() -> None:
+def test_refused_connection_is_still_refused() -> None:
     from twisted.application.service import MultiService
 
     from evennia_ai.web.nodelay import start_plugin_services
@@ -103,7 +103,7 @@ def test_who_is_refused_a_connection_is_still_refused() -> None:
     assert factory.buildProtocol(SOMEBODY) is None
 
 
-def test_a_game_whose_portal_waits_is_told() -> None:
+def test_check_warns_of_a_portal_that_does_not_send_at_once() -> None:
     assert PLUGIN in settings.PORTAL_SERVICES_PLUGIN_MODULES
     assert "evennia_ai.W025" in ids(PORTAL_SERVICES_PLUGIN_MODULES=[])
     assert ids(PORTAL_SERVICES_PLUGIN_MODULES=PLUGIN) == ["evennia_ai.W027"]

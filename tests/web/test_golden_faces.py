@@ -31,12 +31,12 @@ def faces_of(name):
     return report, told, page, result_of(turns[-1])
 
 
-def test_there_are_forty_of_them():
+def test_there_are_forty_golden_scenarios():
     assert len(GOLDEN) >= 40
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_every_face_names_the_same_origins_and_numbers(db, name):
+def test_page_json_screen_and_cli_show_the_same_origins_and_numbers(db, name):
     report, told, page, printed = faces_of(name)
     kept, left = final_verdicts(report)
     # What stands in the prompt, message by message.

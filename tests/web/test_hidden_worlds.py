@@ -224,7 +224,7 @@ def two_games(stage, db, world, browser, monkeypatch):
 
 
 @pytest.mark.long
-def test_hidden_texts_change_nothing_of_what_somebody_is_shown_who_may_not_see_them(two_games):
+def test_hidden_texts_do_not_change_what_a_builder_is_shown(two_games):
     differ = {
         rank: [asked for asked in first if first[asked] != second[asked]]
         for rank, (first, second) in two_games.items()

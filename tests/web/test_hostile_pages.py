@@ -106,7 +106,7 @@ def test_no_hostile_text_acts_on_any_page(hostile, browser):
 
 
 @pytest.mark.long
-def test_what_is_looked_for_is_a_text_too(played, browser):
+def test_searched_words_are_shown_as_text(played, browser):
     client = browser("Builder")
     for text in together():
         for address in ("/ai/", "/ai/lore/harbour/", "/ai/kb/library/"):
@@ -114,7 +114,7 @@ def test_what_is_looked_for_is_a_text_too(played, browser):
             assert (answer.status_code, acting(answer.content.decode())) == (200, []), text
 
 
-def test_a_page_that_would_act_is_found():
+def test_helper_of_tests_finds_active_content_in_a_page():
     assert acting('<p onclick="x()">') and acting("<script>1</script>") and acting("a\u202eb")
     assert acting('<a href="https://elsewhere">') and acting('<img src="x">')
     assert acting('<p>fine <a href="/ai/">here</a></p>') == []

@@ -9,7 +9,7 @@ from evennia_ai.store.knowledge import knowledge_bases
 from tests.npc.scripted_games import CARD
 
 
-def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, browser):
+def test_lists_of_books_and_bases_name_their_npcs_and_rooms(played, browser):
     npc, room = (
         Scope(kind="npc", ref=played.npc.ai.ref),
         Scope(kind="room", ref=str(played.room.id)),

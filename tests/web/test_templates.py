@@ -41,7 +41,7 @@ def unguarded(text):
 
 
 @pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.stem)
-def test_template_prints_no_text_without_a_filter(template):
+def test_template_prints_every_text_through_a_filter(template):
     assert unguarded(template.read_text(encoding="utf-8")) == []
 
 
@@ -76,13 +76,13 @@ def message(**values):
         {"said": False, "parts": [{"origin": "lore:a\u202eb#0", "mark": "?", "text": HOSTILE}]},
     ],
 )
-def test_no_value_of_a_message_acts(values):
+def test_values_of_a_message_are_shown_as_text(values):
     page = render_to_string("evennia_ai/parts/row.html", message(**values))
     assert acting(page) == []
 
 
 @pytest.mark.parametrize("field", ["position", "logic", "name", "uid", "keys", "text"])
-def test_no_value_of_an_entry_acts(field):
+def test_values_of_an_entry_are_shown_as_text(field):
     entry = {"uid": "1", "name": "n", "keys": ["k"], "secondary_keys": ["s"], "logic": "any"}
     entry |= {"on": True, "constant": False, "position": "after", "depth": 4, "order": 1}
     entry |= {"text": "t", field: [HOSTILE] if field == "keys" else HOSTILE}

@@ -46,13 +46,13 @@ def introduction() -> Iterator[Callable[[str, str], Any]]:
 
 
 @pytest.mark.req("S4-17")
-def test_without_an_address_nobody_is_asked(introduction, wiki):
+def test_wikipedia_is_not_asked_without_an_address_in_the_settings(introduction, wiki):
     assert introduction("Ferry", "") == Failed(asking.OFF)
     assert wiki.requests == []
 
 
 @pytest.mark.req("S4-17")
-def test_an_article_is_told_with_its_title(introduction, wiki):
+def test_introduction_has_the_title_and_text_of_the_article(introduction, wiki):
     wiki.behaves(answers({"query": {"pages": [PAGE]}}))
     found = introduction("Ferry", wiki.api)
 
@@ -60,7 +60,7 @@ def test_an_article_is_told_with_its_title(introduction, wiki):
 
 
 @pytest.mark.req("S4-17")
-def test_a_failure_is_a_reason_and_a_line_in_the_log(introduction, wiki, monkeypatch):
+def test_wikipedia_failure_gives_a_reason_and_one_log_line(introduction, wiki, monkeypatch):
     lines: list[str] = []
     monkeypatch.setattr(asking.logger, "log_warn", lines.append)
     wiki.behaves(sends(b"<html>"))

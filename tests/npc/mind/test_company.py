@@ -28,7 +28,7 @@ def company(stage: Any) -> list[Any]:
     return [ObjectDB.objects.get(id=one) for one in ids]
 
 
-def test_what_turns_ask_evennia_for_is_read_with_the_first_mind(company, no_queries):
+def test_attributes_and_tags_of_all_npcs_are_loaded_with_the_first_mind(company, no_queries):
     oren, ada, bo = company
     assert oren.ai.ref
     scopes_of(oren), standing_facts(oren)  # the room's own tags
@@ -42,7 +42,7 @@ def test_what_turns_ask_evennia_for_is_read_with_the_first_mind(company, no_quer
         assert oren.aliases.all() == ["ferryman"]
 
 
-def test_tags_that_come_and_go_afterwards_count(company):
+def test_tags_changed_after_loading_are_seen(company):
     oren, ada, _ = company
     assert oren.ai.ref
     oren.tags.add("watch", category=FACTION)

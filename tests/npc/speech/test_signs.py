@@ -109,7 +109,7 @@ LOSSES: dict[str, tuple[Callable[[Any, pytest.MonkeyPatch], None], int, int]] = 
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_speaker_alone_is_shown_once_that_lines_are_lost(
+def test_only_the_speaker_is_shown_once_that_lines_are_lost(
     name: str, stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lose, anna, ben = LOSSES[name]
@@ -174,7 +174,7 @@ def test_speaker_who_waits_is_shown_that_all_npcs_are_stopped(stage: Any) -> Non
     start_all(by=trusted("Mira"))
 
 
-def test_limit_is_said_although_something_else_was_refused_first(stage: Any) -> None:
+def test_limit_line_is_said_when_a_decider_or_summary_was_refused_before(stage: Any) -> None:
     """A decider or a summary that a limit refuses says nothing, so it may not use up the line."""
     quotas = replace(Quotas(), player=Quota(calls_per_minute=1))
     stage.talks_with("Aye.", limits=quotas, limit_line="Enough.")
@@ -187,7 +187,7 @@ def test_limit_is_said_although_something_else_was_refused_first(stage: Any) -> 
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Enough."'
 
 
-def test_recently_forgets_what_happened_more_than_a_minute_ago() -> None:
+def test_recently_forgets_things_older_than_a_minute() -> None:
     now = [0.0]
     recently = Recently(lambda: now[0])
     assert [recently.is_first(one) for one in (1, 1, 2)] == [True, False, True]

@@ -141,14 +141,16 @@ def furnished(stage: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_no_argument_is_live_on_any_screen_or_breaks_a_result(furnished: Any, name: str) -> None:
+def test_hostile_argument_is_plain_text_on_every_screen_and_in_results(
+    furnished: Any, name: str
+) -> None:
     for text in TEXTS:
         assert all(map(unseen, tries(furnished, name, text))), text
     assert live(furnished.anna.screen) + live(furnished.ben.screen) == []
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_no_argument_is_parsed_where_a_game_parses_all_that_it_sends(
+def test_hostile_argument_is_not_parsed_when_a_game_parses_outgoing_messages(
     furnished: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from django.conf import settings as game
@@ -162,7 +164,7 @@ def test_no_argument_is_parsed_where_a_game_parses_all_that_it_sends(
     assert [line for line in lines if len(line) > 200 or '"2"' in line] == []
 
 
-def test_no_search_of_evennias_finds_anything(furnished: Any) -> None:
+def test_search_syntax_of_evennia_finds_nothing(furnished: Any) -> None:
     furnished.npc.nicks.add("pal", "Ben", category="object")
     before = {one: one.location for one in (furnished.npc, *furnished.npc.contents)}
     for text in (*SEARCHES[:-1], "pal", f"#{furnished.ben.id}", f"#{furnished.room.id}"):
@@ -174,7 +176,9 @@ def test_no_search_of_evennias_finds_anything(furnished: Any) -> None:
     assert {one: one.location for one in before} == before
 
 
-def test_no_text_becomes_a_command(furnished: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_a_model_never_runs_as_a_command(
+    furnished: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from evennia.objects.objects import DefaultObject
 
     typed: list[str] = []
@@ -186,7 +190,7 @@ def test_no_text_becomes_a_command(furnished: Any, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("key", [*HOSTILE, INVISIBLE], ids=ascii)
-def test_hostile_names_of_things_people_and_exits_stay_names(stage: Any, key: str) -> None:
+def test_hostile_names_of_things_people_and_exits_are_shown_as_text(stage: Any, key: str) -> None:
     from evennia_ai.npc.senses.text import plain_name
 
     thing = a_thing(stage, key)
@@ -210,7 +214,7 @@ def test_hostile_names_of_things_people_and_exits_stay_names(stage: Any, key: st
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=30).map("".join))
-def test_no_argument_is_ever_live_on_a_screen(furnished: Any, text: str) -> None:
+def test_any_argument_is_plain_text_on_every_screen(furnished: Any, text: str) -> None:
     for name in ALL:
         tries(furnished, name, text)
     found = live(furnished.anna.screen) + live(furnished.ben.screen)
@@ -242,9 +246,7 @@ def test_no_argument_is_ever_live_on_a_screen(furnished: Any, text: str) -> None
         ).map(json.dumps),
     ),
 )
-def test_no_call_whatever_makes_the_toolbox_raise(
-    furnished: Any, name: str, arguments: str
-) -> None:
+def test_toolbox_raises_no_error_for_any_call(furnished: Any, name: str, arguments: str) -> None:
     box = a_toolbox(furnished, *ALL)
     found = box.find(a_call(name, arguments))
     assert isinstance(json.loads(found.recorded.arguments), dict)

@@ -16,7 +16,7 @@ from tests.npc.turn.test_turn_acts import calls
 
 
 @pytest.mark.req("S2-03", "S2-30")
-def test_all_that_is_edited_while_a_model_thinks_counts_from_the_next_turn_on(stage: Any) -> None:
+def test_edits_made_while_a_model_thinks_apply_from_the_next_turn(stage: Any) -> None:
     furnish(stage)
     change_settings(stage.npc, tools=("look",), by=THE_GAME)
 

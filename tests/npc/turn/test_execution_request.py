@@ -79,7 +79,7 @@ def a_base():
 
 @pytest.mark.long
 @pytest.mark.req("S0-14", "S1-03", "S1-05")
-def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, requests):
+def test_other_process_composes_each_turn_to_the_bytes_that_were_sent(stage, requests):
     stage.room.db.desc = "Planks, ropes and fog."
     furnish(stage)
     a_base()
@@ -93,7 +93,7 @@ def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, 
     assert (frameworks, knowledge) == ([], [])
 
 
-def test_rounds_after_tools_are_composed_from_the_request_too(stage, requests):
+def test_rounds_after_tools_are_composed_from_the_execution_request(stage, requests):
     call = ToolCall(id="1", name="look", arguments="{}")
     registry.choose_tools(stage.npc, ["look"], by=trusted("builder"))
     stage.talks_with(ChatReply(text="", model="scripted", tool_calls=(call,)), "Fog.")
@@ -103,7 +103,7 @@ def test_rounds_after_tools_are_composed_from_the_request_too(stage, requests):
     assert len(told) == 2
 
 
-def test_the_turn_is_composed_from_its_request_and_from_nothing_else(stage, monkeypatch):
+def test_turn_is_composed_only_from_its_execution_request(stage, monkeypatch):
     def other(*args, **options):
         request = original(*args, **options)
         values = {**request.inputs.values, "char": "Sent"}

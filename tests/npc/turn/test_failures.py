@@ -72,7 +72,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_next_profile_is_asked_where_it_may_do_better(two, logged, name):
+def test_next_profile_is_asked_after_a_failure_that_it_may_avoid(two, logged, name):
     error, is_asked = FAULTS[name]
     model = two.talks_with(fails_first(error))
     two.says(two.anna, "Oren?")
@@ -118,7 +118,7 @@ def checked_turns(stage):
 @pytest.mark.parametrize(
     ("window", "counted"), [(700, None), (2000, 4000), (None, None)], ids=["named", "counted", "-"]
 )
-def test_a_prompt_that_is_too_long_is_composed_again_for_the_window(stage, logged, window, counted):
+def test_too_long_prompt_is_composed_again_for_the_smaller_window(stage, logged, window, counted):
     stage.npc.fallback_line = FALLBACK
     fill(stage)
     model = stage.talks_with(long_for(800, window=window, counted=counted), reply_tokens=100)
@@ -138,7 +138,7 @@ def test_a_prompt_that_is_too_long_is_composed_again_for_the_window(stage, logge
     assert checked_turns(stage)[-1].manifest.limit_tokens == second.manifest.limit_tokens
 
 
-def test_a_prompt_that_stays_too_long_goes_to_a_profile_with_more_room(two, logged):
+def test_prompt_that_stays_too_long_goes_to_a_profile_with_a_larger_window(two, logged):
     refusal = ModelRefused("x", 400, "too long", fault=Fault.TOO_LONG, window_tokens=1500)
     fill(two)
     model = two.talks_with(fails_first(refusal), reply_tokens=100)
@@ -147,7 +147,7 @@ def test_a_prompt_that_stays_too_long_goes_to_a_profile_with_more_room(two, logg
     assert two.screen_of(two.anna)[-1] == 'Oren says, "The second answers."'
 
 
-def test_a_window_without_room_for_what_is_required_ends_in_the_fallback_line(stage, logged):
+def test_fallback_line_is_said_when_required_texts_do_not_fit_the_window(stage, logged):
     stage.npc.fallback_line = FALLBACK
     refusal = ModelRefused("x", 400, "too long", fault=Fault.TOO_LONG, window_tokens=300)
     model = stage.talks_with(lambda request: refusal)
@@ -160,7 +160,7 @@ def test_a_window_without_room_for_what_is_required_ends_in_the_fallback_line(st
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
 
 
-def test_an_npc_that_does_not_fit_a_known_window_asks_a_profile_with_more_room(two, logged):
+def test_larger_profile_is_asked_when_the_npc_does_not_fit_a_known_window(two, logged):
     model = two.talks_with(lambda request: f"The {request.model} answers.")
     first = two.running.runtime().models.of_role("speaker")[0]
     first.learned.limit_tokens = 5
@@ -190,7 +190,7 @@ class Breaking(ScriptedModel):
     ("times", "models"),
     [(1, ["first", "first"]), (2, ["first", "first", "second"])],
 )
-def test_a_reply_that_breaks_off_unheard_is_asked_for_once_more(two, logged, times, models):
+def test_model_is_asked_again_when_a_reply_broke_off_unheard(two, logged, times, models):
     model = Breaking(times=times)
     two.install(model)
     two.says(two.anna, "Oren?")
@@ -199,7 +199,7 @@ def test_a_reply_that_breaks_off_unheard_is_asked_for_once_more(two, logged, tim
     assert goes_on(checked_turns(two)[0])
 
 
-def test_a_model_that_gets_no_retries_is_not_asked_again_after_a_break(stage, logged):
+def test_model_without_retries_is_not_asked_again_when_a_reply_broke_off(stage, logged):
     model = Breaking(times=1)
     stage.install(model, given_profiles={"default": {"max_retries": 0}})
     stage.says(stage.anna, "Oren?")
@@ -223,7 +223,7 @@ def takes_roles(stage, wish):
 @pytest.mark.parametrize(
     ("wish", "recorded"), [("no_system", "system_role"), ("in_turn", "strict_roles")]
 )
-def test_refused_roles_are_sent_otherwise_at_once_and_from_then_on(two, logged, wish, recorded):
+def test_refused_roles_are_replaced_at_once_and_in_later_requests(two, logged, wish, recorded):
     update("system_prompt", content="You are Oren.", by=THE_GAME)
     update("goals", content="Be brief.", by=THE_GAME)
     model = two.talks_with(takes_roles(two, wish))
@@ -239,7 +239,7 @@ def test_refused_roles_are_sent_otherwise_at_once_and_from_then_on(two, logged, 
     assert len(model.requests) == 3
 
 
-def test_a_model_that_refuses_all_roles_is_asked_no_more_than_once_for_each(two, logged):
+def test_model_that_refuses_all_roles_is_asked_once_for_each_role(two, logged):
     update("system_prompt", content="You are Oren.", by=THE_GAME)
 
     def answer(request):
@@ -271,9 +271,7 @@ def empty(text=""):
     ],
     ids=["by a tool", "beside a call"],
 )
-def test_an_empty_reply_after_something_was_said_or_done_is_a_normal_end(
-    two, logged, done, seen, nothing
-):
+def test_empty_reply_ends_the_turn_normally_after_a_tool_answered(two, logged, done, seen, nothing):
     model = two.talks_with(done, empty(nothing))
     two.says(two.anna, "Oren?")
     assert two.screen_of(two.anna)[-1] == seen
@@ -283,7 +281,7 @@ def test_an_empty_reply_after_something_was_said_or_done_is_a_normal_end(
     assert not logged
 
 
-def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
+def test_empty_reply_is_a_failure_when_nothing_was_heard(stage, logged):
     stage.npc.fallback_line = FALLBACK
     change_settings(stage.npc, tools=("look",), by=THE_GAME)
     stage.talks_with(call("look"), empty())
@@ -291,7 +289,7 @@ def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
 
 
-def test_a_model_that_only_calls_tools_is_told_of_as_such(stage, logged):
+def test_failure_says_that_the_model_only_called_tools(stage, logged):
     stage.npc.fallback_line = FALLBACK
     change_settings(stage.npc, tools=("look",), by=THE_GAME)
     stage.talks_with(lambda request: call("look"))
@@ -308,7 +306,7 @@ def test_a_model_that_only_calls_tools_is_told_of_as_such(stage, logged):
         ("The ferry is due.", "The ferry is due."),
     ],
 )
-def test_a_reply_that_was_cut_ends_with_a_sentence(stage, text, heard):
+def test_cut_reply_ends_with_a_whole_sentence(stage, text, heard):
     stage.talks_with(ChatReply(text=text, model="tiny", finish_reason="length"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{heard}"'
@@ -324,7 +322,7 @@ def thinking(name="pose"):
     return ChatReply(text="", model="tiny", tool_calls=(made,), thoughts=THOUGHTS)
 
 
-def test_thoughts_go_back_within_their_turn_and_are_in_no_record(two):
+def test_thoughts_are_sent_back_within_their_turn_and_are_in_no_record(two):
     model = two.talks_with(thinking(), thinking(), "Aye.", "Aye again.")
     two.says(two.anna, "Oren?")
     two.says(two.anna, "Oren, and now?")
@@ -338,7 +336,7 @@ def test_thoughts_go_back_within_their_turn_and_are_in_no_record(two):
     assert all("SECRET" not in one.manifest.to_json() for one in checked_turns(two))
 
 
-def test_another_model_does_not_get_the_thoughts_of_the_first(two):
+def test_other_model_does_not_get_the_thoughts_of_the_first_one(two):
     def answer(request):
         if request.model == "second":
             return "The second answers."
@@ -360,7 +358,7 @@ def wants_thoughts(request):
     return "Aye."
 
 
-def test_calls_of_earlier_turns_are_told_to_a_server_that_wants_their_thoughts(two, logged):
+def test_earlier_calls_are_sent_as_text_to_a_server_that_wants_their_thoughts(two, logged):
     two.talks_with(call("pose", action="nods"), "Aye.")
     two.says(two.anna, "Oren?")
     model = two.talks_with(wants_thoughts)

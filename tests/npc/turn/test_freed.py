@@ -15,7 +15,7 @@ from evennia_ai.npc.turn.turn import Turn
 BIG = (Turn, PendingAnswer, Composition, Prompt)
 
 
-def test_a_turn_that_is_over_is_freed_without_a_search(stage):
+def test_ended_turn_is_freed_without_the_garbage_collector(stage):
     stage.talks_with("Aye.", delay_seconds=2.0)
     gc.collect()
     gc.disable()
@@ -31,7 +31,7 @@ def test_a_turn_that_is_over_is_freed_without_a_search(stage):
     assert left == []
 
 
-def test_facts_of_past_prompts_know_nothing_that_knows_them(stage):
+def test_facts_of_past_prompts_are_in_no_reference_cycle(stage):
     stage.talks_with(lambda _: "Aye.")
     before = _facts()
     for speaker in (stage.anna, stage.ben) * 2:  # other facts each time

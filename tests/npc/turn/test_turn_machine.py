@@ -123,7 +123,7 @@ def own_tools(db, logged, monkeypatch):
     phases=[Phase.explicit, Phase.generate, *SHRINK],
     suppress_health_check=list(HealthCheck),
 )
-def test_records_screens_and_prompts_agree_whatever_happens(
+def test_records_screens_and_prompts_agree_after_random_steps(
     own_tools, steps, habits, calls, cooldown_seconds, context_tokens, mode
 ):
     limits = Quotas(player=Quota(calls_per_minute=calls), npc=Quota(), game=Quota())

@@ -136,13 +136,13 @@ def play_and_undo(stage: Any, steps: Any, *, blocks: str) -> int:
     phases=[Phase.explicit, Phase.generate],  # shrinking plays too many games
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_nothing_is_lost_whatever_happens(stage, steps, blocks):
+def test_no_record_is_lost_after_random_steps(stage, steps, blocks):
     play_and_undo(stage, steps, blocks=blocks)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("blocks", ["latest", "on_change", "all"])
-def test_nothing_is_lost_in_a_long_evening(stage, blocks):
+def test_no_record_is_lost_in_a_long_conversation(stage, blocks):
     evening = [
         ("rest" if number % 9 == 8 else "murmur" if number % 5 == 4 else "say", "I promise a bell.")
         for number in range(90)
