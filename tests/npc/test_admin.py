@@ -1,4 +1,4 @@
-"""The pages of Django's admin as a browser gets them: names, dates, lines, and a way to them."""
+"""The pages of Django's admin in a browser: links, names, dates, and who may see what."""
 
 import html
 import json
@@ -20,7 +20,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \w+")
 
 @pytest.fixture
 def browser(db):
-    """A superuser's browser."""
+    """Return the browser of a superuser."""
     made = get_user_model().objects.create(
         username="staff", is_superuser=True, is_staff=True, is_active=True
     )
@@ -36,7 +36,7 @@ def page(browser, path):
 
 
 def rows(text):
-    """The cells of a list, row by row, as they are read."""
+    """Return the texts of a list's cells, row by row."""
     listed = re.search(r'<table id="result_list">(.*?)</table>', text, re.DOTALL)[1]
     return [
         [
@@ -49,7 +49,7 @@ def rows(text):
 
 @pytest.fixture
 def django_queries(db):
-    """How many queries a call makes."""
+    """Return the number of queries that a call makes."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -215,7 +215,8 @@ def test_admin_pages_change_nothing(played, browser):
     assert browser.get("/admin/evennia_ai/turn/add/").status_code == 403
 
 
-# Tables whose rows no lock and no whisper is about; every other one is for superusers.
+# The tables whose rows contain nothing that locks or whispers protect. The others are for
+# superusers.
 FOR_STAFF = {
     *("card", "component", "conversation", "note", "preset"),
 }
@@ -229,7 +230,7 @@ def ours():
 
 @pytest.fixture
 def clerk(db):
-    """A browser of staff with these permissions for our tables, such as `view_record`."""
+    """Return the browser of staff with these permissions for our tables, such as `view_record`."""
     from django.contrib.auth.models import Permission
 
     def logged_in(*codenames):
@@ -244,7 +245,7 @@ def clerk(db):
 
 
 def ways_to(name):
-    """Every address of a table's pages: list, search, filter, row, its history, forms, JSON."""
+    """Return all addresses of a table: list, search, filter, row, history, forms and JSON."""
     table, pk = f"/admin/evennia_ai/{name}/", "1"
     first = ours_model(name).objects.first()
     pk = first.pk if first else pk
@@ -292,7 +293,6 @@ def test_staff_sees_only_tables_with_a_view_permission(played, clerk):
 
 @pytest.mark.long
 def test_tables_with_locked_or_whispered_texts_are_for_superusers_only(played, clerk):
-    """A staff member with every permission there is for our tables."""
     every = [f"{may}_{name}" for name in ours() for may in ("view", "add", "change", "delete")]
     browser = clerk(*every)
     seen = {n for n in ours() if browser.get(f"/admin/evennia_ai/{n}/").status_code == 200}

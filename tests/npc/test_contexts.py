@@ -1,4 +1,4 @@
-"""Contexts in real turns: what is off in one kind of prompt stands in the others."""
+"""Contexts in real turns: a component can be off in one kind of prompt and on in others."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ def tired(stage: Any) -> Any:
 
 
 def has_mood(stage: Any) -> list[bool]:
-    """Of each prompt that was sent, whether it has the component."""
+    """Return for each sent prompt whether it contains the component."""
     return [any(m.content == MOOD for m in one.messages) for one in stage.model.requests]
 
 
 def all_three(stage: Any) -> None:
-    """Somebody speaks aloud, somebody whispers, and time passes."""
+    """Cause a prompt of each context: a line in the room, a whisper, and a tick."""
     stage.says(stage.anna, "Oren, good evening.")
     stage.whispers(stage.anna, "Good evening.")
     stage.npc.ai.hear(tick_of(stage.npc, QUIET))

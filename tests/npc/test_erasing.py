@@ -1,4 +1,4 @@
-"""What was erased is nowhere in the running game either."""
+"""Erased words also disappear from the memory of the running game."""
 
 import pytest
 
@@ -13,7 +13,7 @@ SECRET = "the gold is under the mill"
 
 @pytest.fixture
 def erased(stage):
-    """A stage where a player whispered, and had it erased."""
+    """Return a stage on which a player whispered and then had the words erased."""
     stage.model_said = stage.talks_with("Under the mill, you say?", "Hello again.", "Aye.")
     stage.whispers(stage.anna, f"Oren, {SECRET}.")
     erase_private(str(stage.anna.id), by=trusted("Mira"))

@@ -1,4 +1,4 @@
-"""The collector of a running server: what is new is searched often, everything seldom."""
+"""The garbage collector of a running server: frequent small collections and rare full ones."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    """What a process found out that has a collector of its own."""
+    """Return what a process with a collector of its own printed."""
     command = [sys.executable, "-m", "tests.npc.garbage_apart"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300

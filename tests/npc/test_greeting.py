@@ -1,4 +1,4 @@
-"""Greetings: an NPC that has one speaks first in each conversation it is drawn into."""
+"""Greetings: an NPC with a greeting opens each of its conversations with it."""
 
 import json
 import time
@@ -43,7 +43,7 @@ def a_card(**fields):
 
 
 def greets(stage, index=0, **fields):
-    """Let the NPC play a card of these fields and open with this greeting of it."""
+    """Let the NPC play a card with these fields, and open with the greeting of this index."""
     save_card("oren", json.dumps(a_card(**fields)), by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     cards.set_greeting(stage.npc.ai.ref, index, by=trusted("builder"))
@@ -63,7 +63,7 @@ def conversation_of(stage, kind="room"):
 
 
 def heard_next(stage, text):
-    """The next event as it stands before its turn: committed, not answered."""
+    """Return the event of a line that is committed and not answered."""
     held = []
     stage.npc.ai.attention.consider = held.append
     stage.says(stage.anna, text)
@@ -76,7 +76,7 @@ def told(model, text, index=-1):
 
 
 def comes(stage, who):
-    """Somebody comes into the room, and what follows at once happens."""
+    """Let somebody come into the room, and run what follows at once."""
     show_arrival(stage.room, who, None)
     stage.passes()
 

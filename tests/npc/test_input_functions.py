@@ -1,4 +1,4 @@
-"""A frame without an input function is one short line in the log."""
+"""A frame of a client without an input function causes only one short line in the log."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +8,7 @@ from django.conf import settings
 
 
 class Client:
-    """A session that keeps what it is told."""
+    """A session that keeps the messages it gets."""
 
     address = "127.0.0.1"
 

@@ -1,4 +1,4 @@
-"""Lore in the game: whose books count, what its conditions know, what a conversation remembers."""
+"""Lore in the game: which books apply, which facts conditions know, and the state of timers."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def sticky_ferry(scope=GAME):
 
 
 def tells(model, text, index=-1):
-    """Whether a request had this text."""
+    """Return whether a request contained this text."""
     return any(text in message.content for message in model.requests[index].messages)
 
 
@@ -52,7 +52,7 @@ def private_of(stage):
 
 
 def heard_next(stage, text, speaker=None):
-    """The next event as it stands before its turn: committed, not answered."""
+    """Return the event of a line that is committed and not answered."""
     held = []
     stage.npc.ai.attention.consider = held.append
     stage.says(speaker or stage.anna, text)
@@ -406,5 +406,5 @@ class TestPastTurns:
 
 
 def shallow(stage):
-    """Rules that scan the newest message alone."""
+    """Return rules that scan the newest message only."""
     return replace(stage.npc.ai.view().rules.lore, scan_depth=1)

@@ -1,6 +1,6 @@
-"""Nicks: what they match and make, and what they may cost.
+"""Nicks: which lines they match, what they make of them, and how much work that takes.
 
-Work is counted in steps and characters; a nick that Evennia would search for ever is over at once.
+Work is counted in steps and characters. A nick for which Evennia would search forever ends at once.
 """
 
 import re
@@ -21,7 +21,7 @@ A = "a" * 1400
 
 
 class Player:
-    """Somebody with nicks, and what the game told them."""
+    """A player with nicks, who keeps the messages of the game."""
 
     has_account = False
 
@@ -157,7 +157,7 @@ def test_nicks_of_an_account_apply_to_its_character(db: None) -> None:
 
 
 class Keeping:
-    """Somebody who keeps nicks, as Evennia's command does."""
+    """A player who stores nicks with Evennia's own command."""
 
     def __init__(self) -> None:
         from evennia import create_object

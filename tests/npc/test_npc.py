@@ -1,4 +1,4 @@
-"""An NPC made with the builder's own tools."""
+"""An NPC that a builder creates with Evennia's own commands."""
 
 import pytest
 from evennia.accounts.accounts import DefaultAccount
@@ -12,7 +12,7 @@ from evennia_ai.typeclasses import AINPC
 
 @pytest.fixture
 def builder(db):
-    """A builder's character in a room, its account without a free character slot."""
+    """Return a builder's character in a room. Its account has no free character slot."""
     account, errors = DefaultAccount.create(
         username="mason", password="a-long-password-1", permissions=["Builder"]
     )

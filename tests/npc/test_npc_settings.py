@@ -1,4 +1,4 @@
-"""Settings of one NPC: judged on the way in, kept while nothing changes, seen when it does."""
+"""The settings of one NPC: checked before they are stored, cached, and seen when they change."""
 
 from dataclasses import replace
 
@@ -117,7 +117,7 @@ STORED = st.fixed_dictionaries(
 
 
 class Stored:
-    """Stands for an NPC whose Attribute holds this."""
+    """An object in place of an NPC, whose Attribute has this value."""
 
     id, key = 7, "Oren"
 

@@ -1,4 +1,4 @@
-"""An NPC that somebody played is an NPC again: its own rights, at its place."""
+"""An NPC that was played by a player gets its own rights and its place back."""
 
 from itertools import count
 from types import SimpleNamespace
@@ -22,11 +22,11 @@ _NO_PORTAL = SimpleNamespace(
     sessions_from_account=lambda account: [],
     disconnect=lambda session, reason: session.at_disconnect(reason),
 )
-"""What a session asks of Evennia's handler when it ends."""
+"""The part of Evennia's session handler that a session calls when it ends."""
 
 
 class Player:
-    """An account with a session at telnet."""
+    """An account with a telnet session."""
 
     def __init__(self, name: str, *, superuser: bool = False, permission: str = "Developer"):
         account, errors = DefaultAccount.create(
@@ -106,7 +106,7 @@ def quelled(player, npc):
 
 
 def crashed(player, npc):
-    """The process dies; the next one loads the NPC as the database has it."""
+    """End the process without a stop. The next process loads the NPC from the database."""
     evennia.SESSION_HANDLER.pop(player.session.sessid)
     npc.sessions._recache()
     npc.locks.reset()
@@ -114,7 +114,7 @@ def crashed(player, npc):
 
 
 def crashed_and_cleaned(player, npc):
-    """Evennia's own cleaning of what a crash left, some minutes later, in the same memory."""
+    """Let Evennia clean up after a crash some minutes later, while the objects are in memory."""
     evennia.SESSION_HANDLER.pop(player.session.sessid)
     npc.sessions._recache()
     npc.at_pre_unpuppet()
@@ -229,7 +229,7 @@ def test_tool_call_does_not_run_when_the_npc_is_played_meanwhile(stage, god, cro
 
 
 class Guest(AIMixin, evennia.DefaultCharacter):
-    """A player's character with a mind."""
+    """A player's character that has a mind."""
 
 
 def test_character_of_a_player_is_stored_without_the_rights_of_the_account(stage, god, crown):

@@ -1,4 +1,4 @@
-"""The runtime: where work that takes processor time is done."""
+"""The runtime: in which thread long work is done."""
 
 from threading import get_ident
 from typing import Any
@@ -14,7 +14,7 @@ from evennia_ai.services.settings.conf import conf
 
 @implementer(interfaces.IReactorThreads)
 class Reactor(Clock):
-    """A clock with threads, as Twisted's reactor has them; what they call is done by `passes`."""
+    """A clock with threads like Twisted's reactor. `passes` runs what the threads send back."""
 
     running = True
 
@@ -33,10 +33,10 @@ class Reactor(Clock):
         self.pool.callInThread(call, *args)
 
     def suggestThreadPoolSize(self, size: int) -> None:
-        """One thread is enough."""
+        """Do nothing, because one thread is enough."""
 
     def passes(self) -> None:
-        self.pool.stop()  # waits for what the thread does
+        self.pool.stop()  # waits until the thread has finished
         for call, args, options in self.called:
             call(*args, **options)
 

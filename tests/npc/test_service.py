@@ -1,4 +1,4 @@
-"""Start and stop of the server."""
+"""What happens when a server starts and stops."""
 
 import sys
 import threading
@@ -25,7 +25,7 @@ from tests.npc.turn.test_turn import Pending
 
 @pytest.fixture(autouse=True)
 def _unsearched(monkeypatch):
-    """None of this is about garbage, and to search all that a run of tests holds takes seconds."""
+    """Turn off garbage collections, which would take seconds here and which no test examines."""
     for name in ("begin", "search_new", "search_if_grown", "search_everything", "end"):
         monkeypatch.setattr(Garbage, name, lambda self, **_: None)
 

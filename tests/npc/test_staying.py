@@ -1,4 +1,4 @@
-"""The modes of facts, notes and lorebooks in the game: what stays in the history, and how long."""
+"""Facts, notes and lore that stay in the history: which modes keep them there, and how long."""
 
 import json
 from itertools import pairwise
@@ -36,7 +36,7 @@ def turns_of(stage):
 
 
 def sent(model):
-    """The texts of each prompt, in order."""
+    """Return the texts of each sent prompt, in order."""
     return [[message.content for message in request.messages] for request in model.requests]
 
 
@@ -47,7 +47,7 @@ def play(stage, *lines, speaker=None):
 
 
 def reasons(stage):
-    """Why each prompt but the first does not begin with the whole one before."""
+    """Return for each prompt but the first why it does not begin with the whole previous one."""
     return [turn.manifest.break_reason for turn in turns_of(stage)][1:]
 
 
@@ -56,7 +56,7 @@ def count(prompt, words):
 
 
 def assert_kept(stage):
-    """Every turn replays from its records, and composes again to the same bytes."""
+    """Check that every turn replays from its records and recomposes to the same bytes."""
     reader = PastReader()
     for turn in turns_of(stage):
         records = record_rows.records(turn.manifest.sent_ids)
@@ -106,7 +106,7 @@ class TestFacts:
 
 
 class TestNotes:
-    """With facts that stay, so that a prompt breaks for the sake of its note alone."""
+    """All facts stay in the history here, so only the note can change the start of a prompt."""
 
     NOTE = "The tide is turning."
 
@@ -122,7 +122,7 @@ class TestNotes:
         return talks
 
     def places(self, model):
-        """Where the note stands in each prompt, from the end."""
+        """Return the places of the note in each prompt, counted from the end."""
         return [
             [len(prompt) - index for index, text in enumerate(prompt) if text == self.NOTE]
             for prompt in sent(model)
@@ -158,7 +158,7 @@ class TestNotes:
 
 
 class TestLore:
-    """With facts that stay, so that a prompt breaks for the sake of its lore alone."""
+    """All facts stay in the history here, so only lore can change the start of a prompt."""
 
     SAILS = "The ferry sails at dusk."
 
@@ -218,7 +218,7 @@ def records_sent(turn):
 
 
 class TestAllOfIt:
-    """Facts, a note and lore that stay, in one conversation."""
+    """Facts, a note and lore that all stay in one conversation."""
 
     TEXTS = (FACTS, TestNotes.NOTE, TestLore.SAILS)
 
@@ -235,7 +235,7 @@ class TestAllOfIt:
         return TestLore().talks(stage, TestLore().frozen())
 
     def counts(self, prompt):
-        """How often each of the texts stands in a prompt."""
+        """Return how often each of the texts is in a prompt."""
         return [count(prompt, text) for text in self.TEXTS]
 
     def test_next_prompt_with_staying_texts_is_the_same_after_a_restart(self, stage, model):

@@ -1,7 +1,7 @@
-"""What clients send is bounded and plain when it leaves the Portal, and so is what they are shown.
+"""What clients send is limited and cleaned before it leaves the Portal, as is what they are shown.
 
 Issue 14, Medium 14, and issue 35: Evennia's own search for links takes ten seconds for 6,000
-characters, counts no lines of web clients, and echoes lines in the Portal.
+characters. It does not limit lines of web clients, and it echoes lines in the Portal.
 """
 
 import re
@@ -18,7 +18,7 @@ LINK = "|lcquit|ltpress me|le"
 
 
 class Portal:
-    """The Portal's sessions with one client, and what reaches the Server and the client."""
+    """The Portal's sessions with one client, which keep what reaches the Server and the client."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import evennia
@@ -41,8 +41,8 @@ class Portal:
         )
 
     def sends(self, **frame: Any) -> dict[str, Any]:
-        """What reaches the Server of a frame."""
-        self.client.command_counter = 0  # a client that sends one frame in a second
+        """Return what reaches the Server when a client sends a frame."""
+        self.client.command_counter = 0  # a client that has sent one frame in a second
         self.sessions.data_in(self.client, **frame)
         return self.played.pop() if self.played else {}
 
@@ -215,7 +215,7 @@ def test_marks_of_broken_links_are_not_shown(portal: Portal, bomb: str) -> None:
 
     shown = shows(portal, LINK + bomb * 5_000 + LINK)
     assert shown.startswith(LINK) and shown.endswith(LINK)
-    # Evennia takes the links out of what it shows to a client without links.
+    # Evennia removes links from what it shows to a client without links.
     assert re.search(r"\|l[cute]", ANSI_PARSER.strip_mxp(shown)) is None
 
 

@@ -1,4 +1,4 @@
-"""The view of an NPC, what a turn gathers, and what neither costs when it is warm."""
+"""The view of an NPC and the inputs of a turn, which need no query in a warm turn."""
 
 import json
 from dataclasses import replace
@@ -70,7 +70,7 @@ BOOK = {
 
 @pytest.fixture
 def furnished(stage):
-    """The NPC with a card, a book in its room and a note."""
+    """Give the NPC a card, a book in its room and a note."""
     save_card("oren", json.dumps(CARD), by=trusted("builder"))
     CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     save_book("landing", json.dumps(BOOK), by=trusted("builder"))
@@ -190,7 +190,7 @@ def test_unreadable_card_is_left_out_and_reported(stage, logged):
 
 
 def heard_next(stage, text):
-    """The next event as it stands before its turn: committed, not answered."""
+    """Return the event of a line that is committed and not answered."""
     held = []
     stage.npc.ai.attention.consider = held.append
     stage.says(stage.anna, text)
@@ -200,7 +200,7 @@ def heard_next(stage, text):
 
 @pytest.fixture
 def warm(furnished):
-    """After some turns, with a committed event that is not answered yet."""
+    """Return an event that is committed and not answered, after some turns."""
     furnished.talks_with(*["Aye, that it is."] * 6)
     for text in ["Oren, the bell?", "And the lantern?", "Anything else, {x}?"]:
         furnished.says(furnished.anna, text)

@@ -1,7 +1,6 @@
-"""The wire between Portal and Server: packets may be cut anywhere.
+"""The connection between Portal and Server: it survives packets that are split anywhere.
 
-Issue 14, what must show: found by the suite of attacks, in which the Server was cut off while it
-had much to say.
+Issue 14: a suite of attacks found that the Server was disconnected while it had much to send.
 """
 
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ def ends() -> list[Any]:
 
 
 def received(kind: Any, *packets: bytes) -> list[AmpBox]:
-    """The boxes that arrive at this end, which is not hung up on."""
+    """Return the boxes that arrive at this end, which must not close the connection."""
     arrived: list[AmpBox] = []
 
     class Listening(kind):  # type: ignore[misc]
@@ -32,7 +31,7 @@ def received(kind: Any, *packets: bytes) -> list[AmpBox]:
             arrived.append(box)
 
         def connectionMade(self) -> None:
-            """Nobody is greeted."""
+            """Do nothing, because there is no peer to greet."""
 
     line, wire = Listening(), StringTransport()
     line.makeConnection(wire)

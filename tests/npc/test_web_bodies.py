@@ -1,4 +1,4 @@
-"""How much one client may send to the Portal: bodies of requests, before they are kept."""
+"""The limits for bodies of requests, which are enforced before a body is kept."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 
 
 class Echo(Resource):
-    """Answers with what it was given."""
+    """A page that returns the body of its request."""
 
     isLeaf = True  # noqa: N815 - Twisted's name
 
@@ -44,7 +44,7 @@ class Echo(Resource):
 
 
 class Wire(StringTransport):
-    """A connection; as those of TCP it says where from by `client`, which Evennia replaces."""
+    """A connection with the attribute `client`, from which Evennia reads the address."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Wire(StringTransport):
 
 
 class Web:
-    """A web port with the bound on bodies, and one connection to it."""
+    """A web port with limited bodies, and one connection to it."""
 
     def __init__(self, address: str = "192.168.1.1") -> None:
         from evennia_ai.web.bodies import BoundedRequest
@@ -67,7 +67,7 @@ class Web:
         self.channel.makeConnection(self.wire)
 
     def gets(self, *pieces: bytes) -> bytes:
-        """What is answered to these bytes."""
+        """Return the answer to these bytes."""
         for piece in pieces:
             self.channel.dataReceived(piece)
         return self.wire.value()

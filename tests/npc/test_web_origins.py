@@ -1,4 +1,4 @@
-"""Which pages are the game's own, what others are told, and what the system checks say of it."""
+"""Which web pages belong to the game, how others are refused, and what the system checks report."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ EVENNIAS = {
 
 
 class LookingWebSocket(WebSocketClient):
-    """A game's own, which looks at pages in its own way, and bounds nothing."""
+    """A game's own websocket class, which examines origins itself and limits nothing."""
 
     def onConnect(self, request: Any) -> Any:
         return super().onConnect(request)
@@ -91,7 +91,7 @@ def test_wildcard_host_makes_no_page_the_games_own() -> None:
 
 
 def asked(origin: str | None) -> HttpResponse:
-    """What the site answers to a page of this origin."""
+    """Return the answer of the site to a page of this origin."""
     request = HttpRequest()
     request.META = {} if origin is None else {"HTTP_ORIGIN": origin}
     return OwnOriginsMiddleware(lambda _: HttpResponse("served"))(request)
@@ -109,7 +109,7 @@ def test_site_refuses_requests_of_foreign_pages(origin: str) -> None:
 
 
 def ids(**changed: Any) -> list[str | None]:
-    """The checks that speak of a game with these settings."""
+    """Return the ids of the checks that report something for these settings."""
     with override_settings(**changed):
         found = checks.run_checks()
     return [one.id for one in found if (one.id or "").startswith("evennia_ai.")]
@@ -133,7 +133,7 @@ def test_check_hint_names_the_class_that_refuses_foreign_pages(
 
 @pytest.fixture
 def settings_of_check() -> Callable[[], list[str]]:
-    """The hints that a game with Evennia's own classes is given."""
+    """Return the hints that a game with Evennia's own classes gets."""
 
     def hints() -> list[str]:
         with override_settings(**EVENNIAS):

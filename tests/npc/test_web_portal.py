@@ -1,4 +1,4 @@
-"""The web client's two connections: what is too large or of a wrong form is refused."""
+"""The two connections of the web client refuse what is too large or malformed."""
 
 from io import BytesIO
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ LARGEST = 64 * 1024
 
 
 class Socket:
-    """A websocket that is open, and what of it is played."""
+    """An open websocket that keeps the frames it accepts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from evennia_ai.web.portal import OwnOriginsWebSocket

@@ -1,7 +1,8 @@
-"""Telnet in which no browser can be made to type (issue 14).
+"""Telnet that no browser can be made to type into (issue 14).
 
-Evennia closes a connection that speaks HTTP where the request's first line came in one piece, and
-plays all of it where it did not. A real server is in `tests/acceptance/test_foreign_pages.py`.
+Evennia closes an HTTP connection only if the first line of the request arrives in one packet.
+Otherwise it executes all lines. `tests/acceptance/test_foreign_pages.py` tests this with a real
+server.
 """
 
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ BODY = b"connect anna secret\r\nsay I was here\r\n"
 
 
 class Line:
-    """A connection by telnet: Evennia's protocol with our class, and what of it is played."""
+    """A telnet connection with our class, which keeps the lines that would be executed."""
 
     def __init__(self) -> None:
         from evennia_ai.web.telnet import TelnetWithoutHttp
@@ -28,7 +29,7 @@ class Line:
         self.protocol.sessionhandler = SimpleNamespace(data_in=self._play)
 
     def comes(self, *pieces: bytes) -> list[str]:
-        """The lines that are played once these pieces came."""
+        """Return the lines that are executed after these packets arrived."""
         for piece in pieces:
             self.protocol.dataReceived(piece)
         return self.played
@@ -93,7 +94,7 @@ def test_first_line_that_is_no_http_request_is_executed(line: Line, typed: str) 
 
 
 SUBNEGOTIATION = b"\xff\xfa\xc9"
-"""The beginning of a frame of GMCP."""
+"""The first bytes of a GMCP frame."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A whole book in the browser: every field of an entry, bulk edits, lints, revisions, turns."""
+"""The pages about lorebooks: entries, bulk edits, lints, revisions and turns."""
 
 import json
 
@@ -24,7 +24,7 @@ def seen():
 
 
 def form_of(client, uid, **typed):
-    """What the form of an entry sends that changes these fields."""
+    """Return what the form of an entry sends if these fields were changed."""
     told = as_json(client, f"/ai/lore/harbour/entry/{uid}/")
     entry = told["entry"]
     given = {name: entry[name] for name in ("name", "logic", "content", "position", "order")}
@@ -199,7 +199,7 @@ def test_hidden_entries_are_on_no_revision_lint_or_turns_page(played, browser):
 
 
 def re_entries(text):
-    """The entries that a page links to."""
+    """Return the uids of the entries to which a page links."""
     import re
 
     return re.findall(r"/entry/(\w+)/", text)
@@ -244,9 +244,9 @@ def test_turns_page_shows_in_which_turns_entries_were_active(played, browser):
     assert told["turns"] == [1, 2, 3, 4, 5]
     assert told["rows"] and {len(row["cells"]) for row in told["rows"]} == {5}
     cells = {row["uid"]: "".join(row["cells"]) for row in told["rows"]}
-    assert cells["5"] == "CCCCC"  # it is constant
+    assert cells["5"] == "CCCCC"  # the entry is constant
     landing = as_json(client, "/ai/lore/landing/turns/?npc=oren")
-    assert "R" in landing["letters"]  # woken by the text of harbour#5
+    assert "R" in landing["letters"]  # activated by the text of harbour#5
     assert told["never"] + len(told["rows"]) == len(entries())
     text = browser("Admin").get("/ai/lore/harbour/turns/?npc=oren").content.decode()
     assert "C</b> constant" in text

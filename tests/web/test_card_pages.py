@@ -1,4 +1,4 @@
-"""Cards in the browser: what one changes, a prompt with it, its greetings, picture and file."""
+"""The pages about cards: changes, previews, greetings, pictures and downloads."""
 
 import json
 
@@ -16,7 +16,7 @@ WORDS = "Tilda counts every plank."
 
 
 def taken_in(name, content):
-    """The number of an import of these bytes."""
+    """Import a card of these bytes and return the number of the import."""
     return cards.import_card(name, card_file(content, load_card(content)), by=trusted("builder"))
 
 

@@ -1,4 +1,4 @@
-"""The golden scenarios on every face: page, its JSON, the game's screen, and the command line."""
+"""The golden scenarios on the page, in its JSON, on the game's screen and on the command line."""
 
 import html
 import json
@@ -17,7 +17,9 @@ FOLDER = Path("scenarios")
 
 
 def faces_of(name):
-    """The report of a scenario's last turn, what a page shows of it, and what the CLI prints."""
+    """Return the report of a scenario's last turn, what a page shows of it, and what the CLI
+    prints.
+    """
     from django.template.loader import render_to_string
 
     turns = list(composed_turns(read_scenario(CASES[name]["given"], folder=FOLDER)))
@@ -39,7 +41,7 @@ def test_there_are_forty_golden_scenarios():
 def test_page_json_screen_and_cli_show_the_same_origins_and_numbers(db, name):
     report, told, page, printed = faces_of(name)
     kept, left = final_verdicts(report)
-    # What stands in the prompt, message by message.
+    # The contents of the prompt, message by message.
     origins = [part["origin"] for one in told["messages"] for part in one["parts"]]
     assert origins == [
         origin

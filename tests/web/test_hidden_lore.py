@@ -1,4 +1,4 @@
-"""Lore that a lock hides: pages tell a builder neither its book nor its uid."""
+"""Pages show a builder neither the book nor the uid of lore that a lock hides."""
 
 import json
 
@@ -27,7 +27,10 @@ def save(name, *entries):
 
 @pytest.fixture
 def locked(played):
-    """A hidden book with an active entry, and a book that its text activated; the turn's number."""
+    """Create a hidden book with an active entry, and a book whose entry is activated by its text.
+
+    Returns the stage and the number of the turn.
+    """
     save("vaultbook", entry(0, "ferry", SECRET), entry(77, "nothing", "Never active."))
     save("open", entry(0, "Quill", "A quill writes."))
     lorebooks.set_book_locks("vaultbook", "view:perm(Admin)", by=trusted("Ada"))
@@ -72,7 +75,7 @@ def test_hidden_entry_is_in_no_prompt_that_is_shown_and_has_no_revision(played, 
 
 
 def test_entry_activated_only_by_hidden_text_is_shown_as_inactive(played, locked, browser):
-    """What is awake because of a hidden text tells what stands in that text."""
+    """If it were shown as active, that would reveal what the hidden text says."""
     npc = f"/ai/npc/{played.npc.ai.ref}/"
     for rank, is_awake in (("Admin", True), ("Builder", False)):
         client = browser(rank)

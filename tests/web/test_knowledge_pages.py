@@ -1,4 +1,4 @@
-"""The pages of knowledge: bases, their texts, searches as an NPC, drafts, and the vault."""
+"""The pages about knowledge: bases, their texts, searches as an NPC, drafts and the vault."""
 
 import json
 from dataclasses import replace
@@ -134,7 +134,7 @@ def test_builder_who_may_not_change_a_base_cannot_decide_its_drafts(base, draft,
 
 
 def vaulted(stage, text):
-    """A restricted search of the NPC found this passage."""
+    """Let a restricted search of the NPC find this passage, so that the vault stores it."""
     [known] = [one for one in conversations_of(stage.npc.ai.ref) if one.kind == "room"]
     passage = PagePassage(
         base="cellar", base_name="Cellar", title="Quay", revision="1", score=1.0, content=text

@@ -1,4 +1,4 @@
-"""Lists of pages: what counts where is told by name, and names are sorted as a reader expects."""
+"""Lists on pages: objects are shown by name, and names are sorted as readers expect."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Pages of the present: what a line would make of the next prompt, and who answered last."""
+"""The page that previews a line, and the page with the newest turn."""
 
 import json
 
@@ -31,7 +31,7 @@ RING = {
 
 @pytest.fixture
 def newcomer(played):
-    """An NPC that nobody has spoken with, in the room; its page of the next prompt."""
+    """Create an NPC that nobody has spoken with. Return it and its preview page."""
     wil = played.make("Wil", "evennia_ai.typeclasses.AINPC")
     wil.page = f"/ai/npc/{wil.ai.ref}/next/"
     return wil
@@ -44,7 +44,7 @@ def column(browser, address, **query):
 
 
 def plays(client, *characters):
-    """Give the account of a browser these characters, none of which it plays now."""
+    """Give the account of a browser these characters, without playing one."""
     account = get_user_model().objects.get(pk=client.session["_auth_user_id"])
     account.db._playable_characters = list(characters)
     return account

@@ -1,4 +1,4 @@
-"""A page that fails: what its reader is shown, and what stands in the game's Server log."""
+"""A page that fails: what its reader sees, and what the Server log contains."""
 
 import pytest
 from django.core.signals import got_request_exception
@@ -13,7 +13,7 @@ SECRET = "/srv/game/secret.py"
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Watch fails with an error that names a file and would colour a terminal."""
+    """Let the live page fail with an error that names a file and contains terminal colours."""
 
     def fail(*args):
         raise RuntimeError(f"{SECRET} \x1b[31mred\nsecond line")

@@ -1,4 +1,4 @@
-"""The pages for builders: who gets them, what stands on them, and that looking changes nothing."""
+"""The pages for builders: who may open them, what they show, and that opening changes nothing."""
 
 import hashlib
 import html
@@ -119,7 +119,7 @@ def test_opening_a_page_writes_nothing_and_makes_few_queries(played, browser):
             assert client.get(address).status_code == 200
         asked = [q["sql"].lstrip().upper() for q in queries]
         written = [one for one in asked if not one.startswith(("SELECT", "WITH RECURSIVE"))]
-        # Evennia's own middleware keeps in the session who is logged in.
+        # A middleware of Evennia stores in the session who is logged in.
         ours = [q for q in written if "DJANGO_SESSION" not in q and "SAVEPOINT" not in q]
         assert ours == [], address
         assert len(queries) <= MOST_QUERIES, address
@@ -138,7 +138,7 @@ def test_list_of_npcs_makes_no_query_in_the_reactors_thread(played, browser, mon
     client = browser("Builder")
     for _ in range(2):
         assert client.get("/ai/").status_code == 200
-    assert asked[1] == 0  # at first limits read what was used today
+    assert asked[1] == 0  # the limits read today's use once
 
 
 def test_column_of_a_turn_equals_the_report_in_the_game(played, browser):
@@ -291,7 +291,7 @@ def test_page_of_a_missing_thing_says_so_with_404(played, browser):
         assert (answer.status_code, "there is no" in answer.content.decode()) == (404, True)
 
 
-# Trials
+# Trials.
 
 
 def depth_of(told, origin):
@@ -358,7 +358,7 @@ def test_buttons_of_a_row_link_to_the_page_with_one_more_edit(played, browser):
 
 
 def saved_form(client, address):
-    """What the page's form sends."""
+    """Return what the page's form sends."""
     text = client.get(address).content.decode()
     named = re.findall(r'<input type="hidden" name="(with|seen)" value="([^"]*)"', text)
     form = {}
@@ -411,14 +411,14 @@ def test_trial_of_an_entry_is_not_saved_when_its_lock_forbids_it(played, browser
 
 
 def again(rank):
-    """Another browser of the same account."""
+    """Return another browser of the same account."""
     client = Client()
     client.force_login(get_user_model().objects.get(username=f"a-{rank}"))
     return client
 
 
 def all_slices(client, address):
-    """The turns of every slice: each holds a thread only for a moment."""
+    """Return the turns of all slices. Each request returns only one slice."""
     told = as_json(client, address)
     found = told["turns"]
     while told["before"]:
@@ -444,17 +444,18 @@ def test_diff_page_compares_two_turns_and_a_turn_with_a_trial(played, browser):
     assert [(one["item"], one["depth"]) for one in moved["moved"]] == [("component:weather", 4)]
 
 
-# Entries of lore
+# Lore entries.
 
 
 def form_of(client, address):
-    """The fields of the page's form as a browser sends them."""
+    """Return the fields of the page's form as a browser sends them."""
     text = client.get(address).content.decode()
     form = dict(
         re.findall(r'<input(?: type="hidden")?[^>]* name="([\w/]+)"[^>]* value="([^"]*)"', text)
     )
     areas = re.findall(r'<textarea[^>]* name="([\w/]+)"[^>]*>(.*?)</textarea>', text, re.DOTALL)
-    form |= {name: typed.removeprefix("\n") for name, typed in areas}  # as browsers do (HTML)
+    # browsers drop the first line feed
+    form |= {name: typed.removeprefix("\n") for name, typed in areas}
     for name, options in re.findall(r'<select[^>]* name="(\w+)">(.*?)</select>', text, re.DOTALL):
         form[name] = re.search(r'<option value="([^"]*)" selected>', options)[1]
     form |= dict.fromkeys(re.findall(r'name="(\w+)" checked', text), "on")
@@ -519,7 +520,7 @@ def test_entry_form_reports_a_conflict_when_the_book_was_changed_meanwhile(playe
     assert "Theirs." in lorebooks.get_book("harbour").source
 
 
-# Cards
+# Cards.
 
 
 def uploaded(client, card, **fields):
@@ -610,7 +611,7 @@ def test_hostile_card_is_shown_as_text_in_its_report(played, browser):
         assert "<script>alert" not in text and "<img" not in text and "\u202e" not in text
 
 
-# What locks hide
+# Texts that locks hide.
 
 
 @pytest.mark.long
@@ -671,7 +672,7 @@ def test_whispered_words_are_shown_only_to_admins_and_the_reading_is_logged(
     assert f"reads conversation {turns.last_turn(played.npc.ai.ref).conversation.id} of NPC" in line
 
 
-# Stopping
+# Stops.
 
 
 def test_builder_can_pause_and_resume_one_npc(played, browser):
@@ -728,7 +729,7 @@ def test_live_page_answers_304_while_nothing_is_new(played, browser):
     assert client.get("/ai/live/", headers=asked).status_code == 200
 
 
-# What comes with the pages
+# Files of other publishers.
 
 
 def test_vendored_files_have_the_hashes_of_their_publishers():

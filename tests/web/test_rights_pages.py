@@ -1,4 +1,4 @@
-"""Pages after a right was lost, pages of locked lore, and the log of whispers that were read."""
+"""Pages after a permission was lost, pages with locked lore, and the log of read whispers."""
 
 import re
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ def _no_bans(db):
 
 
 def ban(name="", address=""):
-    """Ban as Evennia's command `ban` does."""
+    """Ban an account as Evennia's command `ban` does."""
     found = re.compile(address) if address else ""
     now = datetime.now(tz=UTC).isoformat()
     ServerConfig.objects.conf("server_bans", [(name, address, found, now, "rude")])
@@ -113,7 +113,8 @@ def test_trial_without_the_revision_it_showed_is_not_saved(played, browser):
     ("page", "rank", "is_shown", "is_logged"),
     [
         ("turn/{n}/", "Admin", True, True),
-        ("next/", "Admin", False, False),  # what the Admin could say, after no whisper
+        # the prompt of a line in the room contains no whisper
+        ("next/", "Admin", False, False),
         ("next/?say=Hello", "Admin", False, False),
         ("diff/{before}/{n}/", "Admin", False, True),
         ("turn/{n}/", "Builder", False, False),

@@ -1,4 +1,4 @@
-"""What the style of the pages may ask of a reader's screen, so that few screens show all of it."""
+"""The conditions in the style sheet, which are few so that few screens need to be checked."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How texts that anybody wrote stand on a page: nothing in them acts."""
+"""How texts of players, models and builders are shown on a page, without active content."""
 
 import pytest
 from django.template import Context, Template

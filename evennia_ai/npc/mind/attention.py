@@ -114,7 +114,7 @@ class Attention:
         """Drop all answers, because the NPC left its room."""
         self._engagement.clear()
         self.greeting.forget()
-        self._given_up(list(self._open.values()), "the NPC is gone: it was deleted, or left the room")
+        self._given_up(list(self._open.values()), "the NPC is gone or left the room")
 
     def speaker_left(self, speaker_ref: str) -> None:
         """Drop pending answers to a speaker who left.

@@ -1,4 +1,4 @@
-"""Grounding: Wikipedia is asked where the settings name it, and never stops the lorekeeper."""
+"""Wikipedia is asked only if the settings name its address, and its failures never stop a task."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +15,7 @@ PAGE = {"ns": 0, "title": "Ferry", "pageid": 1, "extract": "A ferry is a boat."}
 
 
 class Models:
-    """What of the game's models is used here."""
+    """The attributes of the game's models that this module uses."""
 
     def __init__(self, bridge: AsyncBridge) -> None:
         self.bridge = bridge
@@ -31,7 +31,7 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 
 @pytest.fixture
 def introduction() -> Iterator[Callable[[str, str], Any]]:
-    """What is said of an entity by the encyclopedia at an address."""
+    """Return what the Wikipedia at an address says about a subject."""
     reactor = Handover()
     bridge = AsyncBridge(reactor)
     models = Models(bridge)

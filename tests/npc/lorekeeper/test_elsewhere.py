@@ -1,4 +1,4 @@
-"""What the lorekeeper asks: models of two roles, bases on other machines, Wikipedia."""
+"""What a task asks for: models of two roles, bases on other machines, and Wikipedia."""
 
 from typing import Any, ClassVar
 
@@ -30,12 +30,12 @@ def test_planner_and_writer_use_the_models_of_their_roles(stage, mara):
 
 
 def model_of(writer: Writer) -> Any:
-    """A way to this model."""
+    """Return an access to this model."""
     return Access(model=ScriptedModel(writer), model_id="stub")
 
 
 class Elsewhere:
-    """A base on another machine: every answer comes later, or fails."""
+    """A base on another machine, each of whose answers arrives later or fails."""
 
     def __init__(self, here: Any, clock: Any, *, broken: str = "") -> None:
         self._here, self._clock, self._broken = here, clock, broken
@@ -53,7 +53,7 @@ class Elsewhere:
 
 
 def elsewhere(stage: Any, monkeypatch: Any, **options: Any) -> None:
-    """All bases are on another machine."""
+    """Make all bases behave as if they were on another machine."""
     found = Backends.of
     monkeypatch.setattr(
         Backends, "of", lambda self, info: Elsewhere(found(self, info), stage.clock, **options)
@@ -89,7 +89,7 @@ def test_task_fails_before_the_writer_is_asked_when_the_base_does_not_answer(
 
 
 class Encyclopedia:
-    """What Wikipedia is said to have, and what it was asked for."""
+    """A Wikipedia with given articles, which keeps what it was asked for."""
 
     asked: ClassVar[list[str]] = []
 

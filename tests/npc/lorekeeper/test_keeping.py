@@ -1,4 +1,4 @@
-"""The lorekeeper: from a task to an answer, with one call of the model that writes."""
+"""A task of the lorekeeper, from its words to an answer, with one call of the writing model."""
 
 from dataclasses import replace
 from typing import Any

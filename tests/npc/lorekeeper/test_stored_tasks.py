@@ -1,4 +1,4 @@
-"""Tasks in the store: what the lorekeeper's model is sent is committed before it is asked."""
+"""Stored tasks: everything that a model is sent is committed before the model is asked."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.npc.lorekeeper.wikis import (
 
 
 class Witness(Writer):
-    """A writer that looks, while it is asked, at what is in the store for a builder."""
+    """A writing model that reads, while it is asked, what the store holds for a builder."""
 
     def __init__(self, who: Any, *told: Any, **plan: Any) -> None:
         super().__init__(*told, **plan)

@@ -1,4 +1,4 @@
-"""Pages in an answer become drafts, which keep what they were made from."""
+"""Pages in an answer become drafts, which store what they were made from."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ TASK = "Write about the harbour"
 
 
 def answered(stage: Any, mara: Any, text: str) -> Any:
-    """The lorekeeper's answer where its model writes this text."""
+    """Return the lorekeeper's answer if its model writes this text."""
     writer = Writer(text)
     stage.talks_with(writer)
     results: list[Any] = []
@@ -35,7 +35,7 @@ def drafts_of(stage: Any, mara: Any, text: str) -> list[Any]:
 
 
 def notes_of(stage: Any, mara: Any, text: str) -> str:
-    """Why a text became no draft."""
+    """Return the notes that say why a text became no draft."""
     told, _ = answered(stage, mara, text)
     assert page_drafts.waiting_drafts() == ()
     return " ".join(told.notes)

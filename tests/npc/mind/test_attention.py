@@ -1,4 +1,4 @@
-"""Which of several NPCs answers what is said, when, and what is told of it."""
+"""Which of several NPCs answers a line, when, and which reasons builders can read."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -10,7 +10,7 @@ from evennia_ai.services.llm.quotas import Quota, Quotas
 
 
 class Slow:
-    """A model whose replies come when the test gives them; each request is kept."""
+    """A model that replies when the test says so, and keeps its requests."""
 
     name, offline = "slow", False
 
@@ -32,7 +32,7 @@ class Slow:
 
 @pytest.fixture
 def brida(stage):
-    """A second NPC in the room."""
+    """Return a second NPC in the room."""
     return stage.make("Brida", "evennia_ai.typeclasses.AINPC")
 
 
@@ -48,7 +48,7 @@ def own_name(request):
 
 
 def spoken(stage):
-    """What NPCs said aloud, in order."""
+    """Return what NPCs said aloud, in order."""
     return [line for line in stage.screen_of(stage.ben) if "here." in line]
 
 
@@ -57,7 +57,7 @@ def newest(npc):
 
 
 def why(npc, text):
-    """What was decided about this line, and why."""
+    """Return the decision about this line, with its reason."""
     return next(it.why for it in npc.ai.attention.last_verdicts if it.text == text)
 
 

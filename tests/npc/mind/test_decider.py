@@ -1,4 +1,4 @@
-"""A cheap model is asked whether an NPC answers what nobody said to it by name."""
+"""A cheap model decides whether an NPC answers a line that does not name it."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -14,12 +14,12 @@ from evennia_ai.store.history.record_rows import records_of
 
 
 class Models:
-    """Answers as the NPC it is asked to be, and decides as it is told to."""
+    """A model that answers as an NPC, and as a decider gives the answers of the test."""
 
     name, offline = "models", False
 
     def __init__(self):
-        self.asked = []  # requests for decisions
+        self.asked = []  # the requests for decisions
         self.replies = []
         self.decision = '{"answer": true}'
 

@@ -1,4 +1,4 @@
-"""The emergency stop, in a game where NPCs are spoken to."""
+"""The emergency stop in a game in which players speak to NPCs."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def said(stage: Any) -> list[str]:
 
 @pytest.fixture
 def busy(stage: Any) -> Any:
-    """Oren is answering Anna, and owes Ben and Anna an answer."""
+    """Let Oren answer Anna, with two more lines waiting for an answer."""
     stage.talks_with("Aye.", "Aye.", "Aye.", "Aye.", delay_seconds=3.0)
     for speaker in (stage.anna, stage.ben, stage.anna):
         stage.says(speaker, "Oren, are you there?")

@@ -1,6 +1,7 @@
-"""Whom the lock of a restricted base held once, it holds: whatever any builder changes afterwards.
+"""An NPC that once had to guard a restricted base guards it until somebody with the right ends
+that.
 
-Medium 8 of the audit: `restricted:tag(outsider)` was undone at once by `tag/del`.
+Medium 8 of the audit: a builder could undo `restricted:tag(outsider)` at once with `tag/del`.
 """
 
 from unittest.mock import patch
@@ -24,7 +25,7 @@ HOLDERS = "restricted:tag(outsider);edit:perm(Admin)"
 
 @pytest.fixture
 def types(stage):
-    """What somebody of a rank reads who types lines, our commands and Evennia's."""
+    """Return a function that types lines as somebody of a rank and returns what they read."""
     from evennia.commands.default.cmdset_character import CharacterCmdSet
 
     from tests.commands.stage import _at_once, hearing
@@ -46,7 +47,9 @@ def types(stage):
 
 @pytest.fixture
 def outsider(stage):
-    """Oren is an outsider; a base is restricted for those, and Admins alone may change it."""
+    """Make Oren an outsider, and create a base that is restricted for outsiders and owned by
+    Admins.
+    """
     made(HOLDERS)
     stage.npc.tags.add("outsider")
     return stage.npc
@@ -61,7 +64,7 @@ def holds_oren(npc):
     return is_held(npc, knowledge_bases.get_base("vault"))
 
 
-# Evennia's own commands, as a builder types them, and what code does behind them.
+# Commands of Evennia that a builder may type, which also run code with effects on tags.
 UNDOINGS = {
     "tag/del": "tag/del oren = outsider",
     "tag/del of all": "tag/del oren",
@@ -105,7 +108,7 @@ def test_guard_does_not_end_when_a_builder_uses_kb(outsider, types):
 
 
 def test_npc_with_the_tag_guards_before_its_first_check(outsider):
-    outsider.tags.clear()  # past every signal of the database
+    outsider.tags.clear()  # no signal of the database is sent for this
     assert holds_oren(outsider)
 
 

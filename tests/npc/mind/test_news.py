@@ -1,4 +1,4 @@
-"""News: builders who asked for it are told what goes wrong, and never flooded."""
+"""News: builders who asked for it read about problems, and are never flooded."""
 
 from types import SimpleNamespace
 
@@ -89,7 +89,7 @@ def test_cut_prompt_is_reported_once_until_the_window_is_larger(watcher, told):
     assert "read 256 of about 5700 tokens" in told[0]
     watcher.answered(a_call("another"), None, a_row(256, 5700))
     assert len(told) == 2
-    watcher.answered(a_call(), None, a_row(200))  # a short prompt tells nothing
+    watcher.answered(a_call(), None, a_row(200))  # a short prompt says nothing about the window
     watcher.answered(a_call(), None, a_row(256, 5700))
     assert len(told) == 2
     watcher.answered(a_call(), None, a_row(5000))

@@ -1,4 +1,4 @@
-"""The list of NPCs is read a page at a time: as many queries for five thousand as for fifty."""
+"""The list of NPCs is read page by page: five thousand NPCs need no more queries than fifty."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SIZE = 20
 
 
 def npcs(count: int, stage: Any, *, name: str = "Guard {:04}") -> None:
-    """So many NPCs that are in the database and not in memory."""
+    """Create so many NPCs in the database without loading an object."""
     ObjectDB.objects.bulk_create(
         ObjectDB(db_key=name.format(at), db_typeclass_path=AINPC, db_location=stage.room)
         for at in range(count)

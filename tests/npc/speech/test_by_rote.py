@@ -1,4 +1,4 @@
-"""What NPCs say for want of a model does not make other NPCs speak."""
+"""Words that an NPC says without a model do not make other NPCs speak."""
 
 import json
 
@@ -18,7 +18,7 @@ LORE = "Oren rows the ferry and Brida feeds those who wait for the ferry."
 
 @pytest.fixture
 def both(stage):
-    """Oren and Brida, and lore that names both of them."""
+    """Return Oren and Brida, with lore that names both of them."""
     stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     entry = {"keys": ["ferry"], "content": LORE, "enabled": True, "insertion_order": 1}
     book = {"name": "harbour", "extensions": {}, "entries": [entry]}
@@ -28,7 +28,7 @@ def both(stage):
 
 
 def spoken(stage):
-    """Who of the two spoke, in order."""
+    """Return which of the two NPCs spoke, in order."""
     stage.passes(60)
     names = ("Oren", "Brida")
     return [line.split()[0] for line in stage.screen_of(stage.ben) if line.startswith(names)]

@@ -1,4 +1,4 @@
-"""Replies that say and do, as players read them and as they are recorded."""
+"""Replies with speech and actions, as players read them and as they are recorded."""
 
 import pytest
 from django.conf import settings
@@ -18,7 +18,7 @@ LINES = [
 
 
 def asked(stage, reply):
-    """What everybody reads after Oren was asked and answers so."""
+    """Return what everybody reads if Oren is asked something and gives this reply."""
     stage.talks_with(reply)
     stage.says(stage.anna, "Oren?")
     return stage.screen_of(stage.ben)[1:]

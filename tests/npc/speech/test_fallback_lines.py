@@ -1,4 +1,4 @@
-"""What an NPC says where there is no reply: recorded, heard, and never its own words to a model."""
+"""Fallback lines: they are heard and recorded, but no model reads them as the NPC's own words."""
 
 import json
 from collections.abc import Callable
@@ -74,7 +74,7 @@ Happens = Callable[[Any], str]
     ids=lambda one: one.__name__.strip("_"),
 )
 def said(request: pytest.FixtureRequest, stage: Any, logged: list[str]) -> str:
-    """Some words of the line that the NPC was made to say."""
+    """Return words of the line that the NPC said without a reply."""
     words: str = request.param(stage)
     return words
 
@@ -103,7 +103,7 @@ def test_fallback_line_is_not_sent_to_models_as_words_of_the_npc(
 
 
 def test_fallback_line_is_in_no_summary_memory_or_lore_scan(stage: Any, said: str) -> None:
-    """Summaries, memories and lore are made of these messages."""
+    """All of these are made from the messages that this test examines."""
     (where,) = conversations_of(stage.npc.ai.ref)
     history = windows(where.id).history
     shown = [history[index].content for index in range(history.earlier, history.stop)]

@@ -1,4 +1,4 @@
-"""Safe output, read where a client reads it: as telnet and the web draw what left the server."""
+"""Safe output, as telnet and the web client show what the server sent."""
 
 import re
 
@@ -35,12 +35,14 @@ def output(db):
 
 
 def shown(text):
-    """What a reader sees of hostile text: as it stands, links and addresses broken."""
+    """Return hostile text as a reader sees it: unchanged, except that links and addresses are
+    broken.
+    """
     return text.replace("|l", "| l").replace("http://", "http: //")
 
 
 def lines_of(stage, speak):
-    """The lines of one screen after `speak` was called with each hostile text."""
+    """Return the lines of one screen after `speak` was called with each hostile text."""
     for text in HOSTILE:
         speak(text)
     stage.passes()
@@ -48,7 +50,7 @@ def lines_of(stage, speak):
 
 
 def has_markup(line):
-    """Whether a line for a client that knows colours and links holds one."""
+    """Return whether a line contains a colour or a link for a client that supports them."""
     colours = line.removesuffix("\x1b[0m").count("\x1b")
     return colours > 0 or "<SEND" in line or "<A HREF" in line
 

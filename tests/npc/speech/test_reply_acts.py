@@ -1,4 +1,4 @@
-"""Which part of a reply is said and which is done."""
+"""Which parts of a reply are said and which are done."""
 
 import re
 
@@ -13,7 +13,7 @@ NAMES = ("Oren",)
 
 
 def delivered(text: str, *, after: int = 0) -> list[str]:
-    """What is said in quotation marks, what is done as it stands behind the name."""
+    """Return the acts as text: speech in quotation marks, actions as they follow the name."""
     acts = acts_of(text, own_names=NAMES, after=after)
     return [f'"{act.text}"' if act.kind == "say" else act.text for act in acts]
 
@@ -124,7 +124,7 @@ def test_empty_reply_has_no_acts() -> None:
     assert delivered("") == delivered(" \n ") == []
 
 
-# A reply whose start was said already
+# Replies whose start was said before.
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_start_that_does_not_narrate_the_speaker_is_not_open(start: str) -> None
     assert not is_open(start, own_names=NAMES)
 
 
-# Whatever the text
+# Properties of any text.
 
-# Words that no rule leaves out: neither pronouns, names nor "says".
+# Words that no rule removes: neither pronouns, names nor "says".
 _WORDS = st.sampled_from(["rope", "Tar", "slack", "turns", "Bell!", "gulls,", "9", "water."])
 _MARKS = st.sampled_from(
     ['"', '" ', ' "', "*", "* ", " *", "_", "“", "”", "«", "»", "\n", " ", "- ", "„", "'", "|", "—"]

@@ -1,4 +1,4 @@
-"""What people are shown whose lines go unanswered: once a minute, and the speaker alone."""
+"""Signs for players whose lines get no answer: once a minute, and only for the speaker."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ STOPPED = "Oren stands still and does not answer."
 
 
 def shown(stage: Any, who: Any, sign: str) -> int:
-    """How often a person was shown a sign."""
+    """Return how often a person was shown a sign."""
     return sum(line == sign for line in stage.screen_of(who))
 
 
@@ -93,7 +93,7 @@ def _a_few_lines(stage: Any, patch: pytest.MonkeyPatch) -> None:
         stage.says(stage.anna, f"Oren, {number}?")
 
 
-# How lines are lost, and how often Anna and Ben are shown it.
+# Ways in which lines get lost, and how often Anna and Ben see the sign.
 LOSSES: dict[str, tuple[Callable[[Any, pytest.MonkeyPatch], None], int, int]] = {
     "much at once": (_much_at_once, 1, 0),
     "much whispered": (_much_whispered, 1, 0),
@@ -175,7 +175,7 @@ def test_speaker_who_waits_is_shown_that_all_npcs_are_stopped(stage: Any) -> Non
 
 
 def test_limit_line_is_said_when_a_decider_or_summary_was_refused_before(stage: Any) -> None:
-    """A decider or a summary that a limit refuses says nothing, so it may not use up the line."""
+    """A refused decider or summary says nothing, so it must not use up the line about the limit."""
     quotas = replace(Quotas(), player=Quota(calls_per_minute=1))
     stage.talks_with("Aye.", limits=quotas, limit_line="Enough.")
     stage.says(stage.anna, "Oren?")

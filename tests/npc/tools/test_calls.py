@@ -1,4 +1,4 @@
-"""Arguments that a model wrote: exactly those of the tool are taken, the rest is told in words."""
+"""Arguments that a model wrote: a tool accepts only its own, and the model reads what is wrong."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ending a conversation by a tool."""
+"""The tool that ends a conversation."""
 
 from typing import Any
 

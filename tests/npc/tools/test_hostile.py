@@ -1,7 +1,7 @@
-"""Hostile arguments: whatever a model writes, it changes nothing but what the tool is for.
+"""Hostile arguments: whatever a model writes, a tool does only what it is for.
 
-Nothing live reaches a client, no name means more than a name, no result carries what cannot be
-seen, and no text becomes a command.
+No markup reaches a client, a name is only compared with names, results contain no invisible
+characters, and no text runs as a command.
 """
 
 import json
@@ -95,7 +95,7 @@ FRAGMENTS += [
 
 
 def attempts(name: str, text: str) -> list[dict[str, Any]]:
-    """The arguments of a tool with `text` in each place of them, the others as they should be."""
+    """Return valid arguments of a tool, each time with `text` in the place of another one."""
     right: dict[str, dict[str, Any]] = {
         "say": {"text": "Aye."},
         "whisper": {"to": "Ben", "text": "Aye."},
@@ -111,7 +111,7 @@ def attempts(name: str, text: str) -> list[dict[str, Any]]:
 
 
 def tries(stage: Any, name: str, text: str) -> list[str]:
-    """What is told of each attempt with a tool; each is a turn of its own."""
+    """Return the results of these attempts. Each attempt is a turn of its own."""
     told = []
     for arguments in attempts(name, text):
         box = a_toolbox(stage, name)
@@ -122,7 +122,7 @@ def tries(stage: Any, name: str, text: str) -> list[str]:
 
 
 def live(screen: Any) -> list[str]:
-    """The lines of a screen in which a client would find something to obey."""
+    """Return the lines of a screen that contain something a client would interpret."""
     telnet = [line for line in screen.telnet(MXP=True, TRUECOLOR=True) if has_markup(line)]
     return telnet + [html for html in screen.web() if tags(html)]
 
@@ -133,7 +133,9 @@ def unseen(told: str) -> bool:
 
 @pytest.fixture
 def furnished(stage: Any) -> Any:
-    """The stage with a thing that lies there, one that Oren carries and one that Ben carries."""
+    """Add three things to the stage: one in the room, one that Oren carries, and one that Ben
+    carries.
+    """
     a_thing(stage)
     a_thing(stage, "rope", place=stage.npc)
     a_thing(stage, "purse", place=stage.ben)
@@ -204,7 +206,7 @@ def test_hostile_names_of_things_people_and_exits_are_shown_as_text(stage: Any, 
     told.append(does(stage, "give", item=name, to="Ben").text)
     assert thing.location == stage.ben
     assert live(stage.anna.screen) + live(stage.ben.screen) == []
-    told.append(does(stage, "move", exit=name).text)  # announced by the game itself
+    told.append(does(stage, "move", exit=name).text)  # the game itself announced it
     assert all(map(unseen, told))
 
 

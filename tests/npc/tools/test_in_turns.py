@@ -1,4 +1,4 @@
-"""Tools in whole turns: what is told to whom, remembered where, erased with whom."""
+"""Tools in whole turns: what others hear, where it is recorded, and with whom it is erased."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ def calling(name: str, said: str = "", **arguments: Any) -> ChatReply:
 
 
 def shown(request: Any) -> str:
-    """All that a request says, with the arguments of the calls in it."""
+    """Return all texts of a request, including the arguments of calls."""
     return "\n".join(
         part
         for message in request.messages
@@ -76,7 +76,7 @@ def test_turn_ends_when_the_npc_leaves_by_a_tool(stage: Any) -> None:
 
 
 def test_gift_to_another_npc_counts_as_an_answer(stage: Any) -> None:
-    """Else two NPCs could give a thing to and fro without end."""
+    """Otherwise two NPCs could give a thing to each other without end."""
     other = stage.make("Mira", "evennia_ai.typeclasses.AINPC")
     stage.make("lantern", "evennia.objects.objects.DefaultObject", place=stage.npc)
     change_settings(stage.npc, tools=("give",), by=THE_GAME)

@@ -1,4 +1,4 @@
-"""Giving, taking and dropping by tools: by the game's locks and hooks, and nothing of others."""
+"""The tools give, take and drop, which obey the game's locks and hooks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Looking by a tool: as the NPC sees, and only what it may see."""
+"""The tool look, which shows only what the NPC may see."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Going through an exit by a tool: as the exit and the game let the NPC, and who follows."""
+"""The tool move, which obeys exits and hooks, and who follows the NPC."""
 
 from typing import Any
 

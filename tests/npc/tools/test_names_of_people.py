@@ -1,6 +1,7 @@
-"""Whom a name means: exactly, or by its start where nobody else can be meant, which is then told.
+"""Which person a name means: an exact name, or the start of a name that fits nobody else.
 
-Issue 14, Medium 12: `whisper to Anna` reached Annabel when Anna had gone.
+A guess is reported to the model. Issue 14, Medium 12: `whisper to Anna` reached Annabel after Anna
+had left.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ GONE = "There is no 'Anna' here; Annabel is somebody else."
 
 @pytest.fixture
 def annabel(stage: Any) -> Any:
-    """Somebody whose name begins like Anna's, who leaves."""
+    """Return a person whose name begins like Anna's. Anna leaves."""
     stage.anna.location = None
     return stage.player("Annabel")
 
@@ -29,7 +30,7 @@ def _is_recorded(stage: Any, event: Any) -> None:
 
 
 def heard_from_anna(stage: Any) -> None:
-    """Anna said something in the room before she left."""
+    """Let Anna say something in the room before she leaves."""
     _is_recorded(stage, an_event(stage))
 
 

@@ -1,4 +1,4 @@
-"""The registry: which tools there are, and what is wrong with those that cannot be."""
+"""The registry of tools, and its problems with tools that cannot be used."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Remembering and recalling by tools."""
+"""The tools remember and recall."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.npc.tools.acting import an_event, does
 
 @pytest.fixture
 def learnt(stage: Any) -> Any:
-    """The stage where Oren learnt two things aloud and one in private."""
+    """Return the stage after Oren learnt two things aloud and one in private."""
     does(stage, "remember", text="The ferry sails at dusk.")
     does(stage, "remember", text="Ben lost a lantern.", about="Ben")
     private = an_event(stage, private=True)

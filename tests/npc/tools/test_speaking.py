@@ -1,4 +1,4 @@
-"""Saying and posing by tools: cleaned like replies, allowed by the game, seen as plain text."""
+"""The tools say and pose: cleaned like replies, allowed by the game, and shown as plain text."""
 
 from typing import Any
 

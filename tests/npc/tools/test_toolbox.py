@@ -1,4 +1,4 @@
-"""The toolbox: what a request says of tools, which calls are found, how what is run ends."""
+"""The toolbox: the tools in requests, checks of calls, and the results of calls."""
 
 import json
 from typing import Any

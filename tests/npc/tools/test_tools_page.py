@@ -1,4 +1,4 @@
-"""docs/build/tools.md names every tool there is, and its examples do what it says."""
+"""docs/build/tools.md lists every tool, and its examples work as it says."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ def example(part: str) -> str:
 
 @pytest.fixture
 def page_tools(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The example of a tool as a module that settings can name."""
+    """Return the example tool as a module that settings can name."""
     module = ModuleType("tools_of_the_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(example("class PayOut"), "docs/build/tools.md", "exec"), module.__dict__)

@@ -1,4 +1,4 @@
-"""Using a thing by a tool: what the thing's own hook does, where its lock lets the NPC."""
+"""The tool use, which calls a thing's own hook if the lock allows it."""
 
 from typing import Any
 

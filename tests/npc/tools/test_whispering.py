@@ -1,4 +1,4 @@
-"""Whispering by a tool: heard by one, remembered with that one, and shown in no other place."""
+"""The tool whisper: only one person hears the words, and only their conversation has them."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_whisper_is_refused_when_the_npc_does_not_see_the_person(stage: Any) -> 
 
 
 def test_mark_is_needed_to_whisper_to_the_speaker_when_two_people_share_a_name(stage: Any) -> None:
-    """The one whose name it was first is not meant in answering the other, nor the other way."""
+    """The bare name means the other person, whose name it was first, so it must be refused here."""
     other = stage.player("Anna")
     event = an_event(stage, speaker=other)
     told = does(stage, "whisper", event=event, to="Anna", text="Come at night.").text

@@ -1,4 +1,4 @@
-"""Letters and books that NPCs write: carried and read by players, within limits, as plain text."""
+"""Letters and books that NPCs write: limited in number and length, and shown as plain text."""
 
 import time
 from dataclasses import replace
@@ -26,7 +26,7 @@ def writings(stage: Any) -> list[Any]:
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Set the limits of writing."""
+    """Return a function that sets the limits of writings."""
 
     def use(**given: int) -> None:
         values = replace(conf(), writings=WritingLimits(**given))
@@ -127,7 +127,7 @@ def test_write_counts_as_the_only_dangerous_tool_of_a_turn(stage: Any) -> None:
     assert len(writings(stage)) == 1
 
 
-# Limits
+# Limits.
 
 
 def test_write_is_refused_when_the_text_is_too_long(stage: Any, limits: Any) -> None:
@@ -190,7 +190,7 @@ def test_write_is_refused_when_the_game_allows_no_writings(stage: Any, limits: A
     assert does(stage, "write", form="letter", text="Hm.").text == "You may not write anything."
 
 
-# What a model writes
+# Texts of a model.
 
 
 TEXTS = [
@@ -223,7 +223,7 @@ def test_any_writing_is_shown_as_plain_text(stage: Any, text: str) -> None:
 
 
 def shows_nothing_live(stage: Any, text: str) -> None:
-    """A writing of this text and title is read and looked at, alone and in the room."""
+    """Check that a writing of this text and title is shown as plain text wherever it appears."""
     from evennia_ai.commands.play import CmdRead
     from evennia_ai.npc.writings import plain_text, writing_by
 

@@ -1,4 +1,4 @@
-"""A turn is begun with what it needs of the view and the settings, and asks for neither again."""
+"""A turn reads the view and the settings once, at its start."""
 
 from collections import Counter
 from typing import Any
@@ -16,7 +16,7 @@ from tests.npc.upkeep.compacting_games import FULL, GOOD, SMALL, Talker, rules, 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often a view was made and the settings read while a turn ran."""
+    """Count how often a view is made and the settings are read while a turn runs."""
     found: Counter[str] = Counter()
     running: list[Turn] = []
 

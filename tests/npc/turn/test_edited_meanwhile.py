@@ -1,6 +1,6 @@
-"""Builders edit while a model thinks: the turn goes on with what it began with, and says so.
+"""Edits made while a model thinks: the turn keeps its sources, and its manifest names them.
 
-What is told of a turn is what was sent: composing it again gives the same bytes.
+What the pages show of a turn is what was sent, because composing it again gives the same bytes.
 """
 
 from typing import Any

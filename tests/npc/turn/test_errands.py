@@ -1,4 +1,4 @@
-"""Errands: a tool that takes long ends in an event that tells of the end and nothing else."""
+"""Errands: an action that takes long ends with an event, which says only that it has ended."""
 
 import json
 
@@ -18,7 +18,7 @@ RESULT = "The bell hangs in the chapel of Saltholm."
 
 
 class Ask(Tool):
-    """Sends a boy to ask the harbour master, who takes his time."""
+    """A tool that sends a boy to the harbour master, whose answer takes long."""
 
     name = "ask_the_master"
     description = "Send the boy to ask the harbour master."

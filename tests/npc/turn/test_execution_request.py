@@ -1,4 +1,4 @@
-"""A turn of the game, sent to another process: the same bytes, without the game."""
+"""Another process composes turns from execution requests to the same bytes, without a game."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.knowledge import knowledge_bases
 from tests.npc.scripted_games import furnish, play
 
-# Another process: it has the package, a request on stdin and nothing else of the game.
+# The code of the other process. It has the package and reads requests from stdin.
 WORKER = """
 import json, sys
 from evennia_ai.engine.execution_request import ExecutionRequest
@@ -40,7 +40,7 @@ print(json.dumps([told, game, knowledge]))
 
 
 def worked(lines):
-    """What the other process told of these requests: prompts, frameworks, rooms of knowledge."""
+    """Return what the other process printed: prompts, and imported frameworks and modules."""
     made = subprocess.run(
         [sys.executable, "-c", WORKER],
         input="\n".join(lines),
@@ -55,7 +55,7 @@ def worked(lines):
 
 @pytest.fixture
 def requests(monkeypatch):
-    """The requests that turns composed their first prompts from, as they would be sent."""
+    """Return the execution requests of the first rounds of some turns, in their serialised form."""
     made = []
 
     def kept(request):

@@ -1,4 +1,4 @@
-"""What a turn does when its model fails, by whose fault that is."""
+"""What a turn does when its model fails, for each kind of fault."""
 
 import json
 
@@ -31,7 +31,7 @@ FALLBACK = "Hm? Ask me later."
 
 @pytest.fixture
 def two(stage):
-    """The stage with two profiles to ask one after the other, "first" and "second"."""
+    """Return a stage with two profiles that are asked in order, "first" and "second"."""
     own = {
         "EVENNIA_AI_PROFILES": {
             "default": {"client": "scripted", "script": "a.b", "model": "first"},
@@ -82,7 +82,7 @@ def test_next_profile_is_asked_after_a_failure_that_it_may_avoid(two, logged, na
 
 
 def long_for(most, *, window=None, counted=None):
-    """A model that refuses prompts of more than so many of our tokens."""
+    """Return a model that refuses prompts of more than so many tokens."""
 
     def answer(request):
         tokens = sum(len(one.content) for one in request.messages) // 4
@@ -106,7 +106,7 @@ def fill(stage, lines=60):
 
 
 def checked_turns(stage):
-    """The turns, each of which replays to the prompt that was sent and composes again."""
+    """Return the turns. Check that each replays and recomposes to the prompt that was sent."""
     reader, past = PastReader(), list(turns_in_order(stage.npc.ai.ref))
     for turn in past:
         records = record_rows.records(turn.manifest.sent_ids)
@@ -132,7 +132,7 @@ def test_too_long_prompt_is_composed_again_for_the_smaller_window(stage, logged,
         model.requests[1].messages, tools=model.requests[1].tools
     )
     assert any("context_tokens" in line or "is asked again" in line for line in logged)
-    # What was learned holds for the turns after it.
+    # Later turns use what was learned.
     stage.says(stage.anna, "Oren, where to?")
     assert len(model.requests) == 3
     assert checked_turns(stage)[-1].manifest.limit_tokens == second.manifest.limit_tokens
@@ -155,7 +155,7 @@ def test_fallback_line_is_said_when_required_texts_do_not_fit_the_window(stage, 
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
     assert len(model.requests) == 1
     assert any("the prompt cannot be made shorter" in line for line in logged)
-    stage.talks_with("Aye.")  # now the server has more room
+    stage.talks_with("Aye.")  # the server can now read more
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
 
@@ -171,7 +171,7 @@ def test_larger_profile_is_asked_when_the_npc_does_not_fit_a_known_window(two, l
 
 
 class Breaking(ScriptedModel):
-    """Lets its listener hear a part of the first replies, which then break off."""
+    """A model that sends the start of each reply to its listener before the reply breaks off."""
 
     def __init__(self, *, times):
         super().__init__(lambda request: f"The {request.model} answers.")
@@ -207,7 +207,7 @@ def test_model_without_retries_is_not_asked_again_when_a_reply_broke_off(stage, 
 
 
 def takes_roles(stage, wish):
-    """A model that takes no other roles, whose client learns what it takes."""
+    """Return a model that accepts only these roles, and whose client learns that."""
 
     def answer(request):
         roles = [message.role for message in request.messages]
@@ -252,7 +252,7 @@ def test_model_that_refuses_all_roles_is_asked_once_for_each_role(two, logged):
     assert two.screen_of(two.anna)[-1] == f'Oren says, "{FALLBACK}"'
 
 
-# Replies without words, and without an end
+# Replies without words or without an end.
 def call(name, text="", **arguments):
     made = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
     return ChatReply(text=text, model="tiny", tool_calls=(made,))
@@ -313,7 +313,7 @@ def test_cut_reply_ends_with_a_whole_sentence(stage, text, heard):
     assert stage.records()[1] == ("assistant", "", heard)
 
 
-# What goes back with calls
+# Thoughts that are sent back with calls.
 THOUGHTS = Thoughts(message={"reasoning_content": "SECRET plan"}, calls=({},))
 
 
@@ -349,7 +349,7 @@ def test_other_model_does_not_get_the_thoughts_of_the_first_one(two):
 
 
 def wants_thoughts(request):
-    """Refuse each call that comes without what was thought."""
+    """Refuse each call that is sent without the thoughts for it."""
     for message in request.messages:
         if message.tool_calls:
             thought = request.thoughts.get(message.tool_calls[0].id)
@@ -372,6 +372,6 @@ def test_earlier_calls_are_sent_as_text_to_a_server_that_wants_their_thoughts(tw
     assert goes_on(failed)
     assert last.manifest.request["past_calls"] == "told"
     assert last.manifest.sent_sha256 == sent_sha256(after.messages, tools=after.tools)
-    # It is known from now on.
+    # Later turns know it already.
     two.says(two.anna, "Oren, and then?")
     assert len(model.requests) == 3

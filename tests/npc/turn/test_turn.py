@@ -1,4 +1,4 @@
-"""The turn, from what a player types to what the room reads."""
+"""A turn from what a player types to what everybody in the room reads."""
 
 import json
 
@@ -63,7 +63,7 @@ def test_prompt_names_the_speaker_the_place_and_who_is_present(stage):
 
 
 class Pending:
-    """A model whose replies are given by the test, in whatever order."""
+    """A model whose replies the test gives, in any order."""
 
     name = "pending"
     offline = False
@@ -81,7 +81,7 @@ class Pending:
         self.asked[index][1].callback(ChatReply(text=text, model="pending"))
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing, because the model holds no connection."""
 
 
 def test_two_players_who_speak_at_once_each_get_an_answer(stage):
@@ -395,7 +395,7 @@ def test_npc_stays_in_memory_while_its_turn_runs(stage):
 def test_offline_responder_may_quote_only_lore_in_the_prompt(stage, monkeypatch):
     from evennia_ai.services.llm.clients.scripted import ScriptedModel
 
-    monkeypatch.setattr(ScriptedModel, "offline", True)  # only such a one is told what to quote
+    monkeypatch.setattr(ScriptedModel, "offline", True)  # only an offline model gets texts to quote
     lore = {"keys": ["bell"], "content": "The bell is cracked.", "extensions": {}, "enabled": True}
     book = {"entries": [{**lore, "insertion_order": 1, "use_regex": False}]}
     lorebooks.save_book("bells", json.dumps(book), by=trusted("tests"))

@@ -1,4 +1,4 @@
-"""Turns in which the model acts: call, commit, act, commit, ask again."""
+"""Turns with tools: call, commit, run, commit, ask again."""
 
 import json
 
@@ -26,7 +26,7 @@ def calls(*called: tuple[str, dict], text: str = "") -> ChatReply:
 
 @pytest.fixture
 def acting(stage):
-    """The stage with an NPC that may look, say and pose."""
+    """Return a stage with an NPC that may look, say and pose."""
     change_settings(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
     return stage
 
@@ -211,7 +211,7 @@ def test_npc_may_choose_to_say_nothing(stage, nothing):
 
 
 def a_model_without_tools(stage, *script: str, tools: str) -> ScriptedModel:
-    """A scripted model whose server takes no tools beside the messages."""
+    """Return a scripted model whose server does not accept tools in requests."""
     model = ScriptedModel(script)
     stage.opens(Access(model=model, roles=RoleProfile(tools=tools)))
     return model
@@ -254,7 +254,7 @@ AS_TEXT = [
 
 
 class TestAModelWhoseServerDoesNotKnowItsFormat:
-    """Its calls come as text."""
+    """The calls of such a model arrive as text."""
 
     @pytest.mark.parametrize("tools", ["native", "schema"])
     @pytest.mark.parametrize("call", AS_TEXT)

@@ -1,4 +1,4 @@
-"""Turns at their bounds: results that do not fit, many calls, and listeners that come too late."""
+"""Turns at their limits: results that do not fit, many calls, and replies that come too late."""
 
 import json
 
@@ -21,7 +21,7 @@ def looks(times: int = 1) -> ChatReply:
 
 @pytest.fixture
 def looking(stage):
-    """The stage with an NPC that may look and say, and a room of which much is told."""
+    """Return a stage with an NPC that may look and say, in a room with a long description."""
     stage.room.db.desc = "Planks over black water. " * 200
     change_settings(stage.npc, tools=("look", "say"), by=THE_GAME)
     return stage

@@ -1,4 +1,4 @@
-"""Turns that are broken off in the middle: what a game, a builder or the database does to them."""
+"""Turns that break off, because of a game, a builder, the database or the server."""
 
 import json
 
@@ -37,7 +37,7 @@ def said(text: str) -> ChatReply:
 
 
 class Deed(Tool):
-    """Does what the test wants."""
+    """A tool that calls a function of the test."""
 
     name = "deed"
     description = "Do it."
@@ -51,7 +51,7 @@ class Deed(Tool):
 
 @pytest.fixture
 def acting(stage, monkeypatch):
-    """The stage with an NPC that may look, say and do a deed."""
+    """Return a stage with an NPC that may look, say and use the tool `Deed`."""
     Deed.done.clear()
     found = tools.registry_of((f"{__name__}.Deed",))
     monkeypatch.setattr("evennia_ai.npc.tools.registry.registry", lambda: found)

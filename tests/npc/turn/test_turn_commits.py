@@ -1,4 +1,4 @@
-"""What a turn commits, and when: before the model is asked, and before anything is said."""
+"""What a turn commits before the model is asked, and before anything is said."""
 
 import pytest
 from django.db.utils import OperationalError
@@ -78,7 +78,7 @@ def test_turn_is_tried_again_when_its_sources_cannot_be_read(stage, logged, tabl
     from django.db import connection
 
     stage.says(stage.ben, "The tide is out, they say.")
-    forget_everything()  # of a conversation that is new nothing of its lore is asked
+    forget_everything()  # the lore state of a new conversation need not be read
     model = stage.talks_with("Aye.")
     refused = []
 
@@ -98,7 +98,7 @@ def test_turn_is_tried_again_when_its_sources_cannot_be_read(stage, logged, tabl
 
 @pytest.mark.req("S2-27")
 def test_first_turn_reads_the_store_in_the_writers_thread(stage, monkeypatch):
-    """A lock, a slow disk and hundreds of messages to read hold up the writer's thread alone."""
+    """A lock, a slow disk or hundreds of messages then delay only the writer's thread."""
     from django.db import connection
 
     stage.make("Guest", PERSON, None)
@@ -173,7 +173,7 @@ def test_message_that_cannot_be_perceived_is_logged_and_stops_nothing(stage, log
 
 
 def test_turn_is_closed_when_a_reply_cannot_be_examined(stage, logged, monkeypatch):
-    """Who is here, and what the fallback line is, are read from the database as well."""
+    """Who is present and what the fallback line is are read from the database, too."""
 
     def locked(*_):
         raise OperationalError("database is locked")
@@ -243,7 +243,8 @@ def test_turn_is_closed_later_when_its_end_could_not_be_written(stage, logged, m
         stage.says(stage.anna, "Oren?")
         stage.passes(12)
         assert turns.last_turn(stage.npc.ai.ref).state == "open"
-    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']  # nothing says that it thinks
+    # no gesture shows that the NPC thinks
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
     stage.passes(5)
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"
     assert stage.records()[-1][0] == "run_end"
@@ -307,4 +308,5 @@ def test_manifest_has_the_hash_of_the_bytes_that_were_sent(stage):
     manifest = turns.last_turn(stage.npc.ai.ref).manifest
     (request,) = model.requests
     assert manifest.sent_sha256 == sent_sha256(request.messages)
-    assert manifest.sent_sha256 != manifest.sha256  # the speaker's label was put before the text
+    # the label of the speaker was put before the text
+    assert manifest.sent_sha256 != manifest.sha256

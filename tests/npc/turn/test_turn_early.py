@@ -1,4 +1,4 @@
-"""Replies whose first sentences are said before the rest of them is there."""
+"""Replies whose first sentences are said before the rest has arrived."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -10,7 +10,7 @@ from evennia_ai.store.history import turns
 
 
 class Streaming:
-    """A model that writes when the test says so."""
+    """A model that streams text when the test says so."""
 
     name = "streaming"
     offline = False
@@ -33,7 +33,7 @@ class Streaming:
         self.asked.errback(ModelTimeout(self.name, 5.0))
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing, because the model holds no connection."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Tools that the turn waits for: what they find out later is a result like any other."""
+"""Tools for which the turn waits: a late result is used like any other."""
 
 import json
 
@@ -19,7 +19,7 @@ ROOM = "evennia.objects.objects.DefaultRoom"
 
 
 class Search(Tool):
-    """Searches an archive on another machine."""
+    """A tool that searches an archive on another machine."""
 
     name = "search_archive"
     description = "Search the archive."
@@ -43,7 +43,7 @@ def a_search(text: str = "") -> ChatReply:
 
 @pytest.fixture
 def searching(stage, monkeypatch):
-    """The stage, where somebody asked Oren and the tool has not answered yet."""
+    """Return the stage while a turn waits for the tool."""
     Search.asked.clear()
     found = tools.registry_of(("tests.npc.turn.test_waiting_tools.Search",))
     monkeypatch.setattr("evennia_ai.npc.tools.registry.registry", lambda: found)
@@ -62,7 +62,7 @@ def ends(stage, result) -> None:
 
 
 def told(stage) -> str:
-    """What the model was told of its search."""
+    """Return the results that the model read."""
     return stage.model.requests[1].messages[-1].content
 
 

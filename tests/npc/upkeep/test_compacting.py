@@ -1,4 +1,4 @@
-"""Compaction in a game: before a turn and in idle time, committed, and never in a player's way."""
+"""Compaction in a game, before a turn and in idle time, without a delay for players."""
 
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ from tests.store.builders import history_in
 
 @pytest.fixture
 def stage(stage, begun):
-    """The stage after Anna's first lines."""
+    """Return the stage after Anna's first lines."""
     return begun(stage)
 
 
@@ -211,7 +211,7 @@ def test_summary_is_an_extract_when_there_is_no_model(stage):
     from evennia_ai.services.llm.offline.responder import OfflineResponder
 
     stage.opens(Access(model=OfflineResponder("Hm.", name="offline")), compaction=rules(), **SMALL)
-    goes_on(stage, 2 * FULL)  # its lines are short
+    goes_on(stage, 2 * FULL)  # the lines of an extract are short
 
     assert (segment_of(stage) > 1, of_kind(stage, RecordKind.INVOKE)) == (True, [])
     assert 'Anna said "' in history_of(stage)[0]
@@ -257,7 +257,7 @@ def test_newest_messages_are_kept_unchanged_after_a_summary_or_extract(stage, su
     kept = len(committed.meta["tail"])
     old = [message.content for message in history_in(room_of(stage), 1)]
 
-    assert kept == 7  # six, and the line that is being answered
+    assert kept == 7  # six kept messages, and the line that is answered
     assert history_of(stage)[1 : kept + 1] == old[-kept:]
 
 

@@ -1,4 +1,4 @@
-"""After a compaction every check is made again, and what fails on the way changes nothing."""
+"""The checks after a compaction, and failures during one, which change nothing."""
 
 import json
 
@@ -32,13 +32,13 @@ from tests.npc.upkeep.compacting_games import (
 
 @pytest.fixture
 def stage(stage, begun):
-    """The stage after Anna's first lines."""
+    """Return the stage after Anna's first lines."""
     return begun(stage)
 
 
 @pytest.fixture
 def waiting(stage):
-    """A turn waits for a summary; the model that shall make it."""
+    """Let a turn wait for a summary. Return the model that has to write it."""
     model = Slow()
     stage.install(model, compaction=rules(), **SMALL)
     goes_on(stage, FULL)
@@ -51,13 +51,13 @@ def replied(stage) -> int:
 
 
 def after(stage, model, summary=GOOD) -> None:
-    """The summary is there, and the game goes on for a moment."""
+    """Give the summary, and let the game go on for a moment."""
     model.summarises(summary)
     stage.passes()
 
 
 def another_process_says(where, text: str) -> None:
-    """A record that this process knows nothing of."""
+    """Write a record of which this process knows nothing."""
     newest = models.Record.objects.filter(conversation_id=where.id).order_by("-pk")[0]
     models.Record.objects.create(
         conversation_id=where.id,
@@ -98,7 +98,7 @@ def test_no_model_is_asked_to_speak_after_a_compaction_without_effect(stage, wai
     assert len(waiting.asked) == 1
     questions = [request.question for request in waiting.spoke]
     assert f"Oren, line {number}: was the weather grey on day {number}?" not in questions
-    assert len(questions) == FULL - BEGUN - 1  # those that waited behind it are asked again
+    assert len(questions) == FULL - BEGUN - 1  # the turns that waited for it ask their models
     assert sum("lost in thought" in line for line in stage.screen_of(stage.anna)) == 1
 
 

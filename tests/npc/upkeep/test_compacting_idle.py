@@ -1,4 +1,4 @@
-"""Compaction while nothing goes on: beside the game, one at a time, given up without harm."""
+"""Compaction in idle time: one conversation at a time, and given up without harm."""
 
 import pytest
 
@@ -31,7 +31,7 @@ from tests.npc.upkeep.compacting_games import (
 )
 
 NEARLY = 24
-"""So many lines fill the history over the idle threshold, and not over that of a turn."""
+"""The number of lines that exceeds the threshold of idle time and not the one of turns."""
 
 FIVE_BAD = (
     "...",
@@ -44,12 +44,12 @@ FIVE_BAD = (
 
 @pytest.fixture
 def stage(stage, begun):
-    """The stage after Anna's first lines."""
+    """Return the stage after Anna's first lines."""
     return begun(stage)
 
 
 def rests(stage) -> None:
-    """Nobody speaks for a while."""
+    """Let so much time pass that the conversation counts as quiet."""
     stage.passes(IDLE_SECONDS)
 
 
@@ -244,7 +244,7 @@ def test_no_model_is_asked_about_words_erased_while_threads_worked(stage, done):
     stage.running.runtime().compactor._threads = threads
     goes_on(stage, NEARLY)
     rests(stage)
-    threads.do(done)  # of two: planning, and writing the request
+    threads.do(done)  # the steps of a compaction in threads: planning, and writing the request
     assert threads.held
     erase_conversation(room_of(stage), by=trusted("Mira"))
     while threads.held:

@@ -1,4 +1,4 @@
-"""NPCs learn from their conversations in idle time, by a model whose every word is checked."""
+"""NPCs learn from their conversations in idle time. Every observation of the model is checked."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ def observations(*found: dict[str, Any]) -> str:
 
 
 class Talker:
-    """A model that says "Aye." to players, and `notes` one after the other when it observes."""
+    """A model that says "Aye." to players, and gives the next of `notes` when it observes."""
 
     def __init__(self, *notes: Any) -> None:
         self.notes = list(notes)
@@ -48,7 +48,7 @@ class Talker:
 
 
 def talking(stage: Any, *notes: Any, **settings: Any) -> Talker:
-    """The stage with such a model, which observes after four new messages."""
+    """Install such a model, which observes after four new messages."""
     talker = Talker(*notes)
     stage.talks_with(talker, memory=MemorySettings(after_messages=4, **settings))
     return talker
@@ -68,7 +68,7 @@ def room_of(stage: Any) -> Any:
 
 
 def told(stage: Any) -> list[Any]:
-    """The records of what came of it, in all conversations."""
+    """Return the records of all results, in all conversations."""
     return [
         record
         for where in conversations_of(stage.npc.ai.ref)
@@ -299,12 +299,13 @@ def test_hostile_lines_stay_inside_the_transcript(stage):
     rests(stage)
     content = str([message.content for message in talker.asked[0].messages])
 
-    assert content.count("</transcript>") == 2  # the instructions' and the fence's own
+    # one in the instructions, and one at the end of the transcript
+    assert content.count("</transcript>") == 2
     assert "<|im_start|>" not in content
 
 
 class TestTidying:
-    """What fades goes and what says the same twice becomes one, without any model."""
+    """Without any model, faded memories are dropped and duplicates merged."""
 
     @pytest.fixture
     def consolidator(self, stage):
@@ -351,7 +352,7 @@ def test_observation_begins_no_new_segment(stage):
 
 
 def test_observation_is_refused_when_two_people_have_the_name(stage):
-    """Issue 14, High 2; records from before names were told apart have the same one twice."""
+    """Issue 14, High 2: in old records, whose names have no marks, two people may share a name."""
     from evennia_ai.engine.history.records import NewRecord
     from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 

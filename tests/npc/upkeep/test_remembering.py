@@ -1,4 +1,4 @@
-"""What an NPC learns by itself is checked, kept, and found again by who may know it."""
+"""What an NPC learns by itself is checked, stored, and found only by those who may know it."""
 
 from contextlib import ExitStack
 
@@ -16,7 +16,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 
 @pytest.fixture
 def memory_of_game():
-    """Change the setting of memory until the end of the test."""
+    """Return a function that changes the memory settings until the end of the test."""
     with ExitStack() as changed:
         yield lambda **values: changed.enter_context(override_settings(EVENNIA_AI_MEMORY=values))
 

@@ -1,4 +1,4 @@
-"""Metrics: what is counted, and that Prometheus finds it on this machine."""
+"""Metrics: what they count, and that Prometheus can read them on this machine."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,7 @@ def a_row(**values: Any) -> NewCall:
 
 
 class Reactor:
-    """Of a reactor, what metrics need to listen."""
+    """The methods of a reactor that metrics need to listen."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -176,7 +176,7 @@ def test_metrics_try_a_taken_port_again(logged: list[str]) -> None:
 
 @pytest.mark.service
 def test_metrics_page_can_be_scraped_over_http() -> None:
-    """A real reactor in a process of its own, which only listens and answers."""
+    """The server is a process of its own with a real reactor."""
     import subprocess
     import sys
     import urllib.error

@@ -1,4 +1,4 @@
-"""The request log: both lines of a call, what stands in them, and what never does."""
+"""The request log: both lines of a call, what they contain, and what they must never contain."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Traces: spans of turns and calls, by the names of the GenAI conventions."""
+"""Traces: spans of turns and calls, named as in the GenAI conventions."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ REPLY = ChatReply(text="another secret", model="small-1")
 
 
 class Traced:
-    """A watch, and the spans that have ended."""
+    """A watch with traces, and the spans that have ended."""
 
     def __init__(self, *, with_content: bool = False) -> None:
         self.exporter = InMemorySpanExporter()

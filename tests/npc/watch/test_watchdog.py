@@ -1,4 +1,4 @@
-"""What holds the game up is told with its stack."""
+"""The watchdog logs the stack of code that blocks the reactor."""
 
 import queue
 import threading
@@ -14,7 +14,7 @@ ENOUGH_SECONDS = 30.0
 
 
 class Loop:
-    """A reactor: a thread that calls what it is given, one thing at a time."""
+    """A thread that calls functions one after the other, like a reactor."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], object] | None] = queue.Queue()
@@ -25,7 +25,7 @@ class Loop:
         self._waiting.put(lambda: do(*given))
 
     def done(self, do: Callable[[], object]) -> None:
-        """Call it there, and wait until it is through."""
+        """Call a function in the loop's thread, and wait until it has returned."""
         through = threading.Event()
         self.callFromThread(do)
         self.callFromThread(through.set)
@@ -41,7 +41,7 @@ class Loop:
 
 
 class Watched:
-    """A loop with a watchdog, and what that said."""
+    """A loop with a watchdog, and the lines that the watchdog logged."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop

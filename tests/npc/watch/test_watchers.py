@@ -1,4 +1,4 @@
-"""Telemetry: who watches by the settings, and a game without the packages for it."""
+"""Which settings create which watchers, and what happens if their packages are missing."""
 
 import builtins
 import subprocess
@@ -21,7 +21,7 @@ EXPORTERS: list[InMemorySpanExporter] = []
 
 
 def exporter() -> InMemorySpanExporter:
-    """What a game names in `EVENNIA_AI_TRACES`."""
+    """An exporter that a game can name in `EVENNIA_AI_TRACES`."""
     EXPORTERS.append(InMemorySpanExporter())
     return EXPORTERS[-1]
 
@@ -37,7 +37,7 @@ def watchers(**settings: Any) -> list[Any]:
 
 
 def without(*packages: str) -> Any:
-    """Python's import, as it is where these packages are not installed."""
+    """Return Python's import function as it behaves if these packages are not installed."""
     real = builtins.__import__
 
     def refuses(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -54,7 +54,7 @@ def test_no_watcher_is_created_without_settings() -> None:
 
 @pytest.mark.long
 def test_telemetry_packages_are_not_imported_without_settings() -> None:
-    """In a process of its own: here everything is imported already."""
+    """This needs a process of its own, because the packages are already imported here."""
     program = (
         "import sys, django; django.setup(); import evennia; evennia._init();"
         "import evennia_ai.npc.runtime as running; running.runtime();"
