@@ -389,7 +389,9 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
     shown(site.builder, f"create/drop {npc}:evennia_ai.typeclasses.AINPC", until=npc)
     to(hand, "Cards", "A new character")
     hand.write(page.get_by_label("Name", exact=True), name)
-    hand.write(page.get_by_label("Description of the character"), f"{name} sells herbs on the quay.")
+    hand.write(
+        page.get_by_label("Description of the character"), f"{name} sells herbs on the quay."
+    )
     hand.press(page.get_by_role("button", name="Create the card"))
     hand.write(page.get_by_label("personality", exact=True), "Dry, and kind to children.")
     hand.press(page.get_by_role("button", name="Save as a revision"))

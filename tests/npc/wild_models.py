@@ -65,7 +65,7 @@ class Request:
 
 
 class Model:
-    """A model that follows its `habits` in turn: it answers, uses tools, fails, streams or hangs."""
+    """A model that follows its `habits` in turn: answers, calls, errors, streams or silence."""
 
     name, offline = "wild", False
 

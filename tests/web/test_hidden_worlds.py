@@ -187,13 +187,11 @@ PAGES_OF_TURNS = (
     "/ai/npc/{ref}/diff/{n}/{n}/?with=note:spy.depth=2",
 )
 _PASSING = r"[0-9]+|<script.*?</script>|csrfmiddlewaretoken\" value=\"[^\"]*\"|nonce=\"[^\"]*\""
-"""What differs each time and is replaced before the comparison: numbers, scripts and form tokens."""
+"""What differs each time and is removed before the comparison: numbers, scripts and tokens."""
 
 
 def faces(stage, browser, rank):
-    """Return what somebody of this rank is shown, by page or command, without what differs each
-    time.
-    """
+    """Return what somebody of this rank is shown, by page or command, with `_PASSING` removed."""
     newest = turns.last_turn(stage.npc.ai.ref).number
     numbers = range(1, newest + 1) if rank in ("Player", "Builder") else (1, newest)
     lines = [*LINES, *(line.format(n=number) for line in OF_TURNS for number in numbers)]
