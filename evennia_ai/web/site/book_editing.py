@@ -27,13 +27,13 @@ from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.store.authored.life_cycle import Revision
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.page import Page, revision_seen
+from evennia_ai.web.site.differing import difference_values
+from evennia_ai.web.site.page import Page, read_seen_revision
 
 MOST_LINTS: Final = 200
 
 
-def book_seen(page: Page, name: str) -> StoredBook:
+def get_visible_book(page: Page, name: str) -> StoredBook:
     """Return the lorebook with this name.
 
     Raises:
@@ -54,14 +54,14 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
         EditConflictError: The book was changed since the form was shown.
     """
     form = page.request.POST
-    stored, uids = book_seen(page, name), form.getlist("entry")
+    stored, uids = get_visible_book(page, name), form.getlist("entry")
     locks = lorebooks.entry_locks(name)
     may_view = viewer_of(page.request.user).may_view
     if not all(may_view(locks.get(uid, "")) for uid in uids):
         raise NotStoredError(f"entry of lorebook '{name}' called", uids[0])
     if not uids:
         raise FormatError("form", "no entry is ticked; nothing was changed")
-    seen, fields = revision_seen(form.get("seen", "")), _wanted(form)
+    seen, fields = read_seen_revision(form.get("seen", "")), _wanted(form)
     data: Any = json.loads(stored.source)
     for uid in uids:
         with in_words_of(f"entry {uid}"):
@@ -90,8 +90,8 @@ class LintsPage(Page):
 
     template = "evennia_ai/lints.html"
 
-    def told(self, name: str) -> dict[str, Any]:
-        stored, given = book_seen(self, name), conf()
+    def page_values(self, name: str) -> dict[str, Any]:
+        stored, given = get_visible_book(self, name), conf()
         locks = lorebooks.entry_locks(name)
         may_view = viewer_of(self.request.user).may_view
         found = [
@@ -113,7 +113,7 @@ class BookRevisionPage(Page):
 
     template = "evennia_ai/book_revision.html"
 
-    def told(self, name: str, number: int) -> dict[str, Any]:
+    def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = self._seen(name, number)
         before = lorebooks.LOREBOOKS.revision_before(name, number)
         now = lorebooks.get_book(name) if name in lorebooks.LOREBOOKS.list_keys() else None
@@ -136,7 +136,7 @@ class BookRevisionPage(Page):
             EditConflictError: The book was changed since the page was shown.
         """
         self._seen(name, number)
-        seen = revision_seen(request.POST.get("seen", ""))
+        seen = read_seen_revision(request.POST.get("seen", ""))
         lorebooks.LOREBOOKS.revert(name, number, by=self.actor, seen_revision=seen)
         return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
@@ -154,7 +154,7 @@ class BookRevisionPage(Page):
         locks = {**lorebooks.LOREBOOKS.locks_of(name, number)[1]}
         may_view = viewer_of(self.request.user).may_view
         lines = book_differences(before, after, sees=lambda uid: may_view(locks.get(uid, "")))
-        return {what: None if lines is None else as_values(lines)}
+        return {what: None if lines is None else difference_values(lines)}
 
 
 def _text(revision: Revision[lorebooks.StoredBook] | None) -> str | None:

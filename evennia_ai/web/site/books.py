@@ -14,8 +14,8 @@ from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
-from evennia_ai.web.site.book_editing import book_seen, edit_ticked
-from evennia_ai.web.site.lore_turns import item_of, newest_judged, usual_npc
+from evennia_ai.web.site.book_editing import edit_ticked, get_visible_book
+from evennia_ai.web.site.lore_turns import newest_lore_verdicts, usual_npc, verdict_item
 from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
 PAGE_ENTRIES: Final = 50
@@ -37,7 +37,7 @@ class BooksPage(Page):
 
     template = "evennia_ai/books.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         may_view = viewer_of(self.request.user).may_view
         attached = {
             name: lorebooks.LOREBOOKS.assigned_to(name) for name in lorebooks.LOREBOOKS.list_keys()
@@ -61,9 +61,9 @@ class BookPage(Page):
 
     template = "evennia_ai/book.html"
 
-    def told(self, name: str) -> dict[str, Any]:
+    def page_values(self, name: str) -> dict[str, Any]:
         may_view = viewer_of(self.request.user).may_view
-        stored = book_seen(self, name)
+        stored = get_visible_book(self, name)
         locks = lorebooks.entry_locks(name)
         book = attached_book(stored)
         wanted = self.request.GET.get("find", "")[:80]
@@ -76,7 +76,7 @@ class BookPage(Page):
         else:
             shown = shown if shown in SHOWN else ""
             found = [entry for entry in found if SHOWN[shown][1](entry)]
-        page, pages = self.paged(len(found), PAGE_ENTRIES)
+        page, pages = self.requested_page(len(found), PAGE_ENTRIES)
         return {
             "book": name,
             "revision": stored.revision,
@@ -87,7 +87,7 @@ class BookPage(Page):
             "pages": pages,
             "count": len(found),
             "hidden": len(book.entries) - len(seen),
-            "totals": _totals(seen, tokens_of_entries(book)),
+            "totals": _totals(seen, entry_tokens(book)),
             "newest": {**newest, "awake": len(newest["awake"])},
             "entries": list(_entries(found[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES])),
             "revisions": [
@@ -101,7 +101,7 @@ class BookPage(Page):
             ],
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         words = {key: name for key, (name, _) in SHOWN.items()}
         if told["newest"]["npc"]:
             words[AWAKE] = f"active in the newest turn of {told['newest']['npc']}"
@@ -123,7 +123,7 @@ def _has(entry: LoreEntry, wanted: str) -> bool:
     return any(wanted in text.casefold() for text in texts)
 
 
-def tokens_of_entries(book: Lorebook) -> Mapping[str, int]:
+def entry_tokens(book: Lorebook) -> Mapping[str, int]:
     """Return the tokens of each entry's text with its macros unexpanded, by the entry's uid.
 
     They are counted once for each revision of the book.
@@ -149,12 +149,12 @@ def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, i
 def _newest(name: str, seen: Sequence[LoreEntry], account: Any) -> dict[str, Any]:
     """Return the newest turn of the book's usual NPC, and which entries were in its prompt."""
     ref = usual_npc(name)
-    newest = newest_judged(account, ref, 1) if ref else {}
+    newest = newest_lore_verdicts(account, ref, 1) if ref else {}
     if not newest:
         return {"ref": ref, "npc": "", "turn": None, "awake": {}, "tokens": 0}
     ((number, by_item),) = newest.items()
     last = {item: told[-1] for item, told in by_item.items()}
-    here = ((entry.uid, last.get(item_of(name, entry))) for entry in seen)
+    here = ((entry.uid, last.get(verdict_item(name, entry))) for entry in seen)
     awake = {uid: told.tokens or 0 for uid, told in here if told is not None and told.kept}
     return {
         "ref": ref,

@@ -11,9 +11,9 @@ from evennia_ai.npc.views.looking import past_of, trial_report
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.history import turns
-from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.column import column_of, column_rows
 from evennia_ai.web.site.looking import seer_for
-from evennia_ai.web.site.page import Page, name_of, named_npc
+from evennia_ai.web.site.page import Page, find_npc_ref, name_of
 
 
 class PreviewPage(Page):
@@ -26,9 +26,9 @@ class PreviewPage(Page):
 
     template = "evennia_ai/preview.html"
 
-    def told(self, name: str, number: int) -> dict[str, Any]:
+    def page_values(self, name: str, number: int) -> dict[str, Any]:
         asked = self.request.GET.get("npc", "").strip()
-        ref = named_npc(asked) if asked else next(iter(cards.players_of(name)), "")
+        ref = find_npc_ref(asked) if asked else next(iter(cards.players_of(name)), "")
         newest = turns.last_turn(ref) if ref else None
         if newest is None:
             why = f"{name_of(ref)} has had no turn" if ref else "no NPC plays this card"
@@ -48,11 +48,11 @@ class PreviewPage(Page):
             **column_of(report),
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         everything = "all" in self.request.GET
         switches = [{"grant": one, "on": one in told["granted"]} for one in ALLOWS]
         return {
-            "rows": list(rows(told["messages"], everything=everything)),
+            "rows": list(column_rows(told["messages"], everything=everything)),
             "movable": {},
             "switches": switches,
         }

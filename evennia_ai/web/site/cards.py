@@ -27,8 +27,8 @@ from evennia_ai.store.authored.card_files import card_file
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.files import AuthoredFile
 from evennia_ai.store.authored.life_cycle import Revision
-from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.page import Page, named_npc, revision_seen
+from evennia_ai.web.site.differing import difference_values
+from evennia_ai.web.site.page import Page, find_npc_ref, read_seen_revision
 
 MOST_REVISIONS: Final = 20
 _WITH_PICTURES: Final = ("png", "apng", "charx")
@@ -39,7 +39,7 @@ class CardsPage(Page):
 
     template = "evennia_ai/cards.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         names = cards.CARDS.list_keys()
         return {
             "cards": [_row(name) for name in names],
@@ -81,7 +81,7 @@ class CardPage(Page):
 
     template = "evennia_ai/card.html"
 
-    def told(self, name: str, number: int) -> dict[str, Any]:
+    def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = cards.CARDS.revision(name, number)
         file = cards.CARDS.revision_file(name, number)
         card = cards.card_or_none(name)
@@ -95,7 +95,7 @@ class CardPage(Page):
             "players": _players(name),
             "greetings": _greetings(parsed_card(card)) if card else [],
             "has_picture": file.carrier in _WITH_PICTURES,
-            "difference": as_values(_differing(name, number, file)),
+            "difference": difference_values(_differing(name, number, file)),
             "report": report_object(report),
             "report_lines": report_lines(report),
             "revisions": [
@@ -103,7 +103,7 @@ class CardPage(Page):
             ],
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         wanted = {use["grant"] for use in told["report"]["uses"]}
         return {"switches": list(_switches(wanted, set(told["grants"])))}
 
@@ -143,10 +143,10 @@ class CardPage(Page):
 
     def _seen(self) -> int:
         """Return the number of the revision that the form was made from."""
-        return revision_seen(self.request.POST.get("seen", ""))
+        return read_seen_revision(self.request.POST.get("seen", ""))
 
     def _assign(self, name: str, number: int) -> HttpResponseBase:
-        npc = named_npc(self.request.POST.get("npc", ""))
+        npc = find_npc_ref(self.request.POST.get("npc", ""))
         cards.CARDS.assign(name, of_npc(npc), by=self.actor)
         return _to(name, number)
 

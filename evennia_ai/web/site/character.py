@@ -25,7 +25,7 @@ from evennia_ai.formats.cards.writing import (
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_files, cards
-from evennia_ai.web.site.page import Page, revision_seen
+from evennia_ai.web.site.page import Page, read_seen_revision
 
 NEW_GREETING: Final = "greeting/new"
 """The name of the form's field that adds a greeting after the others."""
@@ -39,7 +39,7 @@ class NewCardPage(Page):
 
     template = "evennia_ai/new_card.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         return {"name": "", "description": "", "problem": ""}
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
@@ -53,7 +53,7 @@ class NewCardPage(Page):
             )
             cards.create_card(name, file, by=self.actor)
         except EvenniaAIError as error:
-            return self.shown({**typed, "problem": str(error)}, status=400)
+            return self.render_values({**typed, "problem": str(error)}, status=400)
         return _to_form(name)
 
 
@@ -62,7 +62,7 @@ class CharacterPage(Page):
 
     template = "evennia_ai/character.html"
 
-    def told(self, name: str) -> dict[str, Any]:
+    def page_values(self, name: str) -> dict[str, Any]:
         stored = cards.get_card(name)
         card = parsed_card(stored)
         texts = {str(field): text_of(card, field) for field in fields_of(card)}
@@ -74,7 +74,7 @@ class CharacterPage(Page):
         typed = {key: _plain(text) for key, text in request.POST.items()}
         seen = typed.get("seen", "")
         try:
-            revision = revision_seen(typed.get("revision", ""))
+            revision = read_seen_revision(typed.get("revision", ""))
             shown_then = replace(stored, sha256=seen, revision=revision)
             if stored.sha256 == seen:
                 self._save(shown_then, typed)
@@ -85,7 +85,7 @@ class CharacterPage(Page):
             texts = {field: typed.get(field, text) for field, text in known.items()}
             told = self._form(name, revision=stored.revision, sha256=seen, texts=texts)
             status = 409 if isinstance(error, EditConflictError) else 400
-            return self.shown({**told, "problem": str(error)}, status=status)
+            return self.render_values({**told, "problem": str(error)}, status=status)
         return _to_form(name, saved=True)
 
     def _refuse(self, name: str, seen: int) -> None:

@@ -122,7 +122,9 @@ def _by_reason(left: Sequence[Verdict]) -> list[dict[str, Any]]:
     return sorted(told, key=lambda one: -int(str(one["count"])))
 
 
-def rows(messages: Sequence[Mapping[str, Any]], *, everything: bool) -> Iterator[dict[str, Any]]:
+def column_rows(
+    messages: Sequence[Mapping[str, Any]], *, everything: bool
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of a column. Unless `everything`, older messages are folded into one row."""
     said = [message["index"] for message in messages if message["said"]]
     folded = set() if everything else set(said[:-MOST_SAID])

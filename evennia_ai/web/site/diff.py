@@ -18,7 +18,7 @@ class DiffPage(Page):
 
     template = "evennia_ai/diff.html"
 
-    def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
+    def page_values(self, ref: str, older: int, newer: int) -> dict[str, Any]:
         seer, trial = seer_for(self.request.user, ref), trial_in(self.request)
         first = turns.get_turn(ref, older)
         before = sent_report(seer, first, past_reader())

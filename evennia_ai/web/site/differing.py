@@ -10,12 +10,12 @@ _HOW: Final = {"- ": "gone", "-": "gone", "+ ": "new", "+": "new", "  ": "same",
 MOST_LINES: Final = 400
 
 
-def difference(before: str, after: str) -> list[dict[str, Any]]:
+def text_differences(before: str, after: str) -> list[dict[str, Any]]:
     """Return removed and added lines, each with one line of context. Empty if nothing changed."""
-    return as_values(diff_texts(before, after, width=_WIDTH))
+    return difference_values(diff_texts(before, after, width=_WIDTH))
 
 
-def as_values(lines: Iterable[str]) -> list[dict[str, Any]]:
+def difference_values(lines: Iterable[str]) -> list[dict[str, Any]]:
     """Return lines of a diff (`- `, `+ `, `  `), each marked as removed, added or the same.
 
     Any other line is marked as a heading for the lines below it.

@@ -13,8 +13,8 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
-from evennia_ai.web.site.differing import difference
-from evennia_ai.web.site.knowledge import draft_row, tells_texts
+from evennia_ai.web.site.differing import text_differences
+from evennia_ai.web.site.knowledge import draft_row, shows_texts
 from evennia_ai.web.site.page import Page
 
 
@@ -23,7 +23,7 @@ class DraftPage(Page):
 
     template = "evennia_ai/draft.html"
 
-    def told(self, number: int) -> dict[str, Any]:
+    def page_values(self, number: int) -> dict[str, Any]:
         found, now = self._seen(number)
         meta = dict(found.context_meta)
         title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
@@ -33,7 +33,9 @@ class DraftPage(Page):
             "note": found.draft.note,
             "was": found.draft.was,
             "now": now.revision if now else "",
-            "difference": difference(write_page(now) if now else "", write_page(found.draft.page)),
+            "difference": text_differences(
+                write_page(now) if now else "", write_page(found.draft.page)
+            ),
             "context": meta,
             "panel": context_panel(title, found.task, meta) if "task_type" in meta else [],
         }
@@ -69,7 +71,7 @@ class DraftPage(Page):
         viewer = viewer_of(self.request.user)
         found = page_drafts.draft_or_none(number)
         info = knowledge_bases.base_or_none(found.base) if found else None
-        if found and info and viewer.may_view(info.locks) and tells_texts(info):
+        if found and info and viewer.may_view(info.locks) and shows_texts(info):
             (now,) = pages.pages_named(found.base, [found.draft.page.name])
             if may_see_draft(viewer, found, now):
                 return found, now

@@ -33,8 +33,8 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.web.site.next import MOST_TYPED, preview_seen
-from evennia_ai.web.site.page import Page, name_of, named_npc, revision_seen
+from evennia_ai.web.site.next import MOST_TYPED, visible_preview
+from evennia_ai.web.site.page import Page, find_npc_ref, name_of, read_seen_revision
 
 PLACES: Final = (
     *("before", "after", "depth", "note_top", "note_bottom", "examples_before", "examples_after"),
@@ -62,7 +62,7 @@ class EntryPage(Page):
 
     template = "evennia_ai/entry.html"
 
-    def told(self, name: str, uid: str = "") -> dict[str, Any]:
+    def page_values(self, name: str, uid: str = "") -> dict[str, Any]:
         stored = self._book(name, uid)
         fields = dict(_NEW) if not uid else _fields(stored, _entry(stored, uid))
         return self._form(stored, uid, fields)
@@ -79,7 +79,7 @@ class EntryPage(Page):
         except EvenniaAIError as error:
             told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
             status = 409 if isinstance(error, EditConflictError) else 400
-            return self.shown({**told, "problem": str(error)}, status=status)
+            return self.render_values({**told, "problem": str(error)}, status=status)
         where = reverse("evennia_ai:entry", kwargs={"name": name, "uid": made})
         return HttpResponseRedirect(f"{where}?saved=1")
 
@@ -112,8 +112,8 @@ class EntryPage(Page):
     def _tried(self, name: str, uid: str) -> dict[str, Any]:
         """Return whether a line would activate the entry for an NPC, and the reason."""
         line = self.request.GET["say"][:MOST_TYPED].strip()
-        ref = named_npc(self.request.GET.get("npc", ""))
-        report = preview_seen(self.request.user, ref, line)
+        ref = find_npc_ref(self.request.GET.get("npc", ""))
+        report = visible_preview(self.request.user, ref, line)
         found = [one for one in report.verdicts if one.item == f"lore:{name}#{uid}"]
         left = next((one for one in found if not one.kept), None)
         wakes = bool(found) and left is None
@@ -132,7 +132,7 @@ class EntryPage(Page):
         """
         locks = lorebooks.entry_locks(stored.name)
         others = _typed_others(self.request.POST)
-        seen = revision_seen(self.request.POST.get("seen", ""))
+        seen = read_seen_revision(self.request.POST.get("seen", ""))
         data: Any = json.loads(stored.source)
         now = _fields(stored, _entry(stored, uid)) if uid else _NEW
         given = {key: value for key, value in typed.items() if value != now[key]}

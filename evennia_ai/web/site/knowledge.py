@@ -22,8 +22,8 @@ from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site import page as site
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.differing import difference
-from evennia_ai.web.site.page import name_of, named_npc, scopes_in_words
+from evennia_ai.web.site.differing import text_differences
+from evennia_ai.web.site.page import find_npc_ref, name_of, scopes_in_words
 
 PAGE_TITLES: Final = 50
 MOST_HITS: Final = 10
@@ -31,7 +31,7 @@ MOST_TYPED: Final = 400
 MOST_REVISIONS: Final = 30
 
 
-def base_seen(viewer: Viewer, key: str) -> BaseInfo:
+def get_visible_base(viewer: Viewer, key: str) -> BaseInfo:
     """Return the knowledge base with this key.
 
     Raises:
@@ -43,7 +43,7 @@ def base_seen(viewer: Viewer, key: str) -> BaseInfo:
     return info
 
 
-def tells_texts(info: BaseInfo) -> bool:
+def shows_texts(info: BaseInfo) -> bool:
     """True if pages may show the texts of a base: it is stored here and not restricted."""
     return info.backend == STORED and not info.restricted
 
@@ -53,7 +53,7 @@ class BasesPage(site.Page):
 
     template = "evennia_ai/bases.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
         seen = [info for info in knowledge_bases.list_bases() if viewer.may_view(info.locks)]
         names = _names_of_bound(seen)
@@ -72,14 +72,14 @@ class BasePage(site.Page):
 
     template = "evennia_ai/base.html"
 
-    def told(self, key: str) -> dict[str, Any]:
+    def page_values(self, key: str) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
-        info = base_seen(viewer, key)
+        info = get_visible_base(viewer, key)
         space = self.request.GET.get("namespace", "Main")
         namespace: Namespace = next((one for one in NAMESPACES if one == space), "Main")
         part = self.request.GET.get("find", "")[:MOST_TYPED]
         titles = _titles(viewer, info, namespace, part) if info.backend == STORED else []
-        page, count = self.paged(len(titles), PAGE_TITLES)
+        page, count = self.requested_page(len(titles), PAGE_TITLES)
         words = self.request.GET.get("words", "")[:MOST_TYPED].strip()
         return {
             "key": info.key,
@@ -87,7 +87,7 @@ class BasePage(site.Page):
             "summary": info.summary,
             "topics": list(info.topics),
             "restricted": info.restricted,
-            "tells_texts": tells_texts(info),
+            "tells_texts": shows_texts(info),
             "elsewhere": "" if info.backend == STORED else info.backend,
             "bound_to": scopes_in_words(knowledge_bases.bindings(key), _names_of_bound([info])),
             "namespaces": list(NAMESPACES),
@@ -98,18 +98,18 @@ class BasePage(site.Page):
             "count": len(titles),
             "titles": titles[(page - 1) * PAGE_TITLES : page * PAGE_TITLES],
             "words": words,
-            "hits": _hits(viewer, info, words) if words and tells_texts(info) else [],
+            "hits": _hits(viewer, info, words) if words and shows_texts(info) else [],
             "as_npc": None,
             "drafts": _drafts(viewer, info),
         }
 
     def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
         """Show what the NPC in the field `npc` finds with the words in the field `words`."""
-        told = self.told(key)
+        told = self.page_values(key)
         words = request.POST.get("words", "")[:MOST_TYPED].strip()
         if not words:
             raise FormatError("form", "there are no words to search for; type some")
-        npc = named_npc(request.POST.get("npc", ""))
+        npc = find_npc_ref(request.POST.get("npc", ""))
         found = running_game.search_as(npc, key, words)
         hidden = HiddenPages(viewer_of(request.user))
         as_npc = {
@@ -122,10 +122,10 @@ class BasePage(site.Page):
             "passages": [
                 {"title": one.title, "score": one.score, "text": one.content}
                 for one in found.passages
-                if tells_texts(knowledge_bases.get_base(key)) and not hidden.covers(key, one.title)
+                if shows_texts(knowledge_bases.get_base(key)) and not hidden.covers(key, one.title)
             ],
         }
-        return self.shown({**told, "as_npc": as_npc})
+        return self.render_values({**told, "as_npc": as_npc})
 
 
 class PageOfBase(site.Page):
@@ -135,12 +135,12 @@ class PageOfBase(site.Page):
 
     template = "evennia_ai/page_of_base.html"
 
-    def told(self, key: str, title: str) -> dict[str, Any]:
+    def page_values(self, key: str, title: str) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
-        info = base_seen(viewer, key)
+        info = get_visible_base(viewer, key)
         name = page_name(title)
         hidden = HiddenPages(viewer)
-        if not tells_texts(info) or hidden.covers(key, title):
+        if not shows_texts(info) or hidden.covers(key, title):
             raise NotStoredError(
                 f"page that you may read here in knowledge base '{key}' with the title", title
             )
@@ -186,7 +186,10 @@ class PageOfBase(site.Page):
             viewer.may_view(one.locks) for one in (before, after) if one is not None
         ):
             raise NotStoredError(f"revision of '{title}' with the number", text)
-        return {"shown_revision": number, "difference": difference(_text(before), _text(after))}
+        return {
+            "shown_revision": number,
+            "difference": text_differences(_text(before), _text(after)),
+        }
 
 
 def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
@@ -224,12 +227,12 @@ def _hits(viewer: Viewer, info: BaseInfo, words: str) -> list[dict[str, Any]]:
 
 
 def _drafts(viewer: Viewer, info: BaseInfo) -> list[dict[str, Any]]:
-    return [draft_row(one) for one in waiting_in(viewer, info)]
+    return [draft_row(one) for one in visible_waiting_drafts(viewer, info)]
 
 
-def waiting_in(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
+def visible_waiting_drafts(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
     """Yield the drafts of a base that wait for a decision and that the viewer may see."""
-    waiting = page_drafts.waiting_drafts(info.key) if tells_texts(info) else ()
+    waiting = page_drafts.waiting_drafts(info.key) if shows_texts(info) else ()
     if waiting:
         now = pages.pages_named(info.key, [one.draft.page.name for one in waiting])
         for one, page in zip(waiting, now, strict=True):

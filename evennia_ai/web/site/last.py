@@ -23,14 +23,14 @@ class LastPage(Page):
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         """Redirect to the turn. Without one, show a page that says so."""
-        told = self.told()
+        told = self.page_values()
         if told["address"] and request.GET.get("format") != "json":
             return HttpResponseRedirect(told["address"])
-        return self.shown(told)
+        return self.render_values(told)
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         ref = self.request.GET.get("npc", "")
-        found = _of_npc(ref) if ref else _of_speaker(running_game.played_by(self.request.user))
+        found = _of_npc(ref) if ref else _of_speaker(running_game.character_refs(self.request.user))
         if found is None:
             return {"address": "", "pane": ref or LAST}
         where = reverse("evennia_ai:turn", kwargs={"ref": found[0], "number": found[1]})

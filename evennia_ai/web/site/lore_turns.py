@@ -14,9 +14,9 @@ from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of
-from evennia_ai.web.site.book_editing import book_seen
+from evennia_ai.web.site.book_editing import get_visible_book
 from evennia_ai.web.site.looking import seer_for
-from evennia_ai.web.site.page import Page, name_of, named_npc
+from evennia_ai.web.site.page import Page, find_npc_ref, name_of
 
 TURNS: Final = 12
 PAGE_ENTRIES: Final = 40
@@ -61,22 +61,22 @@ class LoreTurnsPage(Page):
 
     template = "evennia_ai/lore_turns.html"
 
-    def told(self, name: str) -> dict[str, Any]:
-        stored = book_seen(self, name)
+    def page_values(self, name: str) -> dict[str, Any]:
+        stored = get_visible_book(self, name)
         asked = self.request.GET.get("npc", "").strip()
-        ref = named_npc(asked) if asked else usual_npc(name)
+        ref = find_npc_ref(asked) if asked else usual_npc(name)
         locks = lorebooks.entry_locks(name)
         may_view = viewer_of(self.request.user).may_view
         entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
-        by_turn = newest_judged(self.request.user, ref, TURNS) if ref else {}
+        by_turn = newest_lore_verdicts(self.request.user, ref, TURNS) if ref else {}
         touched = frozenset(item for one in by_turn.values() for item in one)
         rows = [
             _Row(entry, tuple(letter_of(one.get(item, ())) for one in by_turn.values()))
             for entry in entries
-            if (item := item_of(name, entry)) in touched
+            if (item := verdict_item(name, entry)) in touched
         ]
         awake = [row for row in rows if row.was_awake]
-        page, pages = self.paged(len(awake), PAGE_ENTRIES)
+        page, pages = self.requested_page(len(awake), PAGE_ENTRIES)
         return {
             "book": name,
             "ref": ref,
@@ -117,7 +117,7 @@ def letter_of(verdicts: Sequence[Verdict]) -> str:
 Judged = Mapping[str, Sequence[Verdict]]
 
 
-def newest_judged(account: Any, ref: str, count: int) -> dict[int, Judged]:
+def newest_lore_verdicts(account: Any, ref: str, count: int) -> dict[int, Judged]:
     """Return the visible lore decisions of an NPC's newest turns, by the number of the turn.
 
     Turns are skipped if it is not known what of them must stay hidden.
@@ -126,11 +126,11 @@ def newest_judged(account: Any, ref: str, count: int) -> dict[int, Judged]:
     found: dict[int, Judged] = {}
     for turn in past_turns.newest_turns(ref, count):
         with suppress(ReplayError):
-            found[turn.number] = judged(verdicts_seen(seer, turn, reader))
+            found[turn.number] = lore_verdicts(verdicts_seen(seer, turn, reader))
     return found
 
 
-def judged(verdicts: Iterable[Verdict]) -> Judged:
+def lore_verdicts(verdicts: Iterable[Verdict]) -> Judged:
     """Return the decisions on each lore entry, in the order of the stages."""
     found: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -139,7 +139,7 @@ def judged(verdicts: Iterable[Verdict]) -> Judged:
     return found
 
 
-def item_of(book: str, entry: LoreEntry) -> str:
+def verdict_item(book: str, entry: LoreEntry) -> str:
     """Return the name of a book's entry in decisions."""
     return f"lore:{book}#{entry.uid}"
 

@@ -16,7 +16,7 @@ class MemoryPage(Page):
 
     template = "evennia_ai/memory.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         refuse_unknown(ref)
         seer, part = seer_for(self.request.user, ref), self.request.GET.get("find", "")[:80]
         found = []
@@ -24,7 +24,7 @@ class MemoryPage(Page):
             text = seer.memory(memory) or memory.text
             if part.casefold() in text.casefold():
                 found.append((memory, text))
-        page, pages = self.paged(len(found), PAGE_MEMORIES)
+        page, pages = self.requested_page(len(found), PAGE_MEMORIES)
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -52,7 +52,7 @@ class SettingsPage(Page):
 
     template = "evennia_ai/settings.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         refuse_unknown(ref)
         return {
             "ref": ref,

@@ -32,7 +32,7 @@ class MindPage(Page):
 
     template = "evennia_ai/mind.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         text = self.request.GET.get("page", "")
         page = int(text) if text.isdecimal() and 0 < len(text) < 7 and int(text) else 1
         refuse_unknown(ref)

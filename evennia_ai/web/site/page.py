@@ -63,7 +63,7 @@ _FAILED_PAGE: Final = f"""<!doctype html>
 
 
 class Page(View):
-    """A page for builders. `told` returns its values, which are shown as HTML or JSON."""
+    """A page for builders. `page_values` returns its values, which are shown as HTML or JSON."""
 
     template: ClassVar[str]
     request: HttpRequest
@@ -89,24 +89,24 @@ class Page(View):
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         """Return the page, as JSON for `?format=json`."""
-        return self.shown(self.told(**named))
+        return self.render_values(self.page_values(**named))
 
-    def told(self, *args: Any, **named: Any) -> dict[str, Any]:
+    def page_values(self, *args: Any, **named: Any) -> dict[str, Any]:
         """Return the values of the page, in types that JSON has."""
         raise NotImplementedError
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Return values that only the HTML needs, such as forms and links."""
         return {}
 
-    def shown(self, told: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    def render_values(self, told: dict[str, Any], *, status: int = 200) -> HttpResponse:
         """Return these values as HTML or JSON, as the request asks."""
         if self.request.GET.get("format") == "json":
             return JsonResponse(told, status=status, json_dumps_params={"ensure_ascii": False})
-        context = {**told, **self.beside(told), "is_admin": has_rank(self.request, ADMIN)}
+        context = {**told, **self.html_values(told), "is_admin": has_rank(self.request, ADMIN)}
         return render(self.request, self.template, context, status=status)
 
-    def paged(self, count: int, size: int) -> tuple[int, int]:
+    def requested_page(self, count: int, size: int) -> tuple[int, int]:
         """Return the requested page of a list, from 1, and the number of pages of this size."""
         text = self.request.GET.get("page", "")
         pages = max(1, -(-count // size))
@@ -146,7 +146,7 @@ def actor_of(request: HttpRequest, rank: str) -> Actor:
     return running_game.page_actor(request.user, rank, address=address)
 
 
-def revision_seen(text: str) -> int:
+def read_seen_revision(text: str) -> int:
     """Return the revision that a form was made from.
 
     Raises:
@@ -175,7 +175,7 @@ def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[s
     ]
 
 
-def named_npc(text: str) -> str:
+def find_npc_ref(text: str) -> str:
     """Return the reference of the only NPC with this name.
 
     Raises:

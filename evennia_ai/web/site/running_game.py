@@ -45,7 +45,7 @@ def page_actor(account: Any, rank: str, *, address: str) -> Actor:
     return actor_of(account, f"cmd:perm({rank})", addresses=[address])
 
 
-def played_by(account: Any) -> tuple[str, ...]:
+def character_refs(account: Any) -> tuple[str, ...]:
     """Return the references of an account's characters, those that it plays now first.
 
     The others are included because a builder who looks at a page has often left the game.
@@ -68,7 +68,7 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
     """
 
     def composed() -> Report:
-        speaker = next(iter(played_by(account)), "")
+        speaker = next(iter(character_refs(account)), "")
         inputs = _npc(ref).ai.foreseen(line or None, object_of(speaker))
         return foreseen_report(seer_for(account, ref), inputs)[1]
 
@@ -76,7 +76,7 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
     return found
 
 
-def doing(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
+def npc_states(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
     """Return the states of these NPCs by reference, with a few queries and no object loaded.
 
     The queries run in the page's thread. The reactor's thread only reads memory.
@@ -127,7 +127,7 @@ def _in_words(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple | frozenset) else str(value)
 
 
-def breakers() -> Mapping[str, str]:
+def breaker_states() -> Mapping[str, str]:
     """Return the state of each model's circuit breaker, by the model's profile."""
     accesses = runtime().models.accesses()
     return {one.name: one.breaker.state for one in accesses if one.breaker is not None}

@@ -111,13 +111,13 @@ class Saver:
         return seen
 
 
-def seen_now(places: Iterable[Place], npc_ref: str) -> dict[str, int]:
+def current_revisions(places: Iterable[Place], npc_ref: str) -> dict[str, int]:
     """Return the current revisions of the components, notes and books that have these places."""
     return {_holder(place): _revision(place, npc_ref) for place in places}
 
 
-def seen_in(lines: Iterable[str]) -> dict[str, int]:
-    """Return the revisions that a form sent back, as `seen_now` had returned them.
+def read_seen_revisions(lines: Iterable[str]) -> dict[str, int]:
+    """Return the revisions that a form sent back, as `current_revisions` had returned them.
 
     Raises:
         FormatError: The form was not made by this page.

@@ -24,19 +24,19 @@ def trial_in(request: HttpRequest) -> Trial:
     return read_trial([*request.GET.getlist(WITH), *request.POST.getlist(WITH)])
 
 
-def query_of(trial: Trial, **more: str) -> str:
+def trial_query(trial: Trial, **more: str) -> str:
     """Return the query of an address with this trial."""
     return urlencode([*((WITH, line) for line in trial.lines), *more.items()])
 
 
-def moves(trial: Trial, place: Place, path: str) -> dict[str, Any]:
+def move_addresses(trial: Trial, place: Place, path: str) -> dict[str, Any]:
     """Return the addresses of the page after one more step: deeper, earlier, off and so on."""
 
     def at(field: Any, value: int) -> str:
         edit = FieldEdit(origin=place.origin, field=field, value=value)
-        return f"{path}?{query_of(trial.with_edit(edit))}"
+        return f"{path}?{trial_query(trial.with_edit(edit))}"
 
-    marked = query_of(without(trial, place.origin, "depth"))
+    marked = trial_query(without_edit(trial, place.origin, "depth"))
     drag = urlencode({WITH: f"{place.origin}.depth="}) + DEPTH_MARK
     return {
         "deeper": at("depth", min(MAX_DEPTH, place.depth + 1)),
@@ -48,21 +48,21 @@ def moves(trial: Trial, place: Place, path: str) -> dict[str, Any]:
     }
 
 
-def without(trial: Trial, origin: str, field: str) -> Trial:
+def without_edit(trial: Trial, origin: str, field: str) -> Trial:
     """Return the trial without the edit of one field."""
     return Trial(tuple(one for one in trial.edits if (one.origin, one.field) != (origin, field)))
 
 
-def undone(trial: Trial, path: str) -> list[dict[str, str]]:
+def undo_links(trial: Trial, path: str) -> list[dict[str, str]]:
     """Return each edit in words, with the address of the page without this edit."""
     return [
-        {"line": str(edit), "undo": _address(path, without(trial, edit.origin, edit.field))}
+        {"line": str(edit), "undo": _address(path, without_edit(trial, edit.origin, edit.field))}
         for edit in trial.edits
     ]
 
 
 def _address(path: str, trial: Trial) -> str:
-    query = query_of(trial)
+    query = trial_query(trial)
     return f"{path}?{query}" if query else path
 
 

@@ -30,11 +30,17 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.column import column_of, column_rows
 from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
-from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
-from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in, undone
+from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
+from evennia_ai.web.site.trying import (
+    move_addresses,
+    place_in_words,
+    trial_in,
+    trial_query,
+    undo_links,
+)
 
 MOST_AGAINST: Final = 200
 SLICE: Final = 20
@@ -51,7 +57,7 @@ class TurnPage(Page):
     _seer: Seer
     _past: PastInputs | None = None
 
-    def told(self, ref: str, number: int) -> dict[str, Any]:
+    def page_values(self, ref: str, number: int) -> dict[str, Any]:
         turn = turns.get_turn(ref, number)
         trial = trial_in(self.request)
         self._turn = turn
@@ -87,12 +93,12 @@ class TurnPage(Page):
             **(column_of(report) if report else {}),
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         ref, number = told["ref"], told["turn"]
         path = self.request.path
         trial = trial_in(self.request)
         before, after = _neighbours(ref, number)
-        pages = {"previous": before, "next": after, "query": query_of(trial)}
+        pages = {"previous": before, "next": after, "query": trial_query(trial)}
         if told["unreadable"]:
             return pages
         problem = ""
@@ -106,7 +112,7 @@ class TurnPage(Page):
         there = places(self._past.inputs) if self._past else {}
         edited = [there[edit.origin] for edit in trial.edits if edit.origin in there]
         return {
-            "rows": list(rows(told["messages"], everything="all" in self.request.GET)),
+            "rows": list(column_rows(told["messages"], everything="all" in self.request.GET)),
             "movable": {
                 origin: {
                     "depth": place.depth,
@@ -114,7 +120,7 @@ class TurnPage(Page):
                     "words": place_in_words(
                         {"depth": place.depth, "order": place.order}, most=said
                     ),
-                    **moves(trial, place, path),
+                    **move_addresses(trial, place, path),
                 }
                 for origin, place in here.items()
             },
@@ -123,12 +129,13 @@ class TurnPage(Page):
             "not_to_be_tried": problem,
             **pages,
             "is_comparable": before and not turns.get_turn(ref, before).manifest.erased,
-            "edits": undone(trial, path),
+            "edits": undo_links(trial, path),
             "pane": self.request.GET.get("pane", "")[:20],
             "changed_tokens": told["tokens"] - told["sent_tokens"],
             "status": _status(trial, here, said),
             "seen": [
-                f"{holder}@{revision}" for holder, revision in seen_now(edited, npc_of(ref)).items()
+                f"{holder}@{revision}"
+                for holder, revision in current_revisions(edited, npc_of(ref)).items()
             ],
         }
 
@@ -139,11 +146,11 @@ class TurnPage(Page):
         saver = Saver(
             by=self.actor,
             npc_ref=npc_of(ref),
-            seen=seen_in(request.POST.getlist(SEEN)),
+            seen=read_seen_revisions(request.POST.getlist(SEEN)),
         )
         saver.save(trial, places(past.inputs))
         where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
-        return HttpResponseRedirect(f"{where}?{query_of(trial, saved=str(len(trial.edits)))}")
+        return HttpResponseRedirect(f"{where}?{trial_query(trial, saved=str(len(trial.edits)))}")
 
 
 def trial_inputs(past: PastInputs, trial: Trial) -> Any:
@@ -211,7 +218,7 @@ class AgainstPage(Page):
 
     template = "evennia_ai/against.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         trial = trial_in(self.request)
         text = self.request.GET.get("before", "")
         newest = turns.last_turn(ref)
@@ -234,9 +241,9 @@ class AgainstPage(Page):
             "before": rest if rest > lowest + 1 else None,
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         trial = trial_in(self.request)
-        more = query_of(trial, before=str(told["before"])) if told["before"] else ""
+        more = trial_query(trial, before=str(told["before"])) if told["before"] else ""
         return {"more": more, "is_slice": "before" in self.request.GET}
 
 

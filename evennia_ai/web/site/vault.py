@@ -11,7 +11,7 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.withheld.pages import HiddenPages
 from evennia_ai.npc.views.withheld.viewer import withheld_mark
 from evennia_ai.store.knowledge import knowledge_searches
-from evennia_ai.web.site.knowledge import base_seen
+from evennia_ai.web.site.knowledge import get_visible_base
 from evennia_ai.web.site.page import Page
 
 MOST_READINGS: Final = 40
@@ -22,8 +22,8 @@ class VaultPage(Page):
 
     template = "evennia_ai/vault.html"
 
-    def told(self, key: str) -> dict[str, Any]:
-        info = base_seen(viewer_of(self.request.user), key)
+    def page_values(self, key: str) -> dict[str, Any]:
+        info = get_visible_base(viewer_of(self.request.user), key)
         readings = knowledge_searches.vault_readings(key)
         return {
             "key": key,
@@ -44,7 +44,7 @@ class VaultPage(Page):
             StoreError: The reading cannot be recorded, so no passage is shown.
         """
         viewer = viewer_of(request.user)
-        base_seen(viewer, key)
+        get_visible_base(viewer, key)
         hidden = HiddenPages(viewer)
         passages = []
         for chunk in knowledge_searches.open_vault(key, by=self.actor):
@@ -59,4 +59,4 @@ class VaultPage(Page):
                     else chunk.content,
                 }
             )
-        return self.shown({**self.told(key), "is_open": True, "passages": passages})
+        return self.render_values({**self.page_values(key), "is_open": True, "passages": passages})

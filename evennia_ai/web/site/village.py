@@ -40,18 +40,18 @@ class VillagePage(Page):
 
     template = "evennia_ai/village.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         part = self.request.GET.get("find", "")[:80]
         shown = self.request.GET.get("show", "")
         shown = shown if shown in SHOWN else ""
         now = time.time()
         day = now - now % DAY_SECONDS
         found = _found(part, shown, day)
-        page, pages = self.paged(found.count, PAGE_NPCS)
+        page, pages = self.requested_page(found.count, PAGE_NPCS)
         here = found.page(page, size=PAGE_NPCS)
         refs = [npc.ref for npc in here]
         used = model_calls.use_by_each("npc_ref", day, among=refs)
-        doing = running_game.doing(here)
+        doing = running_game.npc_states(here)
         newest = {ref: one.last for ref, one in doing.items() if one.last is not None}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
         broken = _broken(newest, shares, seer_of=partial(seer_for, self.request.user))
@@ -75,7 +75,7 @@ class VillagePage(Page):
             ],
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "filters": [
                 {"key": key, "name": name, "is_on": key == told["show"]}

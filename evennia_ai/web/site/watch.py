@@ -28,12 +28,12 @@ class WatchPage(Page):
     template = "evennia_ai/watch.html"
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        told = self.told()
+        told = self.page_values()
         if request.headers.get("If-None-Match") == told["tag"]:
             return HttpResponse(status=304)
-        return self.shown(told)
+        return self.render_values(told)
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         newest = past_turns.newest_of_all(MOST_TURNS)
         now = time.time()
         day = now - now % DAY_SECONDS
@@ -67,7 +67,8 @@ class WatchPage(Page):
                 for one in refused
             ],
             "breakers": [
-                {"model": name, "state": state} for name, state in running_game.breakers().items()
+                {"model": name, "state": state}
+                for name, state in running_game.breaker_states().items()
             ],
             "cut": [
                 {
