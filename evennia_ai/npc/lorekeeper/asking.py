@@ -102,17 +102,17 @@ class Asker:
 
         The Deferred fails with a ModelError or a NoWriterError.
         """
-        asked = self._in_turn(writing_models(self.calls.models), request_of, role="lorekeeper")
+        asked = self._ask_in_order(writing_models(self.calls.models), request_of, role="lorekeeper")
         return Deferred.fromCoroutine(asked)
 
     def planned(self, plan: AskPlanner) -> "Deferred[str | Failed]":
         """Return the reply of the planning model, or why there is none."""
         accesses = self.calls.models.thinking("planner")
-        asked = self._in_turn(accesses, partial(_planning_request, plan), role="planner")
+        asked = self._ask_in_order(accesses, partial(_planning_request, plan), role="planner")
         reply: Deferred[Any] = Deferred.fromCoroutine(asked)
-        return reply.addCallbacks(lambda said: said.text, _no_plan)
+        return reply.addCallbacks(lambda said: said.text, _plan_failure)
 
-    async def _in_turn(
+    async def _ask_in_order(
         self, accesses: tuple[Access, ...], request_of: RequestOf, *, role: ModelRole
     ) -> ChatReply:
         """Return the reply of the first model that gives one."""
@@ -143,7 +143,7 @@ def _planning_request(plan: AskPlanner, access: Access) -> ChatRequest:
     )
 
 
-def _no_plan(failure: Failure) -> Failed:
+def _plan_failure(failure: Failure) -> Failed:
     failure.trap(ModelError, NoWriterError)
     return Failed(failure.getErrorMessage())
 
@@ -196,9 +196,9 @@ class Reader:
 
         The Deferred fails with the errors of the assembly and of the backend.
         """
-        return Deferred.fromCoroutine(self._driven(assemble_package(task, rules=rules)))
+        return Deferred.fromCoroutine(self._drive(assemble_package(task, rules=rules)))
 
-    async def _driven(self, steps: Step[Package]) -> Package:
+    async def _drive(self, steps: Step[Package]) -> Package:
         """Answer the requests of the assembly until it returns its package."""
         answer: Any = None
         while True:
@@ -207,14 +207,14 @@ class Reader:
             except StopIteration as done:
                 package: Package = done.value
                 return package
-            answer = await self._answered(request)
+            answer = await self._answer_request(request)
 
-    def _answered(self, request: Request) -> "Deferred[Any]":
+    def _answer_request(self, request: Request) -> "Deferred[Any]":
         match request:
             case Fetch(names):
-                return self._fetched(names)
+                return self._fetch_pages(names)
             case PageSearch():
-                return self._found(request)
+                return self._search_pages(request)
             case Links(names):
                 return as_deferred(self.backend.linking(names))
             case ListTitles(namespace):
@@ -224,11 +224,13 @@ class Reader:
             case Introduction(entity):
                 return self.look_up(entity)
 
-    def _fetched(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
+    def _fetch_pages(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
         found = as_deferred(self.backend.fetch(names))
-        return found.addCallback(lambda pages: [page and self._shown(page) for page in pages])
+        return found.addCallback(
+            lambda pages: [page and self._page_or_hidden(page) for page in pages]
+        )
 
-    def _found(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
+    def _search_pages(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
         found = as_deferred(
             self.backend.search(query.query, namespaces=query.namespaces, limit=query.limit)
         )
@@ -236,7 +238,7 @@ class Reader:
             lambda hits: [hit if may_read(self.by, hit.page.locks) else Hidden() for hit in hits]
         )
 
-    def _shown(self, page: Page) -> Page | Hidden:
+    def _page_or_hidden(self, page: Page) -> Page | Hidden:
         return page if may_read(self.by, page.locks) else Hidden()
 
 

@@ -134,7 +134,7 @@ async def _do_task(
 ) -> LorekeeperAnswer:
     settings = live.conf.lorekeeper
     work = _start_work(task, base=base, by=by, live=live, earlier=earlier)
-    package = await _package(work)
+    package = await _assemble(work)
     request = writing_request(package, placement=settings.package_placement, earlier=earlier)
     _refuse_too_long(request, live)
     new = _new_task(work, package, request)
@@ -143,7 +143,7 @@ async def _do_task(
         ask = partial(_chat_request, request, settings.reply_tokens)
         reply = await work.asker.written(ask)
     except EvenniaAIError as error:
-        _write_end(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
+        _write_end(number, partial(page_drafts.fail_task, number, _stored_error(error, work)))
         raise
     text = text_of_answer(reply.text)
     told = {**new.context_meta, "model": reply.model}
@@ -191,7 +191,7 @@ def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewT
     )
 
 
-def _told_of(error: EvenniaAIError, work: _Work) -> str:
+def _stored_error(error: EvenniaAIError, work: _Work) -> str:
     """Return the text of an error for the stored task. For a restricted base, only its kind."""
     return type(error).__name__ if work.asker.is_protected else str(error)
 
@@ -225,12 +225,12 @@ def _start_work(
         raise LorekeeperError(f"the task has {told}; make it shorter")
     writing_models(live.models)
     refuse_over_limit(live.limits, str(by.id))
-    info = _base(base, by)
+    info = _visible_base(base, by)
     backend = live.backends.of(info)
     return _Work(task=task, by=by, live=live, info=info, backend=backend, earlier=earlier)
 
 
-def _base(key: str, by: Any) -> BaseInfo:
+def _visible_base(key: str, by: Any) -> BaseInfo:
     """Return the base with this key. A base that `by` may not read counts as missing."""
     seen = [one for one in knowledge_bases.list_bases() if may_read(by, one.locks)]
     found = next((one for one in seen if one.key == key), None)
@@ -254,7 +254,7 @@ def _refuse_guarding(by: Any, info: BaseInfo) -> None:
         )
 
 
-async def _package(work: _Work) -> Package:
+async def _assemble(work: _Work) -> Package:
     """Return what the model is shown. It is empty if the settings turn the assembly off."""
     if not work.live.conf.lorekeeper.enabled:
         return Package(
@@ -269,10 +269,10 @@ async def _package(work: _Work) -> Package:
         plan=work.asker.planned,
         look_up=partial(fetch_introduction, work.live.models, work.live.conf.knowledge_wikipedia),
     )
-    return await reader.read(work.task, _rules(work.live))
+    return await reader.read(work.task, _assembly_rules(work.live))
 
 
-def _rules(live: Runtime) -> AssemblyRules:
+def _assembly_rules(live: Runtime) -> AssemblyRules:
     """Return the rules of the assembly. The config page of the base may change them."""
     settings, writer = live.conf.lorekeeper, writing_models(live.models)[0]
     room = writer.context_tokens - settings.reply_tokens

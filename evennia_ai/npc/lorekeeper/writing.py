@@ -125,7 +125,7 @@ def _pages(answer: str) -> Iterator[WrittenPage]:
     heads = list(_PAGE.finditer(answer))
     ends = [head.start() for head in heads[1:]]
     for head, end in zip(heads, [*ends, len(answer)], strict=False):
-        title, text = head[1].strip("[] \t"), _unfenced(answer[head.end() : end].strip())
+        title, text = head[1].strip("[] \t"), _remove_fence(answer[head.end() : end].strip())
         try:
             name = page_name(title)
         except TitleError as error:
@@ -134,7 +134,7 @@ def _pages(answer: str) -> Iterator[WrittenPage]:
         yield WrittenPage(title=title, text=f"{text}\n" if text else "", name=name)
 
 
-def _unfenced(text: str) -> str:
+def _remove_fence(text: str) -> str:
     """Return the text of a page without a code fence around it."""
     found = _FENCE.fullmatch(text)
     return found[1] if found else text
@@ -189,7 +189,7 @@ async def _store_pages(written: Written) -> Drafted:
         return Drafted(notes=(*notes, f"no draft was made: {error}"))
     numbers: list[int] = []
     for name, now in zip(names, found, strict=True):
-        draft, problem = _draft(named[name], name, now, written)
+        draft, problem = _make_draft(named[name], name, now, written)
         number, problem = _store_draft(draft, written) if draft else (None, problem)
         if number is None:
             notes.append(f"no draft was made of {name}: {problem}")
@@ -213,7 +213,7 @@ def _store_draft(draft: PageDraft, written: Written) -> tuple[int | None, str]:
     return stored.number, ""
 
 
-def _draft(
+def _make_draft(
     page: WrittenPage, name: PageName, now: Page | None, written: Written
 ) -> tuple[PageDraft | None, str]:
     """Return the draft of a page, or why there is none. `now` is the page as it is now."""

@@ -52,7 +52,7 @@ class Attention:
             mind.ref,
             opening=self.greeting.opening,
             consider=self._heard,
-            missed=self._missed,
+            missed=self._show_missed,
         )
         # Pending and running answers by the id of the event's record.
         self._open: dict[str, PendingAnswer] = {}
@@ -104,7 +104,7 @@ class Attention:
         """Drop pending and running answers after a person stopped the NPC. Return their number."""
         self.greeting.forget()
         answers = list(self._open.values())
-        self._given_up(answers, why)
+        self._give_up(answers, why)
         if is_stopped():
             for one in answers:
                 self._live.signs.show("stopped", self._mind.npc, one.event)
@@ -114,7 +114,7 @@ class Attention:
         """Drop all answers, because the NPC left its room."""
         self._engagement.clear()
         self.greeting.forget()
-        self._given_up(list(self._open.values()), "the NPC is gone or left the room")
+        self._give_up(list(self._open.values()), "the NPC is gone or left the room")
 
     def speaker_left(self, speaker_ref: str) -> None:
         """Drop pending answers to a speaker who left.
@@ -124,11 +124,11 @@ class Attention:
         self._engagement.end(speaker_ref)
         self.greeting.forget(speaker_ref)
         theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
-        if any(not is_npc(who) for who in self._others_than(speaker_ref)):
+        if any(not is_npc(who) for who in self._characters_except(speaker_ref)):
             theirs = [one for one in theirs if one.event.private or not one.is_running]
-        self._given_up(theirs, "the speaker left")
+        self._give_up(theirs, "the speaker left")
 
-    def _given_up(self, answers: list[PendingAnswer], why: str) -> None:
+    def _give_up(self, answers: list[PendingAnswer], why: str) -> None:
         self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
 
     def _withdraw(self, answers: list[PendingAnswer], why: str) -> int:
@@ -144,7 +144,7 @@ class Attention:
         """
         return self._live.signs.show("lost", self._mind.npc, event)
 
-    def _missed(self, event: Event) -> None:
+    def _show_missed(self, event: Event) -> None:
         """Call `unanswered` for an event that was not examined yet, if the NPC is meant."""
         try:
             is_meant = event.private or self.is_sure(event)
@@ -197,40 +197,40 @@ class Attention:
     def consider(self, heard: CommittedEvent) -> None:
         """Offer an answer to a committed event, if the NPC is meant. Other NPCs may do the same."""
         if heard.event.kind == ARRIVE and self.greeting.came(heard):
-            self._judged(heard, answers=True, why="it greets who comes")
+            self._record_decision(heard, answers=True, why="it greets who comes")
             return
         try:
             settings, live = self._mind.settings, self._live
             address = self._address(heard.event, settings)
             if address.claim is Addressed.NONE:
-                self._judged(heard, answers=False, why=address.why)
+                self._record_decision(heard, answers=False, why=address.why)
                 self._show_stopped(heard.event, settings)
                 return
             rivals = self._has_rivals(heard.event)
-            answering = self._pending(heard, address, settings)
+            answering = self._pending_answer(heard, address, settings)
         except DatabaseError as error:
             logger.log_err(
                 f"evennia_ai: NPC {self._mind.ref}: an event was recorded but cannot be answered:"
                 f" {error}"
             )
-            self._missed(heard.event)
+            self._show_missed(heard.event)
             return
         self._open[heard.record.id] = answering
         if heard.greeting:  # say it after all NPCs got the event, and do not wait for the turn
             live.clock.callLater(0, answering.turn.greet)
         if rivals or address.claim is Addressed.UNDECIDED:
-            live.floors.bid(heard.event, self._bid(answering), answering)
+            live.floors.bid(heard.event, self._make_bid(answering), answering)
         else:
             answering.speak()
 
     def answer_again(self, heard: CommittedEvent, *, why: str) -> None:
         """Answer an event again, without asking which NPC in the room answers."""
         address = Address(claim=Addressed.MEANT, why=why)
-        answering = self._pending(heard, address, self._mind.settings)
+        answering = self._pending_answer(heard, address, self._mind.settings)
         self._open[heard.record.id] = answering
         answering.speak()
 
-    def _pending(
+    def _pending_answer(
         self, heard: CommittedEvent, address: Address, settings: NPCSettings
     ) -> PendingAnswer:
         return PendingAnswer(
@@ -240,7 +240,7 @@ class Attention:
             settings=settings,
             live=self._live,
             offer=self._offer,
-            over=self._over,
+            over=self._forget_answer,
         )
 
     def _heard(self, heard: CommittedEvent) -> None:
@@ -253,7 +253,7 @@ class Attention:
         self._dismissed.discard(answering.event.speaker_ref)
         self._engage(answering.event, settings)
         self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
-        older = self._older_than(answering)
+        older = self._withdraw_older(answering)
         offered = scheduler.offer(
             self._mind.ref,
             answering.run,
@@ -263,13 +263,13 @@ class Attention:
             cooldown_seconds=settings.cooldown_seconds,
         )
         if offered:
-            self._judged(answering.heard, answers=True, why=answering.address.why)
+            self._record_decision(answering.heard, answers=True, why=answering.address.why)
         if older is not None:
-            self._overflowed(older)
+            self._note_overflow(older)
         if not offered:
-            self._overflowed(answering)
+            self._note_overflow(answering)
 
-    def _older_than(self, answering: PendingAnswer) -> PendingAnswer | None:
+    def _withdraw_older(self, answering: PendingAnswer) -> PendingAnswer | None:
         """Withdraw and return an older answer, if this one needs its place in the queue."""
         if answering.is_chatter:
             return None
@@ -280,7 +280,7 @@ class Attention:
             scheduler.withdraw(self._mind.ref, [older.run])
         return older
 
-    def _overflowed(self, unanswered: PendingAnswer) -> None:
+    def _note_overflow(self, unanswered: PendingAnswer) -> None:
         """Note that an event is not answered. The history says this once for several in a row."""
         self.overflows += 1
         if not self._is_overflowing:
@@ -294,11 +294,11 @@ class Attention:
                 f" unanswered, {TOO_MUCH} (EVENNIA_AI_SPEAKER_LIMIT, EVENNIA_AI_QUEUE_LIMIT)"
             )
 
-    def _over(self, answering: PendingAnswer, why_silent: str) -> None:
+    def _forget_answer(self, answering: PendingAnswer, why_silent: str) -> None:
         """Forget an answer that has ended or will not come."""
         self._open.pop(answering.heard.record.id, None)
         if why_silent:
-            self._judged(answering.heard, answers=False, why=why_silent)
+            self._record_decision(answering.heard, answers=False, why=why_silent)
 
     def heard_lately(self) -> list[HeardVerdict]:
         """Return the newest decisions about events, the oldest first.
@@ -313,7 +313,7 @@ class Attention:
         self.last_verdicts.extend(kept)
         return kept
 
-    def _judged(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
+    def _record_decision(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
         event = heard.event
         self.last_verdicts.append(
             HeardVerdict(
@@ -327,7 +327,7 @@ class Attention:
             )
         )
 
-    def _bid(self, answering: PendingAnswer) -> Bid:
+    def _make_bid(self, answering: PendingAnswer) -> Bid:
         heard, address = answering.heard, answering.address
         return Bid(
             npc_ref=self._mind.ref,
@@ -390,9 +390,9 @@ class Attention:
         """True if another NPC in the room may answer instead of this one."""
         if event.private:
             return False
-        return any(is_npc(who) and is_on(who) for who in self._others_than(event.speaker_ref))
+        return any(is_npc(who) and is_on(who) for who in self._characters_except(event.speaker_ref))
 
-    def _others_than(self, speaker_ref: str) -> list[Any]:
+    def _characters_except(self, speaker_ref: str) -> list[Any]:
         """Return the characters in the room, without the speaker and this NPC."""
         return [who for who in bystanders(self._mind.npc) if str(who.id) != speaker_ref]
 

@@ -36,15 +36,15 @@ def read_together(npcs: Sequence[NPC]) -> None:
     try:
         memories.names_known_by.load_missing(refs)
         cards.assignment_of.load_missing(refs)
-        _take_in_attributes(npcs)
-        _take_in_tags(npcs)
+        _cache_attributes(npcs)
+        _cache_tags(npcs)
     except (StoreError, DatabaseError) as error:
         logger.log_warn(
             f"evennia_ai: the data of NPCs {', '.join(refs)} must be loaded one by one: {error}"
         )
 
 
-def _take_in_attributes(npcs: Sequence[NPC]) -> None:
+def _cache_attributes(npcs: Sequence[NPC]) -> None:
     """Fill Evennia's caches of these NPCs' Attributes. They also remember which ones are absent."""
     of_objects: Any = ObjectDB.db_attributes.through
     rows = of_objects.objects.filter(
@@ -59,7 +59,7 @@ def _take_in_attributes(npcs: Sequence[NPC]) -> None:
             npc.attributes.backend._set_cache(key, None, found.get((npc.id, key)))
 
 
-def _take_in_tags(npcs: Sequence[NPC]) -> None:
+def _cache_tags(npcs: Sequence[NPC]) -> None:
     """Fill Evennia's caches of tags, aliases and permissions."""
     of_objects: Any = ObjectDB.db_tags.through
     rows = of_objects.objects.filter(

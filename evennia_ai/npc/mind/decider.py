@@ -61,10 +61,10 @@ def ask_decider(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[s
     accesses = live.models.thinking("decider")
     if not accesses:
         return succeed("no model decides")
-    return _asked_of(live.models.ready("decider") or accesses[0], mind, heard, live)
+    return _ask_model(live.models.ready("decider") or accesses[0], mind, heard, live)
 
 
-def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
+def _ask_model(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
     event = heard.event
     player = began_by(event)
     if spent := live.lines.why_spent(event):
@@ -85,7 +85,7 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
     key = CallKey(npc_ref=mind.ref, role="decider", player_ref=player, line=event.line)
     answer: Deferred[ChatReply] = maybeDeferred(live.calls.asked, access, request, key)
     answer.addTimeout(DECIDE_SECONDS, live.clock)
-    return answer.addBoth(partial(_written_down, mind, heard, asked))
+    return answer.addBoth(partial(_commit_answer, mind, heard, asked))
 
 
 def _commit_question(
@@ -98,7 +98,7 @@ def _commit_question(
     asked = model_requests.ask_to_decide(
         heard.conversation,
         [Message(role="system", content=_TASK.format(name=name))],
-        _lines(heard),
+        _newest_lines(heard),
         [Message(role="system", content=_QUESTION.format(name=name)), *form],
         event=heard.record,
         model=access.model_id or access.name,
@@ -107,7 +107,7 @@ def _commit_question(
     return asked, schema
 
 
-def _lines(heard: CommittedEvent) -> Sequence[str]:
+def _newest_lines(heard: CommittedEvent) -> Sequence[str]:
     """Return the record ids of the newest lines up to the event."""
     history, event = windows(heard.conversation.id).history, heard.record.id
     lines: list[str] = []
@@ -121,7 +121,7 @@ def _lines(heard: CommittedEvent) -> Sequence[str]:
     return lines[::-1]
 
 
-def _written_down(
+def _commit_answer(
     mind: Mind, heard: CommittedEvent, asked: ModelRequest, answer: ChatReply | Failure
 ) -> str | Failure:
     """Commit the decision. Return why the NPC does not want to answer, "" if it does."""

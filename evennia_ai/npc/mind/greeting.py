@@ -73,9 +73,11 @@ class Greeting:
         has_begun = windows(conversation.id).first_reply is not None
         if not is_arrival and (has_begun or not self._is_sure(event)):
             return None
-        if not self._has_one() or (is_arrival and not self._welcomes(conversation, event)):
+        if not self._has_greeting() or (
+            is_arrival and not self._may_greet_now(conversation, event)
+        ):
             return None
-        return self._spoken(event)
+        return self._greeting_record(event)
 
     def came(self, heard: CommittedEvent) -> bool:
         """Say the greeting that was committed with an arrival. Return False if there is none.
@@ -94,10 +96,10 @@ class Greeting:
 
     def greet_later(self, heard: CommittedEvent) -> None:
         """Greet a newcomer after the pause, if they are still present and not yet greeted."""
-        if not _is_person(heard.event) or not self._has_one():
+        if not _is_person(heard.event) or not self._has_greeting():
             return
         self._waiting[heard.event.speaker_ref] = heard
-        self._look_again(self._greets_from - self._current.runtime.clock.seconds())
+        self._greet_after(self._greets_from - self._current.runtime.clock.seconds())
 
     def forget(self, speaker_ref: str = "") -> None:
         """Cancel the waiting greeting of this person, or of everybody without a reference.
@@ -109,17 +111,17 @@ class Greeting:
         else:
             self._waiting.clear()
 
-    def _look_again(self, seconds: float) -> None:
+    def _greet_after(self, seconds: float) -> None:
         if not self._is_set:
             self._is_set = True
-            self._current.runtime.clock.callLater(max(seconds, 0.0), self._greet_those_there)
+            self._current.runtime.clock.callLater(max(seconds, 0.0), self._greet_waiting)
 
-    def _greet_those_there(self) -> None:
+    def _greet_waiting(self) -> None:
         """Say one greeting after the pause, for all who waited and are still present."""
         self._is_set = False
         live = self._current.runtime
         if self._waiting and live.scheduler.in_flight(self._mind.ref):
-            self._look_again(BUSY_SECONDS)
+            self._greet_after(BUSY_SECONDS)
             return
         waiting, self._waiting = list(self._waiting.values()), {}
         if waiting and not self._why_unable():
@@ -134,7 +136,7 @@ class Greeting:
 
     async def _greet(self, came: Sequence[CommittedEvent]) -> None:
         """Commit and say the greeting, unless all these people heard it before."""
-        record = self._spoken(came[0].event) if came else None
+        record = self._greeting_record(came[0].event) if came else None
         if record is None:
             return
         live, first = self._current.runtime, came[0]
@@ -157,18 +159,18 @@ class Greeting:
             voice = Voice(npc, heard.event, own_names=self._mind.own_names)
             voice.say(text, by_rote=True)
 
-    def _has_one(self) -> bool:
+    def _has_greeting(self) -> bool:
         assigned = cards.assignment_of(self._mind.ref)
         return assigned is not None and assigned.greeting is not None
 
-    def _welcomes(self, conversation: ConversationRef, event: Event) -> bool:
+    def _may_greet_now(self, conversation: ConversationRef, event: Event) -> bool:
         """True if the NPC greets this newcomer now."""
         is_pausing = self._current.runtime.clock.seconds() < self._greets_from
         if not _is_person(event) or is_pausing or self._why_unable():
             return False
         return event.known_ref not in greeted_people(conversation)
 
-    def _spoken(self, event: Event) -> NewRecord | None:
+    def _greeting_record(self, event: Event) -> NewRecord | None:
         return gather.opening_greeting(
             self._mind.npc, self._mind.view(), heard.key_of(event), event
         )

@@ -96,7 +96,7 @@ def tell_builders(
         npc = object_of(near) if near else None
         room = None if npc is None else npc.location
         here = [key for key, one in people.items() if room is not None and one.location == room]
-        told = list(dict.fromkeys((*_told_among(people), *here)))
+        told = list(dict.fromkeys((*_with_news(people), *here)))
     for person in (people[key] for key in told if str(key) != but):
         if person.locks.check_lockstring(person, "perm(ai) or perm(Builder)"):
             person.msg(safe_text(line, max_lines=1))
@@ -104,7 +104,7 @@ def tell_builders(
     return count
 
 
-def _told_among(refs: Iterable[int]) -> Iterable[int]:
+def _with_news(refs: Iterable[int]) -> Iterable[int]:
     """Return which of these objects have news switched on.
 
     One query for all, because Evennia does not cache that a tag is missing.

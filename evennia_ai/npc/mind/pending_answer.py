@@ -86,22 +86,22 @@ class PendingAnswer:
         self._offered_at = self._live.clock.seconds()
         why_silent = self._live.lines.why_silent(self.event, npc_ref=self._mind.ref)
         if why_silent:
-            self._over(why_silent)
+            self._end(why_silent)
             return
         refusal = self._refusal(self.settings)
         if refusal is None:
             self._offer(self)
         else:  # after all NPCs got the event
-            self._live.clock.callLater(0, self._refused, refusal)
+            self._live.clock.callLater(0, self._end_refused, refusal)
 
-    def _refused(self, refusal: Refusal) -> None:
+    def _end_refused(self, refusal: Refusal) -> None:
         """End the answer because a limit is reached, unless it has already ended."""
         if not self._is_over:
-            self._over(self._why_nobody() or self._why_refused(refusal))
+            self._end(self._why_not_heard() or self._why_refused(refusal))
 
     def keep_silent(self, why: str) -> None:
         """End the answer without a turn. The event stays in the history."""
-        self._over(why)
+        self._end(why)
 
     def decide(self) -> "Deferred[str]":
         """Ask the decider. Return why the NPC does not want to answer, "" if it does."""
@@ -116,7 +116,7 @@ class PendingAnswer:
             self.turn.cancel(why)
             return
         decision, self._decision = self._decision, None
-        self._over(why)
+        self._end(why)
         if decision is not None:
             decision.cancel()
 
@@ -128,14 +128,14 @@ class PendingAnswer:
         try:
             why_not = self._why_not_now()
         except Exception:  # hooks of a game may raise anything
-            self._over("an error occurred while checking whether it may answer")
+            self._end("an error occurred while checking whether it may answer")
             raise
         if why_not:
-            self._over(why_not)
+            self._end(why_not)
             return None
         self.is_running = True
         self._live.gestures.started(self.heard.record.id, self._show_thinking)
-        return maybeDeferred(self.turn.run).addBoth(self._ran)
+        return maybeDeferred(self.turn.run).addBoth(self._turn_ended)
 
     def waits_again(self) -> None:
         """Note that the turn could not begin and will run again later."""
@@ -145,15 +145,15 @@ class PendingAnswer:
         """Cancel the gesture that the NPC thinks, because part of the answer was said or done."""
         self._live.gestures.ended(self.heard.record.id)
 
-    def _ran(self, outcome: Failure | None) -> Failure | None:
+    def _turn_ended(self, outcome: Failure | None) -> Failure | None:
         self.is_running = False
         self._live.gestures.ended(self.heard.record.id)
         if not self.is_waiting:
-            self._over("")
+            self._end("")
         return outcome
 
     def _why_not_now(self) -> str:
-        why_not = self._why_nobody()
+        why_not = self._why_not_heard()
         if why_not:
             return why_not
         waited_seconds = self._live.clock.seconds() - self._offered_at
@@ -162,13 +162,13 @@ class PendingAnswer:
         refusal = self._refusal()
         return "" if refusal is None else self._why_refused(refusal)
 
-    def _why_nobody(self) -> str:
+    def _why_not_heard(self) -> str:
         """Return why the NPC may not speak, or why nobody can hear it; "" if it may speak."""
         why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
         return why_not or self._live.lines.why_spent(self.event)
 
     def _why_refused(self, refusal: Refusal) -> str:
-        self._refuse(refusal)
+        self._report_refusal(refusal)
         return refusal.told
 
     def _refusal(self, settings: NPCSettings | None = None) -> Refusal | None:
@@ -191,7 +191,7 @@ class PendingAnswer:
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: the limits cannot be read: {error}")
             return None
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _report_refusal(self, refusal: Refusal) -> None:
         """Report the refusal to builders, and let the NPC tell the player, at most once a minute.
 
         What the NPC says is committed before anybody hears it.
@@ -226,7 +226,7 @@ class PendingAnswer:
         if self._mind.npc.pk is not None and line:
             show_thinking(self._mind.npc, self.event, line)
 
-    def _over(self, why_silent: str) -> None:
+    def _end(self, why_silent: str) -> None:
         if self._is_over:
             return
         self._is_over = True

@@ -93,9 +93,9 @@ def acts_of(text: str, *, own_names: Iterable[str], after: int = 0) -> tuple[Act
     spans = list(_spans(text))
     narrated = _is_narrated(text, spans, names)
     if not narrated:
-        spans = _speech_joined(text, spans)
+        spans = _join_speech(text, spans)
     elif any(span.kind == "action" for span in spans):
-        spans = [_said_beside_actions(text, span, names) for span in spans]
+        spans = [_mark_speech(text, span, names) for span in spans]
     acts: list[Act] = []
     for span in spans:
         if span.end > after:
@@ -114,7 +114,7 @@ def is_open(text: str, *, own_names: Iterable[str]) -> bool:
     if any(span.kind == "quoted" for span in spans):
         return False
     plain = "".join(text[span.start : span.end] for span in spans if span.kind == "plain")
-    return _tells_of(plain, tuple(own_names))
+    return _is_about(plain, tuple(own_names))
 
 
 def _spans(text: str) -> Iterator[_Span]:
@@ -170,12 +170,12 @@ def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> boo
     if not plain or quoted[0].start < plain[0].start:
         return True
     first = text[plain[0].start : plain[0].end]
-    if _tells_of(first, names):
+    if _is_about(first, names):
         return _BOUNDARY.search(first) is not None
-    return any(_tag(names).match(text, one.end) for one in quoted)
+    return any(_tag_pattern(names).match(text, one.end) for one in quoted)
 
 
-def _tells_of(text: str, names: Sequence[str]) -> bool:
+def _is_about(text: str, names: Sequence[str]) -> bool:
     """True if a text begins with "he" or "she", or contains one of these names."""
     return _SOMEBODY.match(text) is not None or any(
         re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) for name in names
@@ -195,7 +195,7 @@ def _has_words(text: str, span: _Span) -> bool:
     return _WORD.search(text, span.start, span.end) is not None
 
 
-def _speech_joined(text: str, spans: Sequence[_Span]) -> list[_Span]:
+def _join_speech(text: str, spans: Sequence[_Span]) -> list[_Span]:
     """Join the spans between two actions, for a reply in which everything else is speech.
 
     If there are only quotations between the actions, they stay separate and lose their quotation
@@ -211,12 +211,12 @@ def _speech_joined(text: str, spans: Sequence[_Span]) -> list[_Span]:
     return joined
 
 
-def _said_beside_actions(text: str, span: _Span, names: Sequence[str]) -> _Span:
+def _mark_speech(text: str, span: _Span, names: Sequence[str]) -> _Span:
     """Return a plain span marked as speech, unless it narrates the speaker."""
     if span.kind != "plain" or not _has_words(text, span):
         return span
     stretch = text[span.start : span.end]
-    is_told = _tells_of(stretch, names) or _tag(names).match(stretch) is not None
+    is_told = _is_about(stretch, names) or _tag_pattern(names).match(stretch) is not None
     return span if is_told else replace(span, kind="said")
 
 
@@ -236,9 +236,9 @@ def _acts_of_span(
             yield Act(kind="say", text=inner, starts_line=starts_line)
     elif _WORD.search(raw):
         follows_quote = not is_cut and span.start > 0 and text[span.start - 1] in '"”“»«」』'
-        tag = _tag(names).match(raw) if follows_quote else None
+        tag = _tag_pattern(names).match(raw) if follows_quote else None
         if tag is not None:  # drop "he says" after a quotation
-            raw = _behind_tag(tag, raw[tag.end() :])
+            raw = _text_after_tag(tag, raw[tag.end() :])
         yield from _pose_acts(raw, names, starts_line=starts_line)
 
 
@@ -253,7 +253,7 @@ def _split_action(inner: str, names: Sequence[str], *, starts_line: bool) -> Ite
     yield from _pose_acts(inner[at:], names, starts_line=starts_line)
 
 
-def _behind_tag(tag: re.Match[str], rest: str) -> str:
+def _text_after_tag(tag: re.Match[str], rest: str) -> str:
     """Return the text after `he says`; keep that clause if it tells more, as "he mutters" does."""
     plain, telling = tag["saying"] or tag["said"], tag["muttering"] or tag["muttered"]
     if telling or rest[:1].isspace():
@@ -291,7 +291,7 @@ def behind_name(text: str, *, own_names: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _tag(names: Sequence[str]) -> re.Pattern[str]:
+def _tag_pattern(names: Sequence[str]) -> re.Pattern[str]:
     """Return a pattern for `he says`, `says Oren` and similar clauses after a quotation."""
     who = "|".join(["he", "she", "they", "it", *map(re.escape, names)])
     return re.compile(

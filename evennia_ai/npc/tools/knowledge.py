@@ -148,14 +148,14 @@ def _check_budget(use: Use) -> str:
     before = knowledge_searches.count_since(
         use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
     )
-    used, limit = (0, 1) if before < budget.free else _tokens(use)
+    used, limit = (0, 1) if before < budget.free else _prompt_tokens(use)
     verdict = judge_search(budget, before=before, used_tokens=used, limit_tokens=limit)
     if not verdict.is_allowed:
         raise Refused(f"{verdict.code}: {verdict.message}")
     return verdict.message
 
 
-def _tokens(use: Use) -> tuple[int, int]:
+def _prompt_tokens(use: Use) -> tuple[int, int]:
     """Return the tokens of this turn's prompt, and the limit of the prompt."""
     manifest = turns.get_turn(use.mind.ref, use.turn).manifest
     return manifest.tokens, manifest.limit_tokens
@@ -163,7 +163,7 @@ def _tokens(use: Use) -> tuple[int, int]:
 
 async def _search_all(asked: Asked) -> str:
     """Search ordinary bases, then guarded ones."""
-    most_told = _most_told(asked)
+    most_told = _most_characters(asked)
     found = await search.search_bases(
         asked.use.npc,
         asked.open_bases,
@@ -174,7 +174,7 @@ async def _search_all(asked: Asked) -> str:
     )
     shown = _first_fitting(found.chunks, most_characters=most_told)
     if not asked.held:
-        return _told_openly(asked, found, shown)
+        return _open_result(asked, found, shown)
     guarded = await search.search_bases(
         asked.use.npc,
         asked.of_mediation("summary"),
@@ -183,10 +183,10 @@ async def _search_all(asked: Asked) -> str:
         limit=min(MOST_CHUNKS, MOST_HITS),
         most_whole=MOST_IN_ALL,
     )
-    return await _told_safely(asked, guarded, found, shown)
+    return await _safe_result(asked, guarded, found, shown)
 
 
-def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
+def _open_result(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
     """Record the search and return the passages, if the NPC guards none of the bases."""
     number = search.record_search(_new_search(asked, found, shown, restricted=False), shown)
     lines = [f"[{chunk.base}] {chunk.title}: {_passage_text(chunk)}" for chunk in shown]
@@ -196,7 +196,7 @@ def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) 
     return told
 
 
-async def _told_safely(
+async def _safe_result(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
 ) -> str:
     """Record the search and return a safe summary of guarded bases, with passages of the others."""
@@ -204,13 +204,13 @@ async def _told_safely(
         guarded.chunks, most_characters=mediating.most_characters(asked.use.calls)
     )
     secret = protect_passages(
-        sent, names=guarded.names, terms=guarded.terms, public=_told_anyway(asked.held_bases)
+        sent, names=guarded.names, terms=guarded.terms, public=_public_texts(asked.held_bases)
     )
     hints = offer_hints(asked.use.npc, asked.of_mediation("hints"), asked.query)
     number = search.record_search(
         _new_search(asked, guarded, (*sent, *hints.chunks), restricted=True),
         (*sent, *hints.chunks),
-        vaulted=_for_vault(asked, sent),
+        vaulted=_passages_for_vault(asked, sent),
     )
     summary: SafeSummary = refuse_answer(NO_CHUNKS)
     if asked.of_mediation("summary"):
@@ -277,7 +277,7 @@ def _new_search(
     )
 
 
-def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
+def _passages_for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
     """Return the passages that are stored in the vault, as the game and the bases choose."""
     keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
     if not asked.use.conf.knowledge_vault:
@@ -285,12 +285,12 @@ def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, 
     return tuple(chunk for chunk in sent if chunk.base in keeping_bases)
 
 
-def _told_anyway(bases: Sequence[BaseInfo]) -> str:
+def _public_texts(bases: Sequence[BaseInfo]) -> str:
     """Return the texts about guarded bases that are public, because every prompt contains them."""
     return "\n".join(part for info in bases for part in (info.name, info.hint, *info.keywords))
 
 
-def _most_told(asked: Asked) -> int:
+def _most_characters(asked: Asked) -> int:
     """Return the most characters of passages: about a quarter of the prompt of the NPC's model."""
     limit_tokens = asked.use.view.rules.budget.limit_tokens
     return min(MOST_TOLD, limit_tokens)

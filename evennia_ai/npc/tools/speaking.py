@@ -126,7 +126,9 @@ class Whisper(Tool):
         )
         deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
         told = (
-            f': "{text}"' if _is_with(use.npc, use.event, hearer) else ", and nobody else hears it."
+            f': "{text}"'
+            if _is_in_private_with(use.npc, use.event, hearer)
+            else ", and nobody else hears it."
         )
         return f"You whisper to {shown_name(use.npc, hearer)}{told}"
 
@@ -136,7 +138,7 @@ class Whisper(Tool):
             hearer = person(npc, arguments.to, answered=event.speaker_ref)
         except Refused:
             hearer = None
-        if hearer is not None and _is_with(npc, event, hearer):
+        if hearer is not None and _is_in_private_with(npc, event, hearer):
             return arguments
         return arguments.model_copy(update={"text": WHISPERED})
 
@@ -196,7 +198,7 @@ def own_names(use: Use) -> tuple[str, ...]:
     return use.view.char_name, plain_name(use.npc.key), *sdesc_names(use.npc)
 
 
-def _is_with(npc: NPC, event: Event, partner: Any) -> bool:
+def _is_in_private_with(npc: NPC, event: Event, partner: Any) -> bool:
     """True if the event belongs to the private conversation with `partner`."""
     return event.private and event.known_ref == known_ref(npc, partner)
 

@@ -109,7 +109,7 @@ class Toolbox:
         """Return the called tool with its parsed arguments, or what is wrong with the call."""
         known = self._tools.get(call.name)
         if known is None:
-            return _wrong_call(call, self._no_such(call.name))
+            return _wrong_call(call, self._unknown_tool_text(call.name))
         try:
             arguments = arguments_of(known.tool, call.arguments)
             return self._found(call, known.tool, arguments)
@@ -121,18 +121,18 @@ class Toolbox:
 
     def run(self, found: Found, use: Use) -> Ran:
         """Run a call, if the game and the limits of the turn allow it."""
-        refused = self._too_much(found.tool)
+        refused = self._limit_refusal(found.tool)
         if refused:
             return Ran(text=refused, ok=False)
         with guesses_of_tool() as guesses:
-            ran = self._tried(found, use)
+            ran = self._run_safely(found, use)
         return _with_guesses(ran, guesses)
 
-    def _tried(self, found: Found, use: Use) -> Ran:
+    def _run_safely(self, found: Found, use: Use) -> Ran:
         tool = found.tool
         try:
             with acting_npc(use.npc, hops=use.hops), because_of(use.event):
-                return self._ran(found, use)
+                return self._run_allowed(found, use)
         except Refused as error:
             return Ran(text=result_text(error), ok=False)
         except Exception:  # locks, hooks and tools of a game may raise anything
@@ -147,7 +147,7 @@ class Toolbox:
             text = kept.model_dump_json(exclude_unset=True)
         return Found(tool=tool, arguments=arguments, recorded=replace(call, arguments=text))
 
-    def _ran(self, found: Found, use: Use) -> Ran:
+    def _run_allowed(self, found: Found, use: Use) -> Ran:
         tool = found.tool
         refused = tool.refusal(use, found.arguments)
         if refused:
@@ -156,16 +156,16 @@ class Toolbox:
         self._remember(tool)
         if isinstance(result, Deferred):
             later: Deferred[Ran] = result.addCallbacks(
-                lambda told: _done(tool, told), lambda failure: _failed(tool, failure)
+                lambda told: _success(tool, told), lambda failure: _late_failure(tool, failure)
             )
-            begun = _done(tool, f"You begin: {tool.name}. It takes a while.")
+            begun = _success(tool, f"You begin: {tool.name}. It takes a while.")
             return replace(begun, later=later, waits=tool.waits)
-        return _done(tool, result)
+        return _success(tool, result)
 
     def _remember(self, tool: Tool) -> None:
         self._dangerous = tool.name if tool.dangerous else self._dangerous
 
-    def _too_much(self, tool: Tool) -> str:
+    def _limit_refusal(self, tool: Tool) -> str:
         """Return why the limits of the turn forbid the call, "" if they allow it."""
         self._calls += 1
         if self._calls > MOST_CALLS:
@@ -177,7 +177,7 @@ class Toolbox:
             )
         return ""
 
-    def _no_such(self, name: str) -> str:
+    def _unknown_tool_text(self, name: str) -> str:
         there_are = f"there are: {', '.join(self.names)}" if self._tools else "you have none"
         return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
 
@@ -189,7 +189,7 @@ def _wrong_call(call: ToolCall, text: str) -> Wrong:
     return Wrong(text=text, recorded=replace(call, name=name, arguments=arguments or "{}"))
 
 
-def _done(tool: Tool, told: object) -> Ran:
+def _success(tool: Tool, told: object) -> Ran:
     return Ran(text=result_text(told), ok=True, ends_turn=tool.ends_turn, spoke=tool.speaks)
 
 
@@ -202,7 +202,7 @@ def _with_guesses(ran: Ran, guesses: Sequence[str]) -> Ran:
     return replace(ran, text=f"{told}\n{ran.text}", later=later)
 
 
-def _failed(tool: Tool, failure: Failure) -> Ran:
+def _late_failure(tool: Tool, failure: Failure) -> Ran:
     """Return the result of an action that began and then failed."""
     if failure.check(CancelledError):
         return Ran(text=GIVEN_UP, ok=False)

@@ -189,7 +189,7 @@ class Acts:
         ran: list[Ran] = []
         results: list[Record] = []
         for one in called.found:
-            ran.append(await self._ran(one))
+            ran.append(await self._run_call(one))
             result = tool_result_record(ran[-1].text, call_id=one.recorded.id)
             results.append(await self._commits.add(self._stored, result))
         return Acted(
@@ -199,7 +199,7 @@ class Acts:
             is_end=any(one.ok and one.ends_turn for one in ran),
         )
 
-    async def _ran(self, one: Found | Wrong) -> Ran:
+    async def _run_call(self, one: Found | Wrong) -> Ran:
         use = self._use
         if isinstance(one, Wrong):
             return Ran(text=one.text, ok=False)
@@ -212,11 +212,11 @@ class Acts:
         if ran.later is None:
             return ran
         if ran.waits:
-            return await self._waited(ran.later)
+            return await self._wait_for_result(ran.later)
         told = await sent_off(use, ran.later, one.recorded, writer=self._writer)
         return replace(ran, text=told)
 
-    async def _waited(self, later: "Deferred[Ran]") -> Ran:
+    async def _wait_for_result(self, later: "Deferred[Ran]") -> Ran:
         """Return the result of a tool for which the turn waits."""
         clock: Any = self._writer.clock
         self._waited_for = later

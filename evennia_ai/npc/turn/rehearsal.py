@@ -175,7 +175,7 @@ class Rehearsal(Turn):
         self._branch: Final = branch
         self._by_ref: Final = by_ref
 
-    async def _composed(self, *, limit_tokens: int | None = None) -> Composed:
+    async def _compose_prompt(self, *, limit_tokens: int | None = None) -> Composed:
         """Return the prompt of this moment, without memories newer than the branch's start."""
         heard, live, npc = self.heard, self._live, self._npc
         meant = live.meanings and await live.meanings.near(
@@ -197,7 +197,7 @@ class Rehearsal(Turn):
         known_then = replace(made, request=request)
         return composed(known_then if limit_tokens is None else known_then.within(limit_tokens))
 
-    def _tools(self) -> Toolbox:
+    def _make_toolbox(self) -> Toolbox:
         npc, event = self._npc, self.heard.event
         return toolbox_of(npc, self.settings.tools, event=event, kind=_InertToolbox)
 
@@ -209,13 +209,13 @@ class Rehearsal(Turn):
         key = super()._call_key(this)
         return replace(key, npc_ref=self._mind.ref, player_ref=self._by_ref, role=ROLE, turn=None)
 
-    def _has_answered(self) -> None:
+    def _note_answered(self) -> None:
         self._outcome = "answered"
 
-    def _rest(self, last: Round) -> None:
+    def _schedule_upkeep(self, last: Round) -> None:
         """Do nothing: a rehearsal is not summarised, and the NPC learns nothing from it."""
 
-    def _again(self, error: Exception) -> None:
+    def _schedule_again(self, error: Exception) -> None:
         self._log(f"the prompt cannot be composed or committed, so no model is asked: {error}")
 
     def _is_stale(self) -> str:

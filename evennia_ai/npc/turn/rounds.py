@@ -116,7 +116,7 @@ async def with_room(
         ThrashError: A compaction did not make enough room.
         StoreError: The store cannot be read.
     """
-    near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
+    near = await _nearness_in_meaning(meanings, mind.npc, heard) if meanings is not None else ()
 
     def gather() -> Gathered:
         made = gather_turn(
@@ -128,7 +128,7 @@ async def with_room(
     fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
     if not compactor.is_due(fullness, "turn"):
         return first
-    wanted = _wanted(mind, heard, fullness, npc_name=first.gathered.view.char_name)
+    wanted = _compaction_request(mind, heard, fullness, npc_name=first.gathered.view.char_name)
     outcome = await compactor.compact(wanted)
     if outcome.stopped:
         return None
@@ -138,12 +138,14 @@ async def with_room(
     return again
 
 
-async def _near(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
+async def _nearness_in_meaning(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
     """Return how close the NPC's memories are to the event in meaning."""
     return await meanings.near(heard.event.text, candidates(npc, heard.event))
 
 
-def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str) -> Wanted:
+def _compaction_request(
+    mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str
+) -> Wanted:
     """Return the request for a compaction for which the turn has to wait."""
     return Wanted(
         conversation=heard.conversation,
@@ -205,11 +207,11 @@ class Rounds:
         Raises:
             StoreError: Nothing was committed.
         """
-        return await self._begun(composed, access, is_first=True)
+        return await self._begin_round(composed, access, is_first=True)
 
     async def instead(self, composed: Composed, *, access: Access) -> Round:
         """Commit another prompt after a failure, for the same model or another one."""
-        return await self._begun(composed, access, is_first=False)
+        return await self._begin_round(composed, access, is_first=False)
 
     async def after(self, acted: Round, tools: Sequence[Message]) -> Round:
         """Commit the prompt of the next round, with the results of the tools that were called.
@@ -217,7 +219,7 @@ class Rounds:
         Raises:
             BudgetError: They do not fit.
         """
-        return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
+        return await self._begin_round(acted.composed.after(tools), acted.access, is_first=False)
 
     def keep_thoughts(self, tools: Sequence[Message], thoughts: Thoughts | None) -> None:
         """Keep what the model thought for these calls, to send it back with them in this turn."""
@@ -239,7 +241,7 @@ class Rounds:
         self._thoughts = {}
         return had_any
 
-    async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
+    async def _begin_round(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         conversation = self._heard.conversation
         # Do everything that may fail before the commit, because the commit leaves a turn open.
         said = chat_messages(storable_messages(composed.composition.prompt.messages))
@@ -342,17 +344,17 @@ class _Beginning:
         return make_draft(
             made.prompt,
             event=self.heard.record,
-            account=self._account(made.prompt),
+            account=self._cache_account(made.prompt),
             model=access.model_id or access.name,
             revisions=revisions_of(gathered.view, gathered.request.inputs.books),
             sent_sha256=sent_sha256(self.asked.messages, tools=self.asked.tools),
             silent=made.lore.silent,
-            inputs=self._recorded(gathered),
+            inputs=self._recorded_sources(gathered),
             tools=tool_list_record(tools) if tools else None,
             request=access.recorded(self.asked, keys=gathered.view.sources.conf.api_keys.values()),
         )
 
-    def _account(self, prompt: Prompt) -> CacheAccount | None:
+    def _cache_account(self, prompt: Prompt) -> CacheAccount | None:
         """Return what the prompt shares with the previous one, None if that is unknown."""
         before = self.now.sent
         if before is None:
@@ -361,7 +363,7 @@ class _Beginning:
             before, self.sent, counter=prompt.counter, components=prompt.components
         )
 
-    def _recorded(self, gathered: Gathered) -> dict[str, Any]:
+    def _recorded_sources(self, gathered: Gathered) -> dict[str, Any]:
         """Return the sources of the prompt, for its manifest."""
         return recorded_turn(
             gathered.view,

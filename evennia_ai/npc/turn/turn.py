@@ -96,9 +96,9 @@ class Turn:
             npc_name=plain_name(self._mind.npc.key),
             conversation=self.heard.conversation.id,
         )
-        return Deferred.fromCoroutine(self._taken()).addBoth(self._over)
+        return Deferred.fromCoroutine(self._run_steps()).addBoth(self._report_end)
 
-    def _over(self, ended: T) -> T:
+    def _report_end(self, ended: T) -> T:
         """Report the end of the turn to watchers.
 
         `Asking` refers to the turn. Dropping it here breaks the reference cycle, so the turn is
@@ -112,7 +112,7 @@ class Turn:
         """Say the greeting that was recorded with the event, once."""
         if self._greeting and not self._is_stale():
             greeting, self._greeting = self._greeting, ""
-            self._speaking.say(greeting)
+            self._current_voice.say(greeting)
 
     def cancel(self, why: str) -> None:
         """Give the turn up, because nobody waits for the answer or nobody may speak."""
@@ -122,30 +122,30 @@ class Turn:
         if self._acting is not None:
             self._acting.cancel()
 
-    async def _taken(self) -> None:
+    async def _run_steps(self) -> None:
         """Run all steps, from the greeting to the end."""
-        asking = await self._begun()  # steps 1 to 4
+        asking = await self._begin()  # steps 1 to 4
         if asking is not None:
-            self._rest(await self._to_the_end(asking))  # steps 5 to 7, then step 8
+            self._schedule_upkeep(await self._run_rounds(asking))  # steps 5 to 7, then step 8
 
-    async def _begun(self) -> Asking | None:
+    async def _begin(self) -> Asking | None:
         """Commit the first prompt. Return what asks the models, None without a prompt."""
         try:
-            return await self._first_round()
+            return await self._commit_first_round()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
-            await self._unanswered(error)
+            await self._say_fallback(error)
         except ThrashError as error:
             self._log(f"no model is asked: {error}")
-            await self._unanswered(error)
+            await self._say_fallback(error)
         except DATABASE_ERRORS as error:
-            self._again(error)
+            self._schedule_again(error)
         except Exception as error:  # hooks of a game may raise anything
-            await self._unanswered(error)
+            await self._say_fallback(error)
             raise
         return None
 
-    async def _first_round(self) -> Asking | None:
+    async def _commit_first_round(self) -> Asking | None:
         """Commit the first prompt. Return None if nobody waits for the answer any longer."""
         mind, heard, live = self._mind, self.heard, self._live
         if self._is_stale() or not conversations.is_counted(heard.record):
@@ -153,12 +153,12 @@ class Turn:
         self.greet()  # step 1
         self.settings = settings = mind.settings
         accesses = live.models.of_role("speaker", settings=settings)
-        self._toolbox = self._tools()
+        self._toolbox = self._make_toolbox()
         if mind.lately.read is None:
             await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
         access = accesses[0]
         try:
-            composed = await self._composed()  # steps 2 and 3
+            composed = await self._compose_prompt()  # steps 2 and 3
         except BudgetError:
             # The context of the first model may be too small for this NPC, so take a larger one.
             access = next(
@@ -166,7 +166,7 @@ class Turn:
             )
             if access is accesses[0]:
                 raise
-            composed = await self._composed(limit_tokens=access.limit_tokens)
+            composed = await self._compose_prompt(limit_tokens=access.limit_tokens)
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
@@ -174,7 +174,7 @@ class Turn:
         self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
         return self._asking
 
-    async def _composed(self, *, limit_tokens: int | None = None) -> Composed | None:
+    async def _compose_prompt(self, *, limit_tokens: int | None = None) -> Composed | None:
         """Return the prompt, after a compaction if needed. Return None if the server stops."""
         live, heard = self._live, self.heard
         return await with_room(
@@ -188,7 +188,7 @@ class Turn:
             limit_tokens=limit_tokens,
         )
 
-    def _tools(self) -> Toolbox:
+    def _make_toolbox(self) -> Toolbox:
         return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
 
     def _call_key(self, this: Round) -> CallKey:
@@ -202,7 +202,7 @@ class Turn:
             prompt_tokens=this.prompt.tokens,
         )
 
-    def _rest(self, last: Round) -> None:
+    def _schedule_upkeep(self, last: Round) -> None:
         self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)
 
     def _voice_of(self, *names: str) -> Voice:
@@ -214,26 +214,26 @@ class Turn:
         return Voice(npc, self.heard.event, own_names=tuple(own_names), said=said)
 
     @property
-    def _speaking(self) -> Voice:
+    def _current_voice(self) -> Voice:
         """Return the voice, even before the view of the NPC is known."""
         return self._voice or self._voice_of(*self._mind.own_names)
 
-    async def _to_the_end(self, asking: Asking) -> Round:
+    async def _run_rounds(self, asking: Asking) -> Round:
         """Ask the model and run tools until the turn ends. Return the last round."""
         this = self._open_round
         try:
             while True:
-                reply = await self._reply(asking)  # step 5
+                reply = await self._get_reply(asking)  # step 5
                 this = self._open_round
-                if reply is None or not await self._goes_on(reply, asking):  # steps 6 and 7
+                if reply is None or not await self._act_or_answer(reply, asking):  # steps 6 and 7
                     return this
         except Exception as error:  # hooks of a game may raise anything
-            await self._broken_off(error)
+            await self._close_broken(error)
             if not isinstance(error, DATABASE_ERRORS):
                 raise
         return this
 
-    async def _reply(self, asking: Asking) -> ChatReply | None:
+    async def _get_reply(self, asking: Asking) -> ChatReply | None:
         """Return a useful reply, None if the turn has ended without one."""
         while True:
             this = self._open_round
@@ -245,24 +245,24 @@ class Turn:
             try:
                 return await asking.reply(
                     this,
-                    self._speaking,
+                    self._current_voice,
                     is_wanted=lambda: not self._is_stale(),
-                    is_enough=lambda reply: self._acts(reply) or self._has_spoken,
+                    is_enough=lambda reply: self._may_act_on(reply) or self._has_spoken,
                 )
             except Exception as error:  # an error of a model must not stop the server
                 is_over = asking.has_said_the_start or bool(self._is_stale())
-                if not is_over and await self._asks_same(error, asking):
+                if not is_over and await self._ask_same_again(error, asking):
                     continue
                 other = asking.other(this, error)
                 if other is None or is_over:
-                    await self._failed(error, asking)
+                    await self._end_failed(error, asking)
                     return None
                 self._rounds.forget_thoughts()  # they belong to the previous model
-                await self._ask_instead(
+                await self._begin_other_round(
                     error, this.composed, access=other, doing=f"{other.name} is asked instead"
                 )
 
-    async def _asks_same(self, error: Exception, asking: Asking) -> bool:
+    async def _ask_same_again(self, error: Exception, asking: Asking) -> bool:
         """Ask the same model again if that may help, at most once for each reason.
 
         It may help if the reply broke off before anybody heard it, or if the refusal says what the
@@ -305,10 +305,10 @@ class Turn:
             doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"
         else:
             return False
-        await self._ask_instead(error, composed, access=access, doing=doing)
+        await self._begin_other_round(error, composed, access=access, doing=doing)
         return True
 
-    async def _ask_instead(
+    async def _begin_other_round(
         self, error: Exception, composed: Composed, *, access: Access, doing: str
     ) -> None:
         failed, why = self._open_round, f"{on_one_line(error)}; {doing}"
@@ -322,7 +322,7 @@ class Turn:
         assert self._round is not None  # a turn has a round until it has ended
         return self._round
 
-    def _acts(self, reply: ChatReply) -> bool:
+    def _may_act_on(self, reply: ChatReply) -> bool:
         """True if the reply calls tools and the turn may still run them."""
         if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
             return False
@@ -333,17 +333,21 @@ class Turn:
         """True if people heard or saw part of the answer, by a tool or in a text next to calls."""
         return self._has_said_something or any(acted.spoke for acted in self._acted)
 
-    async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
+    async def _act_or_answer(self, reply: ChatReply, asking: Asking) -> bool:
         """Say the reply or run its tools. True if the model is to be asked again."""
         if stale := self._is_stale():
             await self._drop(stale)
             return False
-        if not self._acts(reply):
-            await self._answered(reply, asking)
+        if not self._may_act_on(reply):
+            await self._end_answered(reply, asking)
             return False
         this, live = self._open_round, self._live
         acts = Acts(
-            self._use(this), self._toolbox, self._commits, stored=this.stored, writer=live.writer
+            self._tool_use(this),
+            self._toolbox,
+            self._commits,
+            stored=this.stored,
+            writer=live.writer,
         )
         called = await acts.called(reply.tool_calls, text=reply.text)
         asking.say_rest(reply)
@@ -357,11 +361,11 @@ class Turn:
         if acted.spoke:
             self._mind.begun(self.heard)
         if acted.is_end or self._is_stale():
-            self._has_answered()
+            self._note_answered()
             return False
-        return await self._asks_again(acted)
+        return await self._begin_next_round(acted)
 
-    def _use(self, this: Round) -> Use:
+    def _tool_use(self, this: Round) -> Use:
         """Return what tools need to know about the turn."""
         heard, live, gathered = self.heard, self._live, this.composed.gathered
         return Use(
@@ -373,13 +377,13 @@ class Turn:
             backends=live.backends,
             calls=live.calls,
             event=heard.event,
-            speaker=self._speaking.partner,
+            speaker=self._current_voice.partner,
             conversation=heard.conversation,
             hops=heard.event.hops + 1,
             turn=this.stored.number,
         )
 
-    async def _asks_again(self, acted: Acted) -> bool:
+    async def _begin_next_round(self, acted: Acted) -> bool:
         """Commit the prompt with the results of the tools. Return False if they do not fit."""
         try:
             after = partial(self._rounds.after, self._open_round, acted.messages)
@@ -387,33 +391,33 @@ class Turn:
         except BudgetError as error:
             self._log(f"the results of the tools {', '.join(acted.names)} do not fit: {error}")
             if not self._has_spoken:
-                await self._unanswered(error)
+                await self._say_fallback(error)
             return False
         return True
 
-    async def _answered(self, reply: ChatReply, asking: Asking) -> None:
+    async def _end_answered(self, reply: ChatReply, asking: Asking) -> None:
         stored = self._open_round.stored
         await self._ending.answered(stored, reply, has_spoken=self._has_spoken)
-        self._has_answered()
+        self._note_answered()
         asking.say_rest(reply)
 
-    def _has_answered(self) -> None:
+    def _note_answered(self) -> None:
         self._outcome = "answered"
         self._mind.answered(self.heard, self.settings)
 
-    async def _failed(self, error: Exception, asking: Asking) -> None:
+    async def _end_failed(self, error: Exception, asking: Asking) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for the answer."""
         stored, stale = self._open_round.stored, self._is_stale()
         if not stale and not is_no_fault(error):
             self._log(f"turn {stored.number}: {on_one_line(error)}")
             self._tell_failed(error)
-        voice = None if asking.has_said_the_start else self._speaking
+        voice = None if asking.has_said_the_start else self._current_voice
         self._outcome = await self._ending.failed(stored, error, stale=stale, voice=voice)
 
     async def _drop(self, why: str) -> None:
         self._outcome = await self._ending.dropped(self._open_round.stored, why)
 
-    def _broken_off(self, error: Exception) -> "Deferred[None]":
+    def _close_broken(self, error: Exception) -> "Deferred[None]":
         """Close a turn after an unexpected error, and show the speaker that no answer will come."""
         self._mind.begun(self.heard)  # cancels the gesture that shows that the NPC thinks
         stored = self._open_round.stored
@@ -424,16 +428,16 @@ class Turn:
         self._mind.unanswered(self.heard.event)
         return closed
 
-    async def _unanswered(self, error: Exception) -> None:
+    async def _say_fallback(self, error: Exception) -> None:
         """Say the fallback line of a turn without a prompt."""
         if self._is_stale():
             return
         self._tell_failed(error)
-        if problem := await self._ending.without_prompt(self._speaking):
+        if problem := await self._ending.without_prompt(self._current_voice):
             self._log(problem)
             self._mind.unanswered(self.heard.event)
 
-    def _again(self, error: Exception) -> None:
+    def _schedule_again(self, error: Exception) -> None:
         """Schedule the turn again. Its event is committed, and no model was asked yet."""
         self._tries += 1
         if self._tries >= MOST_TRIES:

@@ -124,7 +124,7 @@ class Compactor:
         The Deferred never fails. Errors are logged, and bad summaries are committed as attempts.
         """
         if self._work.in_workers and not wanted.is_pressing:
-            asked = Deferred.fromCoroutine(self._asked_of_workers(wanted))
+            asked = Deferred.fromCoroutine(self._give_to_workers(wanted))
             return asked.addErrback(_log_given_up, wanted)
         key = wanted.conversation.id
         if key in self._waiting:
@@ -138,7 +138,7 @@ class Compactor:
                 waiting.callback(outcome)
             return outcome
 
-        done = Deferred.fromCoroutine(self._compacted(wanted))
+        done = Deferred.fromCoroutine(self._compact_now(wanted))
         return done.addErrback(_log_given_up, wanted).addCallback(ended)
 
     def compact_room(self, mind: Mind, *, by: Actor) -> "Deferred[Outcome]":
@@ -191,8 +191,8 @@ class Compactor:
         where, rules = wanted.conversation, self._settings.rules
         newest, turn = model_requests.newest_attempt(where), turns.next_number(where.npc_ref)
         is_open = newest.breaker.is_open(turn, rules=rules)
-        if is_open and (_was_no_use(newest) or not wanted.is_pressing):
-            return Outcome(told=self._resting(newest))
+        if is_open and (_was_useless(newest) or not wanted.is_pressing):
+            return Outcome(told=self._rest_reason(newest))
         window, fullness = windows(where.id), wanted.fullness
         waiting = (m.record for m in window.history if m.record in wanted.unanswered)
         given = CompactGiven(
@@ -220,7 +220,7 @@ class Compactor:
         """True if the settings want a model to write summaries, and there is such a model."""
         return self._settings.by == "model" and bool(self._calls.models.thinking(SUMMARISER))
 
-    async def _compacted(self, wanted: Wanted) -> Outcome:
+    async def _compact_now(self, wanted: Wanted) -> Outcome:
         job = self.job_of(wanted)
         if isinstance(job, Outcome):
             return job
@@ -228,7 +228,7 @@ class Compactor:
         assert isinstance(outcome, Outcome)  # `apply_compaction` returns it
         return outcome
 
-    async def _asked_of_workers(self, wanted: Wanted) -> Outcome:
+    async def _give_to_workers(self, wanted: Wanted) -> Outcome:
         """Give the job to workers, and do not wait for them."""
         job = self.job_of(wanted)
         if isinstance(job, Outcome):
@@ -250,7 +250,7 @@ class Compactor:
 
         return self._threads(work, *values).addCallback(unless_closed)
 
-    def _resting(self, newest: SummaryAttempt) -> str:
+    def _rest_reason(self, newest: SummaryAttempt) -> str:
         until = (newest.breaker.opened_at or 0) + self._settings.rules.rest_turns
         return (
             f"no compaction is tried before turn {until}, after {newest.breaker.failures}"
@@ -259,7 +259,7 @@ class Compactor:
         )
 
 
-def _was_no_use(newest: SummaryAttempt) -> bool:
+def _was_useless(newest: SummaryAttempt) -> bool:
     """True if the last attempt failed even with an extract, or did not make enough room."""
     by_extract = (newest.result, newest.by) == ("refused", "extract")
     return newest.result == "thrash" or by_extract
@@ -307,7 +307,7 @@ def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
         told = [attempt_record(one, reply=_reply(tried, asked)) for one, tried in pairs]
         conversations.append_records(where, told)
         record = _begin_new_segment(where, given, made) if made.summary else None
-    for problem in (*made.warnings, *(_problem(one) for one in attempts if one.reason)):
+    for problem in (*made.warnings, *(_attempt_problem(one) for one in attempts if one.reason)):
         _log(where, problem)
     told_of = made.tries[-1].reason if record is None else _describe_summary(made)
     return Outcome(told=told_of, record=record)
@@ -373,7 +373,7 @@ def _describe_summary(made: CompactMade) -> str:
     )
 
 
-def _problem(attempt: SummaryAttempt) -> str:
+def _attempt_problem(attempt: SummaryAttempt) -> str:
     return f"{attempt.reason} ({attempt.breaker.failures} in a row)"
 
 

@@ -160,7 +160,7 @@ class Consolidator:
         Args:
             npc_limits: The limits of this NPC for model calls.
         """
-        done = Deferred.fromCoroutine(self._consolidated(where, npc_name, npc_limits))
+        done = Deferred.fromCoroutine(self._consolidate_now(where, npc_name, npc_limits))
         return done.addErrback(partial(_log_given_up, where))
 
     def job_of(
@@ -218,7 +218,9 @@ class Consolidator:
             later = made.requests[len(judged.recorded) :]
             asked = [*judged.recorded, *(commit_request(job, one).record.place for one in later)]
             observed = (
-                self._failed(where, given, made) if made.failed else self._kept(given, judged)
+                self._failure_result(where, given, made)
+                if made.failed
+                else self._store_allowed(given, judged)
             )
             model_requests.commit_observation(where, observed, asked=asked[-1] if asked else None)
         return f"nothing was learnt: {made.failed}" if made.failed else observed.outcome
@@ -242,13 +244,13 @@ class Consolidator:
         if len(self._tidied) > MOST_TIDIED:
             self._tidied.popitem(last=False)
         held = memories.held_by(npc_ref)
-        for first, others in _doubles(held):
+        for first, others in _find_duplicates(held):
             memories.merge_memories(npc_ref, first, others, by=THE_NPC)
-        if gone := self._faded(memories.held_by(npc_ref), now):
+        if gone := self._faded_memories(memories.held_by(npc_ref), now):
             memories.fade_memories(npc_ref, (memory.id for memory in gone), by=THE_NPC)
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
 
-    def _faded(self, held: MemorySet, now: float) -> list[Memory]:
+    def _faded_memories(self, held: MemorySet, now: float) -> list[Memory]:
         settings = self._settings
         oldest = now - settings.forget_days * _DAY_HOURS
         return [
@@ -259,7 +261,7 @@ class Consolidator:
             and base_score(memory, hours=now) * 100 < settings.floor_percent
         ]
 
-    async def _consolidated(
+    async def _consolidate_now(
         self, where: ConversationRef, npc_name: str, npc_limits: Mapping[str, int]
     ) -> str:
         refusal = self._calls.limits.refusal(npc_ref=where.npc_ref, npc_limits=npc_limits)
@@ -271,7 +273,9 @@ class Consolidator:
             return "a worker was asked to do it"
         return str(await done_here(self.kind, job, self._calls, self._in_thread))
 
-    def _failed(self, where: ConversationRef, given: ObserveGiven, made: ObserveMade) -> Observed:
+    def _failure_result(
+        self, where: ConversationRef, given: ObserveGiven, made: ObserveMade
+    ) -> Observed:
         """Return what is recorded of a useless answer.
 
         After some failures in a row, the model is not asked for a while.
@@ -282,7 +286,7 @@ class Consolidator:
         state = Consolidated(upto=given.upto, breaker=breaker)
         return Observed(outcome=f"failed: {made.failed}", reply=made.reply, state=state)
 
-    def _kept(self, given: ObserveGiven, judged: "_Judged") -> Observed:
+    def _store_allowed(self, given: ObserveGiven, judged: "_Judged") -> Observed:
         """Store the allowed observations. Return what is recorded of the result."""
         made, npc_ref = judged.made, given.npc_ref
         allowed = [one.memory(given) for one in judged.observations if not one.refusal]
@@ -353,7 +357,7 @@ def _judge_observation(
     )
 
 
-def _doubles(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
+def _find_duplicates(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
     """Return each memory that has duplicates, together with its later duplicates."""
     groups: dict[Any, list[Memory]] = {}
     for memory in held.memories:

@@ -63,7 +63,7 @@ def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
     Args:
         cut: The cut of the history in the previous prompt.
     """
-    return _fullness(prompt, prompt.history, cut=cut, other_tokens=_beside_history(prompt))
+    return _fullness(prompt, prompt.history, cut=cut, other_tokens=_tokens_outside_history(prompt))
 
 
 def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
@@ -72,11 +72,11 @@ def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
     The event that `prompt` answered is now part of the history.
     """
     answered = sum(tokens for _, tokens in prompt.fixed)
-    other_tokens = _beside_history(prompt) - answered
+    other_tokens = _tokens_outside_history(prompt) - answered
     return _fullness(prompt, history, cut=cut, other_tokens=other_tokens)
 
 
-def _beside_history(prompt: Prompt) -> int:
+def _tokens_outside_history(prompt: Prompt) -> int:
     yielding = sum(p.tokens for p in prompt.fragments if p.claim.tier is Tier.YIELDING)
     return prompt.tokens - prompt.fitted.history_tokens - yielding
 

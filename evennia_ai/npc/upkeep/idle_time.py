@@ -54,7 +54,7 @@ class IdleTime:
             _log(where, error)
             return
         if is_due:
-            self._look_later(_Rested(mind, where, prompt))
+            self._check_later(_Rested(mind, where, prompt))
 
     def close(self) -> None:
         """Start no more work."""
@@ -63,39 +63,39 @@ class IdleTime:
         self._planned.clear()
         self._queue.clear()
 
-    def _look_later(self, rested: _Rested, after_seconds: float = IDLE_SECONDS) -> None:
+    def _check_later(self, rested: _Rested, after_seconds: float = IDLE_SECONDS) -> None:
         key = rested.where.id
         self._queue.pop(key, None)
         known = self._planned.pop(key, None)
         if known is not None:
             known.cancel()
-        self._planned[key] = self._clock.callLater(after_seconds, self._look, rested)
+        self._planned[key] = self._clock.callLater(after_seconds, self._check, rested)
 
-    def _look(self, rested: _Rested) -> None:
+    def _check(self, rested: _Rested) -> None:
         del self._planned[rested.where.id]
         if self._is_at_work:
             self._queue[rested.where.id] = rested
             return
-        work = self._tried(rested)
+        work = self._try_work(rested)
         if work is None:
-            self._look_at_next()
+            self._check_next()
         else:
             self._is_at_work = True
             work.addBoth(self._ended)
 
     def _ended(self, _: object) -> None:
         self._is_at_work = False
-        self._look_at_next()
+        self._check_next()
 
-    def _look_at_next(self) -> None:
+    def _check_next(self) -> None:
         """Check the first conversation in the queue, in a later call of the reactor.
 
         The reactor can do other things first, because a check takes a while.
         """
         if self._queue:
-            self._look_later(next(iter(self._queue.values())), after_seconds=0)
+            self._check_later(next(iter(self._queue.values())), after_seconds=0)
 
-    def _tried(self, rested: _Rested) -> "Deferred[Any] | None":
+    def _try_work(self, rested: _Rested) -> "Deferred[Any] | None":
         """Start work for a conversation. Return None if no work is allowed, due or possible."""
         mind, where, _ = rested
         if why_halted(where.npc_ref):  # the first turn after the stop schedules work again
@@ -103,15 +103,15 @@ class IdleTime:
         if mind.is_busy:  # the running turn calls `after_turn` at its end
             return None
         try:
-            return self._begun(rested)
+            return self._begin_work(rested)
         except DATABASE_ERRORS as error:
             _log(where, error)
             return None
 
-    def _begun(self, rested: _Rested) -> "Deferred[Any] | None":
+    def _begin_work(self, rested: _Rested) -> "Deferred[Any] | None":
         """Start the first work that is due. Other work waits until after the next turn."""
         _, where, _ = rested
-        wanted = _wanted(rested)
+        wanted = _compaction_request(rested)
         if self._compactor.is_due(wanted.fullness, "idle"):
             return self._compactor.compact(wanted)
         if self._consolidator.is_due(where):
@@ -121,7 +121,7 @@ class IdleTime:
         return None
 
 
-def _wanted(rested: _Rested) -> Wanted:
+def _compaction_request(rested: _Rested) -> Wanted:
     mind, where, prompt = rested
     return Wanted(
         conversation=where,

@@ -133,11 +133,11 @@ def judge_memory(
     is_private = where.kind == "private"
     about = where.partner_ref if is_private else about
     plain = plain_text(text)
-    if refusal := _unfit(plain):
+    if refusal := _text_problem(plain):
         return refusal
     found = judge_text(plain, people_of(npc_ref, about=about))
     told = _with_label(found.text, npc_ref, about=about)
-    if refusal := found.refusal or _unfit(told):
+    if refusal := found.refusal or _text_problem(told):
         return refusal
     now = hours_now()
     return Memory(
@@ -193,7 +193,7 @@ def recall(
         if is_open(memory, moment) and about in (None, memory.about)
     ]
     said = comparison_words(query, rules.recall.languages)
-    ranked = _best(found, said, hours=moment.hours, rules=rules.recall)
+    ranked = _rank_memories(found, said, hours=moment.hours, rules=rules.recall)
     best = ranked[: max(0, min(limit, MOST_RECALLED))]
     with one_transaction(f"recalling memories of NPC {npc_ref}"):
         memories.mark_recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
@@ -253,13 +253,13 @@ def _scene(
     return scene_of(text, lines, there=there, languages=languages)
 
 
-def _unfit(text: str) -> str:
+def _text_problem(text: str) -> str:
     if not text:
         return EMPTY
     return TOO_LONG if len(text) > MAX_TEXT else ""
 
 
-def _best(
+def _rank_memories(
     found: Sequence[Memory], said: frozenset[str], *, hours: float, rules: RecallRules
 ) -> list[Memory]:
     """Return the memories that match the words, the best first; without words, sort all by score.

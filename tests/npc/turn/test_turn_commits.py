@@ -131,9 +131,13 @@ def test_first_turn_reads_the_store_in_the_writers_thread(stage, monkeypatch):
         drafted.append(bool(in_job))
         return real_draft(*args, **kwargs)
 
-    real_taken_on, real_round, real_draft = Writer._taken_on, Turn._first_round, rounds.make_draft
+    real_taken_on, real_round, real_draft = (
+        Writer._taken_on,
+        Turn._commit_first_round,
+        rounds.make_draft,
+    )
     monkeypatch.setattr(Writer, "_taken_on", taken_on)
-    monkeypatch.setattr(Turn, "_first_round", first_round)
+    monkeypatch.setattr(Turn, "_commit_first_round", first_round)
     monkeypatch.setattr(rounds, "make_draft", make_draft)
     model = stage.talks_with("Aye.")
     with connection.execute_wrapper(noted):

@@ -120,8 +120,8 @@ def test_only_one_conversation_is_compacted_at_a_time_in_idle_time(stage):
 
 def test_queued_conversation_is_checked_only_when_its_turn_comes(stage, monkeypatch):
     looked: list[int] = []
-    look = IdleTime._look
-    monkeypatch.setattr(IdleTime, "_look", lambda *a: (looked.append(a[1].where.id), look(*a)))
+    look = IdleTime._check
+    monkeypatch.setattr(IdleTime, "_check", lambda *a: (looked.append(a[1].where.id), look(*a)))
     model = Slow()
     stage.install(model, compaction=rules(idle_percent=61, turn_percent=100), **SMALL)
     goes_on(stage, NEARLY)
