@@ -256,7 +256,7 @@ def _notice_guards() -> None:
     try:
         look_at_everybody()
     except (EvenniaAIError, *DATABASE_ERRORS) as error:
-        logger.log_err(f"evennia_ai: could not record which NPCs guard knowledge bases: {error}")
+        logger.log_err(f"evennia_ai: cannot record which NPCs guard knowledge bases: {error}")
 
 
 def _start_ticks(live: running.Runtime) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evennia_ai.engine.prompt.report import final_verdicts, make_report, trace_lines
 from evennia_ai.formats.scenario import composed_turns, read_scenario, result_of
-from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.column import column_of, column_rows
 from tests.formats.scenario.test_golden_cases import CASES
 
 GOLDEN = sorted(name for name, case in CASES.items() if "error" not in case["expect"])
@@ -25,7 +25,7 @@ def faces_of(name):
     turns = list(composed_turns(read_scenario(CASES[name]["given"], folder=FOLDER)))
     report = make_report(turns[-1].made.prompt)
     told = json.loads(json.dumps(column_of(report)))
-    shown = {**told, "rows": list(rows(told["messages"], everything=True)), "movable": {}}
+    shown = {**told, "rows": list(column_rows(told["messages"], everything=True)), "movable": {}}
     page = "".join(
         render_to_string(f"evennia_ai/parts/{part}.html", shown)
         for part in ("bar", "column", "why")

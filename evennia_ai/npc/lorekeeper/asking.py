@@ -166,7 +166,7 @@ def fetch_introduction(
 
 
 def _failed(failure: Failure, entity: str) -> Failed:
-    """Log that Wikipedia did not answer, and return that. The package is assembled without it."""
+    """Log and return why Wikipedia did not answer. The package is assembled without it."""
     failure.trap(BackendError)
     logger.log_warn(f"evennia_ai: Wikipedia gave no introduction of {entity!r}: {failure.value}")
     return Failed(str(failure.value))

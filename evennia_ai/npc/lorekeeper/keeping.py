@@ -241,10 +241,10 @@ def _visible_base(key: str, by: Any) -> BaseInfo:
 
 
 def _refuse_guarding(by: Any, info: BaseInfo) -> None:
-    """Check that the asker is not an NPC that guards the base.
+    """Refuse a task of an NPC that guards the base.
 
     Raises:
-        LorekeeperError: It is, so it may get only safe summaries.
+        LorekeeperError: An NPC that guards the base asks, which may get only safe summaries.
     """
     who, is_ours = str(by.key), isinstance(by, HasMind)
     if is_ours and is_held(by, info):

@@ -136,7 +136,7 @@ class Turn:
             self._log(f"the prompt does not fit: {error}")
             await self._say_fallback(error)
         except ThrashError as error:
-            self._log(f"no model is asked: {error}")
+            self._log(f"the compaction made too little room, no model is asked: {error}")
             await self._say_fallback(error)
         except DATABASE_ERRORS as error:
             self._schedule_again(error)
@@ -441,7 +441,9 @@ class Turn:
         """Schedule the turn again. Its event is committed, and no model was asked yet."""
         self._tries += 1
         if self._tries >= MOST_TRIES:
-            self._log(f"gave up: the prompt cannot be composed or committed: {error}")
+            self._log(
+                f"gave up the turn: its prompt cannot be composed or committed: {error}"
+            )
             self._tell_failed(error)
             self._mind.unanswered(self.heard.event)
             return
