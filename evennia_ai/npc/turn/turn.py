@@ -441,9 +441,7 @@ class Turn:
         """Schedule the turn again. Its event is committed, and no model was asked yet."""
         self._tries += 1
         if self._tries >= MOST_TRIES:
-            self._log(
-                f"gave up the turn: its prompt cannot be composed or committed: {error}"
-            )
+            self._log(f"gave up the turn: its prompt cannot be composed or committed: {error}")
             self._tell_failed(error)
             self._mind.unanswered(self.heard.event)
             return
