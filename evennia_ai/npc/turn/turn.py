@@ -150,7 +150,7 @@ class Turn:
         mind, heard, live = self._mind, self.heard, self._live
         if self._is_stale() or not conversations.is_counted(heard.record):
             return None
-        self.greet()  # step 1
+        self.greet()
         self.settings = settings = mind.settings
         accesses = live.models.of_role("speaker", settings=settings)
         self._toolbox = self._make_toolbox()
@@ -158,7 +158,7 @@ class Turn:
             await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
         access = accesses[0]
         try:
-            composed = await self._compose_prompt()  # steps 2 and 3
+            composed = await self._compose_prompt()
         except BudgetError:
             # The context of the first model may be too small for this NPC, so take a larger one.
             access = next(
@@ -170,7 +170,7 @@ class Turn:
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
-        self._round = await self._rounds.first(composed, access=access)  # step 4
+        self._round = await self._rounds.first(composed, access=access)
         self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
         return self._asking
 
@@ -223,9 +223,9 @@ class Turn:
         this = self._open_round
         try:
             while True:
-                reply = await self._get_reply(asking)  # step 5
+                reply = await self._get_reply(asking)
                 this = self._open_round
-                if reply is None or not await self._act_or_answer(reply, asking):  # steps 6 and 7
+                if reply is None or not await self._act_or_answer(reply, asking):
                     return this
         except Exception as error:  # hooks of a game may raise anything
             await self._close_broken(error)
