@@ -207,7 +207,7 @@ def test_list_of_npcs_says_why_an_npc_is_silent(played, browser):
 
     client = browser("Builder")
     [oren] = as_json(client, "/ai/?find=oren")["npcs"]
-    assert (oren["state"], oren["waiting"], oren["silent_because"]) == ("idle", 0, "")
+    assert (oren["state"], oren["now"]["waiting"], oren["silent_because"]) == ("idle", 0, "")
     played.npc.ai_enabled = False
     [oren] = as_json(client, "/ai/?find=oren")["npcs"]
     assert (oren["state"], oren["silent_because"]) == ("off", "it is switched off")
@@ -220,8 +220,8 @@ def test_list_of_npcs_draws_cache_shares_as_a_line_with_numbers(played, browser,
     monkeypatch.setattr(
         "evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [0, 40, 97]}
     )
-    [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
-    assert (oren["cache_shares"], oren["broken"]) == ([0, 40, 97], "")
+    told = as_json(browser("Builder"), "/ai/?find=oren")
+    assert (told["shares"], told["breaks"]) == ({ref: [0, 40, 97]}, {})
     text = browser("Admin").get("/ai/?find=oren").content.decode()
     assert "share from caches, oldest call first: 0 %, 40 %, 97 %" in text
     assert 'points="0.0,20.0 48.0,12.0 96.0,0.6"' in text
@@ -230,9 +230,9 @@ def test_list_of_npcs_draws_cache_shares_as_a_line_with_numbers(played, browser,
 def test_list_of_npcs_says_what_broke_a_cache_when_its_share_is_low(played, browser, monkeypatch):
     ref = played.npc.ai.ref
     monkeypatch.setattr("evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [3]})
-    [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
+    breaks = as_json(browser("Builder"), "/ai/?find=oren")["breaks"]
     manifest = turns.last_turn(ref).manifest
-    assert oren["broken"].startswith(f"broken first by {manifest.broken_by} (")
+    assert breaks[ref].startswith(f"broken first by {manifest.broken_by} (")
 
 
 def test_memory_page_hides_whispered_memories_from_builders(played, browser):
@@ -262,26 +262,27 @@ def test_settings_page_shows_values_and_whether_they_are_the_npcs_own(played, br
 
 
 def test_live_page_shows_each_model_call(played, browser):
-    told = as_json(browser("Builder"), "/ai/live/")
-    assert len(told["calls"]) == 5
-    assert {(one["name"], one["role"], one["outcome"]) for one in told["calls"]} == {
-        ("Oren", "speaker", told["calls"][0]["outcome"])
+    told = as_json(browser("Builder"), "/ai/live/")["log"]
+    ref = played.npc.ai.ref
+    assert told["names"] == {ref: "Oren"}
+    assert {(one["npc_ref"], one["role"], one["outcome"]) for one in told["calls"]} == {
+        (ref, "speaker", told["calls"][0]["outcome"])
     }
     assert [one["turn"] for one in told["calls"]] == [5, 4, 3, 2, 1]
 
 
 def test_live_page_shows_a_prompt_that_was_read_only_in_part(played, browser):
     client = browser("Builder")
-    assert as_json(client, "/ai/live/")["cut"] == []
+    assert as_json(client, "/ai/live/")["log"]["cut"] == []
     row = replace(model_calls.newest_calls(1)[0], input_tokens=256, whole_tokens=5700)
     model_calls.add_call_alone(row)
-    (cut,) = as_json(client, "/ai/live/")["cut"]
-    assert (cut["name"], cut["turn"]) == ("Oren", 5)
+    (cut,) = as_json(client, "/ai/live/")["log"]["cut"]
+    assert (cut["npc_ref"], cut["turn"]) == (played.npc.ai.ref, 5)
     page = client.get("/ai/live/").content.decode()
     assert "the server read 256 of about 5700 tokens" in page
     assert "256 of about 5700, " in page
     model_calls.add_call_alone(replace(row, input_tokens=5700, whole_tokens=None))
-    assert as_json(client, "/ai/live/")["cut"] == []
+    assert as_json(client, "/ai/live/")["log"]["cut"] == []
 
 
 def test_page_of_a_missing_thing_says_so_with_404(played, browser):
@@ -690,9 +691,9 @@ def test_only_an_admin_can_stop_all_npcs(played, browser):
     assert dict(halts()) == {}
     client = browser("Admin")
     client.post("/ai/live/stop/", {"do": "stop"})
-    assert as_json(client, "/ai/live/")["stopped"]
+    assert as_json(client, "/ai/live/")["game"]["stopped"]
     client.post("/ai/live/stop/", {"do": "start"})
-    assert not as_json(client, "/ai/live/")["stopped"]
+    assert not as_json(client, "/ai/live/")["game"]["stopped"]
 
 
 def test_form_of_a_foreign_page_changes_nothing(played, browser):
