@@ -399,6 +399,23 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
     return pages.export(base, path, target)
 
 
+@evennia_ai.command()
+@click.argument("npc", required=False, metavar="[NPC]")
+@JSON
+@GAME
+def status(*, npc: str | None, as_json: bool, game: Path) -> int:
+    """Show how the NPCs of a game are doing, or one NPC, named as #12 or by its name.
+
+    What only the running game knows, such as who is answering now, is not shown.
+    """
+    opened_game(game)
+    from evennia_ai.cli.game import status as states
+
+    if npc is None:
+        return states.show_game(as_json=as_json)
+    return states.show_npc(npc, as_json=as_json)
+
+
 evennia_ai.add_command(doctor)
 evennia_ai.add_command(preset)
 evennia_ai.add_command(import_folder)

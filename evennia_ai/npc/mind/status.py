@@ -193,9 +193,9 @@ class NPCStatus(NPCRow):
     preset: str | None = None
     left: Mapping[str, int] | None = None
     """What the NPC's limits still allow, by limit."""
-    overflows: int = 0
+    overflows: int | None = None
     """How much it could not answer since the start, because too much waited."""
-    unrecorded: int = 0
+    unrecorded: int | None = None
     """How many events wait until the database can be reached."""
 
 
