@@ -8,14 +8,13 @@ from typing import Any, Final
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.trace import Verdict
-from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.mind.viewers import seer_for, viewer_of
 from evennia_ai.npc.views.looking import past_reader, verdicts_seen
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.web.site.book_editing import get_visible_book
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, find_npc_ref, name_of
 
 TURNS: Final = 12

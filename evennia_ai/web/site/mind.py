@@ -10,6 +10,7 @@ from django.urls import reverse
 from evennia_ai.engine.errors import FormatError, NotStoredError, ReplayError
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.mind.status import npc_log
+from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import past_reader, revisions_seen, sent_report
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.authored import notes
@@ -17,7 +18,6 @@ from evennia_ai.store.history import turns
 from evennia_ai.store.history.branches import builder_of, npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
 
 PAGE_TURNS: Final = 25

@@ -25,6 +25,7 @@ from evennia_ai.npc.knowledge import search
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable_bases
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.actors import actor_of
+from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories
 from evennia_ai.npc.mind.status import (
     GameNow,
     NPCRow,
@@ -104,6 +105,14 @@ def npc_status(ref: str) -> NPCStatus:
         return _npc(npc_of(ref)).ai.status_now(stored, now=now)
 
     found: NPCStatus = _in_the_reactor(read)
+    return found
+
+
+def memories(ref: str, *, account: Any) -> tuple[ListedMemory, ...]:
+    """Return what an NPC remembers, as the account may see it."""
+    found: tuple[ListedMemory, ...] = _in_the_reactor(
+        lambda: list_memories(ref, seer_for(account, ref))
+    )
     return found
 
 

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, Final, cast
 
 from evennia_ai.npc.mind.status import Filter, stored_game_status, stored_page
+from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page
 
 PAGE_NPCS: Final = 50
