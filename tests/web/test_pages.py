@@ -382,10 +382,10 @@ def test_saved_trial_makes_a_revision_of_each_edited_text(played, browser):
     note = notes.NOTES.current("gulls", of_npc(ref))
     [entry] = [
         one
-        for one in as_json(client, "/ai/lore/harbour/?find=tide")["entries"]
+        for one in as_json(client, "/ai/lore/harbour/?find=tide")["book"]["entries"]
         if one["uid"] == "2"
     ]
-    assert (weather.injection_depth, note.order, entry["depth"]) == (4, 20, 1)
+    assert (weather.injection_depth, note.order, entry["place"]) == (4, 20, "depth 1, system")
     assert components.COMPONENTS.revisions("weather")[-1].changed_by == "a-Builder"
 
 
@@ -488,8 +488,8 @@ def test_entry_form_changes_only_the_typed_fields(played, browser):
     assert json.loads(lorebooks.get_book("harbour").source)["entries"] == before
     form = {**form_of(client, address), "depth": "3", "order": "7"}
     assert client.post(address, form).status_code == 302
-    [entry] = as_json(client, "/ai/lore/harbour/?find=tide turns")["entries"]
-    assert (entry["depth"], entry["order"], entry["keys"]) == (3, 7, ["tide"])
+    [entry] = as_json(client, "/ai/lore/harbour/?find=tide turns")["book"]["entries"]
+    assert (entry["place"], entry["order"], entry["keys"]) == ("depth 3, system", 7, ["tide"])
     after = json.loads(lorebooks.get_book("harbour").source)["entries"]
     assert [one for at, one in enumerate(after) if at != 2] == [
         one for at, one in enumerate(before) if at != 2

@@ -72,7 +72,7 @@ class LoreTurnsPage(Page):
         rows = [
             _Row(entry, tuple(letter_of(one.get(item, ())) for one in by_turn.values()))
             for entry in entries
-            if (item := verdict_item(name, entry)) in touched
+            if (item := verdict_item(name, entry.uid)) in touched
         ]
         awake = [row for row in rows if row.was_awake]
         page, pages = self.requested_page(len(awake), PAGE_ENTRIES)
@@ -138,9 +138,9 @@ def lore_verdicts(verdicts: Iterable[Verdict]) -> Judged:
     return found
 
 
-def verdict_item(book: str, entry: LoreEntry) -> str:
+def verdict_item(book: str, uid: str) -> str:
     """Return the name of a book's entry in decisions."""
-    return f"lore:{book}#{entry.uid}"
+    return f"lore:{book}#{uid}"
 
 
 def usual_npc(name: str) -> str:
