@@ -541,7 +541,9 @@ def test_card_is_uploaded_approved_with_one_grant_and_assigned(played, browser):
     assert (told["waits"], told["report"]["identity"]["name"]) == (True, "Tilda")
     text = client.get(waits).content.decode()
     assert 'name="grant" value="fields"' in text
-    done = client.post(waits, {"do": "approve", "grant": ["fields"], "seen": told["newest"]})
+    done = client.post(
+        waits, {"do": "approve", "grant": ["fields"], "seen": told["state"]["newest"]}
+    )
     card = cards.card_or_none("Tilda")
     assert (done.status_code, card.grants) == (302, frozenset({"fields"}))
     client.post(done["Location"], {"do": "assign", "npc": "oren"})
