@@ -18,6 +18,7 @@ import evennia_ai
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.prompt.components import of_npc
+from evennia_ai.engine.text.plain_values import plain_value
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import cards, components, lorebooks, notes
@@ -164,6 +165,29 @@ def test_list_of_npcs_shows_their_states(played, browser):
     assert oren["name"] == "Oren"
     assert (oren["last_turn"]["number"], oren["last_turn"]["outcome"]) == (5, "answered")
     assert as_json(browser("Admin"), "/ai/?show=failed")["npcs"] == []
+
+
+def test_page_of_an_npc_has_the_status_and_the_log_of_the_commands(played, browser):
+    from evennia_ai.npc.mind.status import npc_log
+
+    played.npc.attributes.add("ai_settings", {"values": {"temperature": "warm"}})
+    ref, client = played.npc.ai.ref, browser("Builder")
+    told = as_json(client, f"/ai/npc/{ref}/")
+    assert told["status"] == json.loads(json.dumps(plain_value(played.npc.ai.status())))
+    assert told["log"] == json.loads(json.dumps(plain_value(npc_log(ref, 1, size=25))))
+    (problem,) = told["status"]["problems"]
+    assert html.escape(problem) in client.get(f"/ai/npc/{ref}/").content.decode()
+    (listed,) = as_json(client, "/ai/?find=oren")["npcs"]
+    assert listed == {name: told["status"][name] for name in listed}
+
+
+def test_page_of_a_deleted_npc_shows_what_is_stored(played, browser):
+    ref, client = played.npc.ai.ref, browser("Builder")
+    played.npc.delete()
+    status = as_json(client, f"/ai/npc/{ref}/")["status"]
+    assert (status["name"], status["is_on"], status["now"]) == (f"#{ref}", False, None)
+    assert status["last_turn"]["number"] == 5
+    assert f"#{ref}" in client.get(f"/ai/npc/{ref}/").content.decode()
 
 
 def test_list_of_npcs_is_filtered_by_their_turns(played, browser):
