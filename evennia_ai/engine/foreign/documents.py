@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -273,6 +273,30 @@ def write_yaml(values: dict[str, Any]) -> str:
     )
 
 
+def line_in_yaml(text: str, path: Sequence[str | int]) -> int:
+    """Return the number of the line at which a value stands in a text that `read_yaml` read.
+
+    Args:
+        text: The text of the document.
+        path: The keys and indexes that lead to the value. If it does not exist, the line is that of
+            the value around it.
+    """
+    import yaml
+
+    node = yaml.compose(text, Loader=_strict_loader())
+    for step in path:
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            inner = node.value[step] if step < len(node.value) else None
+        else:
+            inner = None
+        if inner is None:
+            break
+        node = inner
+    return 1 if node is None else int(node.start_mark.line) + 1
+
+
 @cache
 def _dumper() -> Any:
     """Return a subclass of yaml.SafeDumper that preserves every line end."""
@@ -282,7 +306,8 @@ def _dumper() -> Any:
         pass
 
     def represent(dumper: Any, text: str) -> Any:
-        style = '"' if _ODD_LINE_ENDS.search(text) else None
+        # A text of several lines gets one line of the file for each of its own.
+        style = '"' if _ODD_LINE_ENDS.search(text) else "|" if "\n" in text else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, represent)
