@@ -29,7 +29,7 @@ from evennia_ai.engine.history.turn.replay import (
 from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.inputs import NO_HISTORY, NOW, START, ComposeRules, Inputs
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
-from evennia_ai.engine.lorebook.conditions import Facts
+from evennia_ai.engine.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Facts
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.memories import Memory
@@ -114,11 +114,16 @@ _SHARED: Final = tuple(
 
 def kept_inputs(inputs: Inputs) -> KeptInputs:
     """Return the inputs of a turn that no builder writes, without the ids of its records."""
+    of_card = (CHARACTER_NAME, CHARACTER_TAGS)
     return KeptInputs(
         dice=inputs.rules.dice,
         greeting_index=inputs.rules.lore.greeting_index,
         **{name: getattr(inputs, name) for name in _SHARED}
         | {
+            "facts": {name: fact for name, fact in inputs.facts.items() if name not in of_card},
+            "sources": {
+                name: text for name, text in inputs.sources.items() if name in ("persona", "room")
+            },
             "event": inputs.event and _without_record(inputs.event),
             "tools": tuple(map(_without_record, inputs.tools)),
             "history": History(

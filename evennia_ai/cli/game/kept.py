@@ -195,4 +195,4 @@ def _junit(found: Sequence[CheckedCase]) -> bytes:
         elif one.state == "differs" and one.change is not None:
             failed = ElementTree.SubElement(case, "failure", message="gets another prompt")
             failed.text = "\n".join(map(escape_controls, change_lines(one.change)))
-    return ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
