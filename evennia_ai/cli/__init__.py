@@ -258,6 +258,7 @@ def replay(
 @click.option(
     "--changed", is_flag=True, help="Only cases whose texts have another revision than before."
 )
+@click.option("--ask", is_flag=True, help="Ask the model again where the prompt differs.")
 @click.option("--junit", type=FILE, metavar="FILE", help="Also write a report in JUnit's XML.")
 @JSON
 @GAME
@@ -266,6 +267,7 @@ def check(
     *,
     accept: tuple[str, ...],
     changed: bool,
+    ask: bool,
     junit: Path | None,
     as_json: bool,
     game: Path,
@@ -284,6 +286,7 @@ def check(
         conf,
         accept=accept,
         only_changed=changed,
+        ask=ask,
         as_json=as_json,
         junit=report,
     )

@@ -22,6 +22,7 @@ def check(village: Any, capsys: pytest.CaptureFixture[str]) -> Any:
             conf(),
             accept=accept,
             only_changed=only_changed,
+            ask=False,
             as_json=False,
             junit=None,
         )

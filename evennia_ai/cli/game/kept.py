@@ -3,11 +3,13 @@
 The report also has the lints of the game's lorebooks and cards, and the size of the prompts.
 """
 
+import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -17,11 +19,14 @@ from evennia_ai.cli.output import BAD_INPUT, FINDING, write_file, write_json, wr
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.foreign.documents import Finding
-from evennia_ai.engine.text.columns import escape_controls
+from evennia_ai.engine.text.columns import escape_controls, pad_text, wrap_text
 from evennia_ai.formats.kept import KIND, change_lines
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.npc.views.kept import CheckedCase, KeptChecker, case_files
 from evennia_ai.npc.views.parse_cache import attached_book, parsed_card
+from evennia_ai.services.endpoints import access_in_loop
+from evennia_ai.services.llm.chat import as_chat_message
+from evennia_ai.services.llm.speech import spoken_text
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored.cards import CARDS, get_card
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, get_book
@@ -30,6 +35,7 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
     from evennia_ai.npc.senses.presence import find_again
 
 ALL: Final = "all"
+_COLUMN: Final = 36
 _WORDS: Final = {"same": "same", "differs": "DIFFERS", "unreadable": "UNREADABLE"}
 
 
@@ -39,10 +45,13 @@ def check(
     *,
     accept: Collection[str],
     only_changed: bool,
+    ask: bool,
     as_json: bool,
     junit: Path | None,
 ) -> int:
     """Check the kept cases of a folder and print what differs.
+
+    With `ask`, the model with which NPCs speak answers each prompt that differs.
 
     Return 1 if a prompt differs, 2 if a case cannot be read or composed.
     """
@@ -61,13 +70,15 @@ def check(
             accepted.append(one.name)
             one = replace(one, state="same")
         found.append(one)
+    differing = [one for one in found if one.state == "differs"]
+    replies = asyncio.run(_asked(differing, conf)) if ask and differing else {}
     findings = list(_findings(conf))
     if junit is not None:
         write_file(junit, _junit(found), kind="report", force=True)
     if as_json:
-        write_json(_report(found, accepted, findings), indent=2)
+        write_json(_report(found, accepted, replies, findings), indent=2)
     else:
-        write_lines(map(escape_controls, _lines(found, accepted, findings)))
+        write_lines(map(escape_controls, _lines(found, accepted, replies, findings)))
     states = {one.state for one in found}
     return BAD_INPUT if "unreadable" in states else FINDING if "differs" in states else 0
 
@@ -79,8 +90,41 @@ def _with_progress(files: Sequence[Path]) -> Iterator[Path]:
             progress("cases", done, len(files))
 
 
+async def _asked(differing: Sequence[CheckedCase], conf: Conf) -> dict[str, str]:
+    """Ask the model again for each case. Return the replies by the names of the cases.
+
+    Raises:
+        FormatError: The profile has no server.
+        ModelError: The server gave no reply.
+    """
+    profile = conf.profiles[conf.model_roles["speaker"][0]]
+    if profile.client not in ("openai", "anthropic"):
+        raise FormatError(
+            KIND,
+            f"--ask needs a model, and the profile '{profile.name}' of this game has no server",
+        )
+    access = access_in_loop(profile, conf)
+    client: Any = access.client
+    replies: dict[str, str] = {}
+    try:
+        for one in differing:
+            assert one.prompt is not None and one.case is not None  # it was composed
+            request = access.request(
+                [as_chat_message(message) for message in one.prompt.messages],
+                max_tokens=profile.reply_tokens,
+            )
+            reply = await client.answer(request, None)
+            replies[one.name] = spoken_text(reply.text, own_names=[one.case.npc.name])
+    finally:
+        await client.aclose()
+    return replies
+
+
 def _lines(
-    found: Sequence[CheckedCase], accepted: Collection[str], findings: Sequence[Finding]
+    found: Sequence[CheckedCase],
+    accepted: Collection[str],
+    replies: Mapping[str, str],
+    findings: Sequence[Finding],
 ) -> Iterator[str]:
     for one in found:
         about = f": {one.case.about}" if one.case is not None and one.case.about else ""
@@ -90,11 +134,20 @@ def _lines(
             yield f"  {one.problem}"
         if one.change is not None and one.name not in accepted:
             yield from (f"  {line}" for line in change_lines(one.change))
+        if one.name in replies and one.case is not None:
+            yield from _side_by_side(("reply as kept", one.case.reply), ("now", replies[one.name]))
     yield ""
     yield _summary_line(found)
     yield from _budget_lines(found)
     yield f"lorebooks and cards: {len(findings)} findings"
     yield from (f"  {finding}" for finding in findings)
+
+
+def _side_by_side(*columns: tuple[str, str]) -> Iterator[str]:
+    """Yield two texts with their titles in two columns."""
+    wrapped = [[title, *wrap_text(text, _COLUMN)] for title, text in columns]
+    for left, right in zip_longest(*wrapped, fillvalue=""):
+        yield f"  {pad_text(left, _COLUMN)} | {right}".rstrip()
 
 
 def _summary(found: Iterable[CheckedCase]) -> dict[str, int]:
@@ -158,7 +211,10 @@ def _findings(conf: Conf) -> Iterator[Finding]:
 
 
 def _report(
-    found: Sequence[CheckedCase], accepted: Collection[str], findings: Sequence[Finding]
+    found: Sequence[CheckedCase],
+    accepted: Collection[str],
+    replies: Mapping[str, str],
+    findings: Sequence[Finding],
 ) -> dict[str, Any]:
     return {
         "cases": [
@@ -169,6 +225,8 @@ def _report(
                 "about": one.case.about if one.case is not None else "",
                 "problem": one.problem,
                 "change": asdict(one.change) if one.change is not None else None,
+                "reply": one.case.reply if one.case is not None else "",
+                "new_reply": replies.get(one.name),
             }
             for one in found
         ],

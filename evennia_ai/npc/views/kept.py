@@ -167,6 +167,11 @@ class KeptChecker:
             ref = npc_ref
         elif kept.kind == "room":
             ref = self._find(kept.name, kept.ref, False)
+            if not ref:
+                raise KeptCaseError(
+                    f"no room of the game is called '{kept.name}', or several are; write the name"
+                    " and the number of one into scopes"
+                )
         return Scope(kind=kept.kind, ref=ref)
 
 

@@ -100,7 +100,7 @@ def test_edited_card_replaces_the_earlier_card_and_keeps_its_grants(played, tmp_
 def test_edited_notes_replace_the_earlier_notes(played, tmp_path):
     found = edited(played, tmp_path, notes=[{"content": "Whistle.", "depth": 0}])
     assert all("+ Whistle." in " ".join(changed_lines(one)) for one in found)
-    assert any("-Be brief." in " ".join(changed_lines(one)) for one in found)
+    assert any("- Be brief." in " ".join(changed_lines(one)) for one in found)
 
 
 def test_edit_changes_only_the_lore_rules_that_it_names(played, tmp_path):
