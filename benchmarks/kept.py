@@ -2,8 +2,8 @@
 
     DJANGO_SETTINGS_MODULE=server.conf.settings python benchmarks/kept.py [--cases 400]
 
-Call it in the folder of the demo, after `make play` has built the village. The demo's kept cases are
-copied until there are enough. Three times are measured, of one process on one core:
+Call it in the folder of the demo, after `make play` has built the village. The demo's kept cases
+are copied until there are enough. Three times are measured, of one process on one core:
 
     checked  every case is read and its prompt composed, as `evennia-ai check` does
     changed  every case is read and its revisions compared, as with `--changed`
